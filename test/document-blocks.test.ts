@@ -27,7 +27,7 @@ const CHECKS: readonly BlockCheck[] = [
   {
     language: 'yaml',
     documents: /^docs\/kubernetes\.md$/,
-    by: ['test/kubernetes/guide.test.ts'],
+    by: ['test/kubernetes/rbac.test.ts'],
     named: 'docs/kubernetes.md',
   },
   // Run while a program writes to the table.

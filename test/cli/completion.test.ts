@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { zshPaths } from '../servers/zsh.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, main, node, refusalOf, resultOf, shell } from './support.js'
+import { listwatch, main, node, refusalOf, resultOf, shell, temporaryFolder } from './support.js'
 import { hasScript, Typing } from './typing.js'
 
 beforeAll(ensureBuilt)
@@ -123,9 +122,3 @@ describeServer('fish', 'the script for fish', ({ binDir, env }) => {
     for (const each of offered('\t')) expect(output).toMatch(lineOf(each))
   })
 })
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'listwatch-shell-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}

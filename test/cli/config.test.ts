@@ -1,22 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell, temporaryFolder, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
 /** Writes a configuration file, and returns its folder. */
 function folderWith(name: string, text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'listwatch-config-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   writeFileSync(join(folder, name), text)
   return folder
 }
@@ -65,9 +63,10 @@ describeServer('postgres 18', 'serve with a configuration file', (postgres) => {
   const at = useServer(postgres)
 
   test('names the source that has an unknown index, or that cannot be read', async () => {
-    const db = await at.database()
-    await db.sql('CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)')
-    await db.install('orders')
+    const db = await at.installed(
+      'CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)',
+      'orders',
+    )
     const url = urlOf(db)
     const serve = (sources: object): Child => {
       const folder = folderWith('listwatch.config.json', JSON.stringify({ sources }))

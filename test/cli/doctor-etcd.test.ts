@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../tools/postgres/free-port.js'
@@ -9,7 +8,7 @@ import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
-import { listwatch, refusalOf, SECRET } from './support.js'
+import { listwatch, refusalOf, SECRET, temporaryFolder } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -23,12 +22,6 @@ function urlOf(...members: readonly EtcdServer[]): string {
 async function call(etcd: EtcdServer, method: string, request: object): Promise<unknown> {
   const response = await fetch(`${etcd.url}/v3/${method}`, { method: 'POST', body: JSON.stringify(request) })
   return await response.json()
-}
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'listwatch-doctor-'))
-  onTestFinished(() => rmSync(path, { recursive: true }))
-  return path
 }
 
 async function putMany(etcd: EtcdServer, count: number, value: string): Promise<void> {
@@ -87,7 +80,7 @@ describeServer('etcd 3.6', 'doctor etcd://', (server) => {
       publicKeyEncoding: { type: 'pkcs1', format: 'pem' },
       privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
     })
-    const [pub, priv] = [join(folder(), 'public.pem'), join(folder(), 'private.pem')]
+    const [pub, priv] = [join(temporaryFolder(), 'public.pem'), join(temporaryFolder(), 'private.pem')]
     writeFileSync(pub, publicKey)
     writeFileSync(priv, privateKey)
     const names = async (ttl: string): Promise<readonly string[]> => {
@@ -172,7 +165,7 @@ describeServer('etcd 3.6', 'doctor etcd://', (server) => {
 
   test('clock: of this machine, an hour ahead', async () => {
     const etcd = await started()
-    const preload = join(folder(), 'clock.cjs')
+    const preload = join(temporaryFolder(), 'clock.cjs')
     writeFileSync(
       preload,
       `Object.defineProperty(performance, 'timeOrigin', { value: performance.timeOrigin + 3_600_000 })`,

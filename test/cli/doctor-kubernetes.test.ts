@@ -1,10 +1,6 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { KubeConfig } from '@kubernetes/client-node'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useKubernetes } from '../kubernetes/support.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -13,20 +9,11 @@ import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
-import { type CommandOptions, listwatch, refusalOf } from './support.js'
+import { type CommandOptions, kubeConfigEnv, listwatch, refusalOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
-/** The environment of a command that uses this kubeconfig. */
-function using(options: KubeConfigOptions): CommandOptions {
-  const config = new KubeConfig()
-  config.loadFromOptions(options)
-  const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = join(folder, 'config')
-  writeFileSync(path, config.exportConfig())
-  return { env: { KUBECONFIG: path } }
-}
+const using = (options: KubeConfigOptions): CommandOptions => ({ env: kubeConfigEnv(options) })
 
 const PODS = ['kubernetes://default/pods']
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'

@@ -3,6 +3,7 @@ import { installLeases } from '../../adapters/postgres/index.js'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
+import { roleOf } from '../postgres/hostile.js'
 import { Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { startPgbouncer } from '../servers/pgbouncer.js'
@@ -23,13 +24,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   const at = useServer(postgres, { max_prepared_transactions: '5' })
   const TABLE = ['--table', 'orders']
 
-  async function orders(): Promise<Database> {
-    const db = await at.database()
-    await db.sql('CREATE TABLE orders (id int PRIMARY KEY, n int)')
-    await db.install('orders')
-    return db
-  }
-
+  const orders = (): Promise<Database> => at.installed('CREATE TABLE orders (id int PRIMARY KEY, n int)', 'orders')
   const argsOf = (db: Database, user?: string): string[] => [urlOf(db, user), ...TABLE]
 
   test('finds nothing in a table that is well installed', async () => {
@@ -106,9 +101,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
 
   test('rights: a role that was not granted them', async () => {
     const db = await orders()
-    const role = `reader_${db.name}`
-    await db.sql(`CREATE ROLE ${role} LOGIN`)
-    onTestFinished(() => db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    const role = await roleOf(db, 'reader')
     const found = await findings(argsOf(db, role))
     expect(found.get('rights')?.problem).toBe(`the role ${role} lacks SELECT on the table, SELECT on the change log`)
     expect(found.get('rights')?.remedy).toContain(`--grant ${role}`)
@@ -118,9 +111,8 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
 
   test('row-security: unless --rls row-local is given', async () => {
     const db = await orders()
-    const role = `secured_${db.name}`
-    await db.sql(`CREATE ROLE ${role} LOGIN; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`)
-    onTestFinished(() => db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    const role = await roleOf(db, 'secured')
+    await db.sql('ALTER TABLE orders ENABLE ROW LEVEL SECURITY')
     await db.install('orders', { grant: [role] })
     expect(await namesOf(argsOf(db, role))).toEqual(['row-security'])
     expect(await namesOf([...argsOf(db, role), '--rls', 'row-local'])).toEqual([])
@@ -136,9 +128,8 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
 
   test('schema-owner: not a superuser, and the role is one', async () => {
     const db = await orders()
-    const owner = `owner_${db.name}`
-    await db.sql(`CREATE ROLE ${owner}; ALTER SCHEMA listwatch OWNER TO ${owner}`)
-    onTestFinished(() => db.sql(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`).then(() => {}))
+    const owner = await roleOf(db, 'owner')
+    await db.sql(`ALTER SCHEMA listwatch OWNER TO ${owner}`)
     expect((await findings(argsOf(db))).get('schema-owner')?.problem).toContain(`"${owner}", which owns the functions`)
   })
 

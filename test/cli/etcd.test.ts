@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { sharedSource } from '../../adapters/share/index.js'
@@ -8,10 +7,8 @@ import { useEtcd } from '../etcd/support.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
-import { Child } from '../support/child.js'
 import { Program } from '../support/programs.js'
-import { root } from '../support/sources.js'
-import { listwatch, node, refusalOf, SECRET } from './support.js'
+import { deleted, example, listwatch, refusalOf, SECRET, synced, temporaryFolder, told } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -23,15 +20,11 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     await client.put('/jobs/1').value('{"state":"new"}')
     await client.put('/other').value('{}')
     const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--json'])
-    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    await synced(child)
     await client.put('/jobs/1').value('{"state":"done"}')
     await client.delete().key('/jobs/1')
-    await child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
-    const told = child.lines.map((line) => {
-      const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
-      return [type, key, object]
-    })
-    expect(told).toEqual([
+    await deleted(child)
+    expect(told(child)).toEqual([
       ['add', '/jobs/1', { state: 'new' }],
       ['synced', undefined, undefined],
       ['update', '/jobs/1', { state: 'done' }],
@@ -40,36 +33,6 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     child.kill('SIGINT')
     await child.ended
     expect(child.errors).toBe('')
-  })
-
-  test('a misspelt prefix says what to check', async () => {
-    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/jbos/', '--json'])
-    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
-    child.kill('SIGINT')
-    await child.ended
-    expect(child.errors).toContain('listwatch: no key begins with "/jbos/" yet: check --prefix')
-  })
-
-  test('in a pipe says how many keys there are', async () => {
-    const client = own.etcd.client()
-    for (const key of ['/counted/1', '/counted/2']) await client.put(key).value('{}')
-    const env = { FORCE_COLOR: undefined }
-    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/counted/'], { env })
-    await child.until(() => child.lines.length > 0, 'a line')
-    expect(child.lines[0]).toMatch(/^\S+: 2 keys, 0 changes/)
-  })
-
-  test('a value that the codec does not fit is named, and the rest is mirrored', async () => {
-    const client = own.etcd.client()
-    await client.put('/odd/1').value('1')
-    await client.put('/odd/2').value('notjson')
-    const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/odd/', '--json'])
-    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
-    expect(JSON.parse(child.lines[0] ?? '')).toMatchObject({ type: 'add', key: '/odd/1', object: 1 })
-    await child.until(
-      () => child.errors.includes('the object "/odd/2" of etcd:/odd/ is invalid: '),
-      'what it says of the bad value',
-    )
   })
 
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
@@ -121,9 +84,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       await client.delete().prefix('/limits/')
       await client.put('/limits/acme/api').value('{"rps":50}')
       await client.put('/limits/birch/api').value('{"rps":20}')
-      const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }
-      const child = new Child(node, [join('examples', 'config-cache.ts'), 'acme'], { cwd: root, env })
-      onTestFinished(() => child[Symbol.asyncDispose]())
+      const child = example('config-cache.ts', ['acme'], { ETCD_ENDPOINTS: own.etcd.endpoint })
       await child.until(() => child.lines.includes('acme: api 50'), 'the limits of acme')
       await client.put('/limits/acme/api').value('{"rps":70}')
       await client.put('/limits/acme/upload').value('{"rps":5}')
@@ -140,14 +101,10 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       const client = own.etcd.client()
       await client.delete().prefix('/prices/')
       await client.put('/prices/apple').value('{"cents":120}')
-      const folder = mkdtempSync(join(tmpdir(), 'warm-start-'))
-      onTestFinished(() => rmSync(folder, { recursive: true }))
-      const path = join(folder, 'prices.cache')
-      const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }
+      const path = join(temporaryFolder(), 'prices.cache')
       /** Runs until it is ready and has printed the line. Returns when the mirror was listed. */
       const run = async (size: number, line: string): Promise<string> => {
-        const child = new Child(node, [join('examples', 'warm-start.ts'), path], { cwd: root, env })
-        onTestFinished(() => child[Symbol.asyncDispose]())
+        const child = example('warm-start.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
         const ready = `ready with ${size} prices, listed at `
         const said = (start: string): string | undefined => child.lines.find((each) => each.startsWith(start))
         await child.until(() => said(ready) !== undefined && said(line) !== undefined, line)
@@ -170,12 +127,8 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       const client = own.etcd.client()
       await client.delete().prefix('/prices/')
       await client.put('/prices/apple').value('{"cents":120}')
-      const folder = mkdtempSync(join(tmpdir(), 'workers-'))
-      onTestFinished(() => rmSync(folder, { recursive: true }))
-      const path = join(folder, 'prices.sock')
-      const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }
-      const child = new Child(node, [join('examples', 'workers.ts'), path], { cwd: root, env })
-      onTestFinished(() => child[Symbol.asyncDispose]())
+      const path = join(temporaryFolder(), 'prices.sock')
+      const child = example('workers.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
       const ready = ['worker 1 has 1 prices', 'worker 2 has 1 prices']
       await child.until(() => ready.every((line) => child.lines.includes(line)), 'both workers')
       await client.put('/prices/apple').value('{"cents":130}')

@@ -10,17 +10,11 @@ import { describeServer } from '../servers/index.js'
 import { Nginx } from '../servers/nginx.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
-import { Child } from '../support/child.js'
-import { filesUnder, root, textOf } from '../support/sources.js'
-import { node, urlOf } from './support.js'
+import type { Child } from '../support/child.js'
+import { filesUnder, textOf } from '../support/sources.js'
+import { example, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
-
-function example(name: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Child {
-  const child = new Child(node, [join('examples', name), ...args], { cwd: root, env: { ...process.env, ...env } })
-  onTestFinished(() => child[Symbol.asyncDispose]())
-  return child
-}
 
 const isOperator = (path: string): boolean => path.startsWith('examples/site-operator/')
 
@@ -193,9 +187,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   const at = useServer(postgres)
 
   test('answers every request that it accepted under keep-alive load during its shutdown', async () => {
-    const db = await at.database()
-    await db.sql(ORDERS)
-    await db.install('orders')
+    const db = await at.installed(ORDERS, 'orders')
     const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
     await child.until(() => /port: \d+/.test(child.output), 'it to listen')
     const load = new KeepAliveLoad(Number(/port: (\d+)/.exec(child.output)?.[1]))
@@ -214,9 +206,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
 
   describeServer('nginx', 'behind nginx', (nginx) => {
     test('of which a replica stops under load fails no read', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
+      const db = await at.installed(ORDERS, 'orders')
       const env = { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '1500' }
       const children = [example('orders-api.ts', [], env), example('orders-api.ts', [], env)]
       const ports: number[] = []
@@ -241,9 +231,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   })
 
   test('shows a writer what it wrote, is ready when it is, and ends on request', async () => {
-    const db = await at.database()
-    await db.sql(ORDERS)
-    await db.install('orders')
+    const db = await at.installed(ORDERS, 'orders')
     const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
     await child.until(() => /port: \d+/.test(child.output), 'it to listen')
     const address = `http://127.0.0.1:${/port: (\d+)/.exec(child.output)?.[1]}`
@@ -284,9 +272,10 @@ describeServer('postgres 18', 'examples/relay.ts', (postgres) => {
     const own = useRedis(found)
 
     test('publishes a table, and another process follows it; a second relay continues', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id text PRIMARY KEY, status text); INSERT INTO orders VALUES ('1', 'new')`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id text PRIMARY KEY, status text); INSERT INTO orders VALUES ('1', 'new')`,
+        'orders',
+      )
       const env = { DATABASE_URL: urlOf(db), REDIS_URL: own.redis.url }
       const relay = example('relay.ts', ['publish'], env)
       await relay.until(() => relay.lines.includes('publishing 1 orders'), 'the relay')

@@ -13,9 +13,7 @@ describeServer('postgres 18', 'API program 01: an HTTP API over a real Postgres'
   const at = useServer(postgres)
 
   test('a writer reads its own writes, even in another process; the newest of a tenant come first', async () => {
-    const db = await at.database()
-    await db.sql(`${ORDERS}; INSERT INTO orders (tenant) VALUES ('acme'), ('other')`)
-    await db.install('orders')
+    const db = await at.installed(`${ORDERS}; INSERT INTO orders (tenant) VALUES ('acme'), ('other')`, 'orders')
     const { host = '', port, user = '', database = '' } = db.config()
     const env = { PGHOST: String(host), PGPORT: String(port), PGUSER: String(user), PGDATABASE: String(database) }
     const programs = ['writer', 'reader'].map(() => {

@@ -1,34 +1,22 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { KubeConfig } from '@kubernetes/client-node'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { resolveResource } from '../../cli/sources/resolve-resource.js'
 import { FakeKubernetes } from '../kubernetes/fake.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
-import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
 import { ensureBuilt } from '../support/build.js'
-import { Child } from '../support/child.js'
-import { root } from '../support/sources.js'
-import { listwatch, node, refusalOf, SECRET } from './support.js'
+import {
+  deleted,
+  example,
+  kubeConfigEnv,
+  listwatch,
+  refusalOf,
+  SECRET,
+  synced,
+  temporaryFolder,
+  told,
+} from './support.js'
 
 beforeAll(ensureBuilt)
-
-/** A kubeconfig file, gone when the test is over. */
-function fileOf(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const path = join(folder, 'config')
-  writeFileSync(path, text)
-  return path
-}
-
-function kubeConfigFile(kubernetes: Kubernetes, way?: KubeWay): string {
-  const config = new KubeConfig()
-  config.loadFromOptions(kubernetes.kubeConfig(way))
-  return fileOf(config.exportConfig())
-}
 
 describe('without a cluster', () => {
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
@@ -51,9 +39,7 @@ describe('without a cluster', () => {
   })
 
   test('no kubeconfig: one line that names the searched locations', async () => {
-    const empty = mkdtempSync(join(tmpdir(), 'home-'))
-    onTestFinished(() => rmSync(empty, { recursive: true }))
-    const env = { HOME: empty, KUBECONFIG: undefined }
+    const env = { HOME: temporaryFolder(), KUBECONFIG: undefined }
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
     expect(says).toBe('no kubeconfig was found; set KUBECONFIG, or put one at ~/.kube/config')
   })
@@ -65,12 +51,12 @@ describe('without a cluster', () => {
   })
 
   test('no server: one line that names the address', async () => {
-    const config = new KubeConfig()
-    config.loadFromClusterAndUser(
-      { name: 'none', server: 'https://127.0.0.1:1', skipTLSVerify: true },
-      { name: 'user' },
-    )
-    const env = { KUBECONFIG: fileOf(config.exportConfig()) }
+    const env = kubeConfigEnv({
+      clusters: [{ name: 'none', server: 'https://127.0.0.1:1', caData: '', skipTLSVerify: true }],
+      users: [{ name: 'user', token: 'none' }],
+      contexts: [{ name: 'none', cluster: 'none', user: 'user' }],
+      currentContext: 'none',
+    })
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
     expect(says).toContain("no server listens at 127.0.0.1:1: check the cluster's server")
   })
@@ -151,44 +137,21 @@ describeKubernetes('watch kubernetes://', (server) => {
     const maps = '/api/v1/namespaces/told/configmaps'
     await admin.create(maps, { metadata: { name: 'a', labels: { app: 'web' } }, data: { n: '1' } })
     await admin.create(maps, { metadata: { name: 'other' }, data: { n: '1' } })
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
+    const env = kubeConfigEnv(own.kubernetes.kubeConfig())
     const child = listwatch(['watch', 'kubernetes://told/cm', '-l', 'app=web', '--json'], { env })
-    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
+    await synced(child)
     await admin.patch(`${maps}/a`, { data: { n: '2' } })
     await admin.delete(`${maps}/a`)
-    await child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
-    const told = child.lines.map((line) => {
-      const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: { data?: unknown } }
-      return [type, key, object?.data]
-    })
-    expect(told).toEqual([
-      ['add', 'told/a', { n: '1' }],
+    await deleted(child)
+    expect(told(child)).toMatchObject([
+      ['add', 'told/a', { kind: 'ConfigMap', data: { n: '1' } }],
       ['synced', undefined, undefined],
-      ['update', 'told/a', { n: '2' }],
-      ['delete', 'told/a', { n: '2' }],
+      ['update', 'told/a', { data: { n: '2' } }],
+      ['delete', 'told/a', { data: { n: '2' } }],
     ])
     child.kill('SIGINT')
     await child.ended
     expect(child.errors).toBe('')
-  })
-
-  test('kubernetes://default/pods mirrors what there is of them', async () => {
-    const { admin } = own.kubernetes
-    const spec = { containers: [{ name: 'one', image: 'example.com/one' }] }
-    await admin.create('/api/v1/namespaces/default/pods', { metadata: { name: 'web' }, spec })
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
-    const child = listwatch(['watch', 'kubernetes://default/pods', '--json'], { env })
-    await child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
-    await admin.patch('/api/v1/namespaces/default/pods/web', { metadata: { labels: { app: 'web' } } })
-    await child.until(() => child.lines.some((line) => line.includes('"update"')), 'the change')
-    const told = child.lines.map((line) => JSON.parse(line) as unknown)
-    expect(told).toMatchObject([
-      { type: 'add', key: 'default/web', object: { kind: 'Pod', spec } },
-      { type: 'synced' },
-      { type: 'update', key: 'default/web', object: { metadata: { labels: { app: 'web' } } } },
-    ])
-    child.kill('SIGINT')
-    await child.ended
   })
 
   test('in a pipe says how many objects there are', async () => {
@@ -196,7 +159,7 @@ describeKubernetes('watch kubernetes://', (server) => {
     await admin.create('/api/v1/namespaces', { metadata: { name: 'counted' } })
     for (const name of ['a', 'b'])
       await admin.create('/api/v1/namespaces/counted/configmaps', { metadata: { name, labels: { app: 'web' } } })
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes), FORCE_COLOR: undefined }
+    const env = { ...kubeConfigEnv(own.kubernetes.kubeConfig()), FORCE_COLOR: undefined }
     const child = listwatch(['watch', 'kubernetes://counted/cm', '-l', 'app=web'], { env })
     await child.until(() => child.lines.length > 0, 'a line')
     expect(child.lines[0]).toMatch(/^\S+: 2 objects, 0 changes/)
@@ -231,12 +194,12 @@ describeKubernetes('watch kubernetes://', (server) => {
     ],
     ['a field that cannot be selected', 'kubernetes://default/pods', ['--field-selector', 'a.b=c'], '--field-selector'],
   ])('%s: one line that says what to do', async (_what, url, args, says) => {
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes) }
+    const env = kubeConfigEnv(own.kubernetes.kubeConfig())
     expect(await refusalOf(listwatch(['watch', url, ...args], { env }))).toContain(says)
   })
 
   test('no rights: one line with the RBAC rule that is missing', async () => {
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes, { user: 'alice' }) }
+    const env = kubeConfigEnv(own.kubernetes.kubeConfig({ user: 'alice' }))
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
     expect(says).toContain(
       'the missing RBAC rule: apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]',
@@ -244,7 +207,7 @@ describeKubernetes('watch kubernetes://', (server) => {
   })
 
   test('a wrong token: one line without the token', async () => {
-    const env = { KUBECONFIG: kubeConfigFile(own.kubernetes, { token: SECRET }) }
+    const env = kubeConfigEnv(own.kubernetes.kubeConfig({ token: SECRET }))
     const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
     expect(says).toContain('the server does not know who we are')
   })
@@ -252,9 +215,7 @@ describeKubernetes('watch kubernetes://', (server) => {
   describe('examples/namespace-controller.ts', () => {
     test('keeps a ConfigMap in each namespace, whatever is done to it', async () => {
       const { admin } = own.kubernetes
-      const env = { ...process.env, KUBECONFIG: kubeConfigFile(own.kubernetes) }
-      const child = new Child(node, [join('examples', 'namespace-controller.ts')], { cwd: root, env })
-      onTestFinished(() => child[Symbol.asyncDispose]())
+      const child = example('namespace-controller.ts', [], kubeConfigEnv(own.kubernetes.kubeConfig()))
       const unowned = 'nobody'
       const isDone = (): boolean => child.lines.includes('ready') && child.lines.includes(`default: ${unowned}`)
       await child.until(isDone, 'the first run')

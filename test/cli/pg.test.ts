@@ -1,11 +1,11 @@
 import { Pool } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { postgresLeases } from '../../adapters/postgres/index.js'
+import { roleOf } from '../postgres/hostile.js'
 import { type Database, expectMirrorEqualsTable, mirror, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
-import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, type Result, refusalOf, resultOf, urlOf } from './support.js'
+import { listwatch, type Result, resultOf, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -35,17 +35,9 @@ async function inventory(db: Database): Promise<unknown> {
 describeServer('postgres 18', 'pg', (postgres) => {
   const at = useServer(postgres)
 
-  async function role(name: string): Promise<string> {
-    const admin = await at.database()
-    const full = `${admin.name}_${name}`
-    await admin.sql(`CREATE ROLE ${full} LOGIN`)
-    return full
-  }
-
   describe('install', () => {
     test('makes a mirror possible, and says what it has chosen', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
+      const db = await at.prepared(ORDERS)
       expect(await said('install', urlOf(db), '--table', 'orders')).toBe(
         'installed on orders (key id; triggers for each statement; wake bucket)\n',
       )
@@ -54,22 +46,9 @@ describeServer('postgres 18', 'pg', (postgres) => {
       await expectMirrorEqualsTable(rows)
     })
 
-    test('a second installation does not disturb a mirror', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await said('install', urlOf(db), '--table', 'orders')
-      const rows = await mirror(db, { table: 'orders' })
-      await said('install', urlOf(db), '--table', 'orders')
-      await db.sql('UPDATE orders SET n = 7')
-      await waitUntil('the mirror', () => rows.informer.status.state === 'live')
-      await expectMirrorEqualsTable(rows)
-      expect(await db.value('SELECT count(*) FROM listwatch.logs()')).toBe('1')
-    })
-
     test('twice keeps the rights of those who may read already', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      const [first, second] = [await role('first'), await role('second')]
+      const db = await at.prepared(ORDERS)
+      const [first, second] = [await roleOf(db, 'first'), await roleOf(db, 'second')]
       await said('install', urlOf(db), '--table', 'orders', '--grant', first)
       await said('install', urlOf(db), '--table', 'orders', '--grant', second)
       await said('install', urlOf(db), '--table', 'orders')
@@ -96,34 +75,11 @@ describeServer('postgres 18', 'pg', (postgres) => {
     })
 
     test('--print with a name and a role that want quoting runs as it stands', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE "it's \\ ""odd""" (id int PRIMARY KEY)`)
+      const db = await at.prepared(`CREATE TABLE "it's \\ ""odd""" (id int PRIMARY KEY)`)
       await db.sql(await said('install', '--table', `"it's \\ ""odd"""`, '--print'))
       expect(await db.value('SELECT relname FROM pg_class c JOIN listwatch.logs() l ON l.relid = c.oid')).toBe(
         `it's \\ "odd"`,
       )
-    })
-
-    test('--grant lets a role mirror, and no more', async () => {
-      const db = await at.database()
-      await db.sql(`${ORDERS}; CREATE TABLE secrets (id int PRIMARY KEY)`)
-      const user = await role('reader')
-      await db.install('secrets')
-      await said('install', urlOf(db), '--table', 'orders', '--grant', user)
-      const rows = await mirror(db, { table: 'orders', connection: { user } })
-      await db.sql('UPDATE orders SET n = 3')
-      await expectMirrorEqualsTable(rows)
-      const client = await db.connect({ user })
-      const forbidden = [
-        'UPDATE orders SET n = 1',
-        'SELECT * FROM secrets',
-        `SELECT * FROM ${await db.log('secrets')}`,
-        `DELETE FROM ${await db.log('orders')}`,
-        'DELETE FROM listwatch.state',
-        `SELECT listwatch.trim('0 s')`,
-        `SELECT listwatch.uninstall('orders')`,
-      ]
-      for (const sql of forbidden) await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
     })
   })
 
@@ -151,32 +107,13 @@ describeServer('postgres 18', 'pg', (postgres) => {
       expect(await db.value('SELECT count(*) FROM listwatch.leases')).toBe('1')
     })
 
-    test('--grant lets a role renew, and no more', async () => {
-      const db = await at.database()
-      const user = await role('worker')
-      await said('install-leases', urlOf(db))
-      await expect(renew(db, user)).rejects.toThrow(
-        'run: npx listwatch pg install-leases <url> --grant <role> --group orders',
-      )
-      await said('install-leases', urlOf(db), '--grant', user, '--group', 'orders')
-      expect(await renew(db, user)).toBe(1)
-      const client = await db.connect({ user })
-      await expect(renew(db, user, 'others')).rejects.toThrow('permission denied for the lease group "others" (run: ')
-      for (const sql of ['DELETE FROM listwatch.lease_rights', 'DELETE FROM listwatch.lease_groups'])
-        await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
-    })
-
     test('--print prints what it would do, which runs as it stands and does the same', async () => {
       const [db, other] = [await at.database(), await at.database()]
-      const user = await role('printed')
+      const user = await roleOf(db, 'printed')
       await db.sql(await said('install-leases', '--grant', user, '--group', 'orders', '--print'))
       await said('install-leases', urlOf(other), '--grant', user, '--group', 'orders')
       expect(await inventory(db)).toEqual(await inventory(other))
       expect(await renew(db, user)).toBe(1)
-    })
-
-    test('without a URL: exit code 2', async () => {
-      expect(await refusalOf(listwatch(['pg', 'install-leases']))).toContain('give the URL of the database, or --print')
     })
 
     test('uninstall --all removes them too', async () => {
@@ -190,8 +127,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
 
   describe('uninstall', () => {
     test('leaves nothing', async () => {
-      const db = await at.database()
-      await db.sql(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
+      const db = await at.prepared(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
       const before = await inventory(db)
       for (const table of ['orders', 'more']) await said('install', urlOf(db), '--table', table)
       expect(await said('uninstall', urlOf(db), '--all')).toBe('removed the schema listwatch and all triggers\n')
@@ -199,8 +135,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
     })
 
     test('--table leaves the others as they are', async () => {
-      const db = await at.database()
-      await db.sql(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
+      const db = await at.prepared(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
       await said('install', urlOf(db), '--table', 'more')
       const before = await inventory(db)
       await said('install', urlOf(db), '--table', 'orders')
@@ -212,8 +147,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
     test.each([['--table', 'orders'], ['--all']])(
       '%s --print prints what it would do, which runs as it stands',
       async (...options) => {
-        const db = await at.database()
-        await db.sql(ORDERS)
+        const db = await at.prepared(ORDERS)
         const before = await inventory(db)
         await said('install', urlOf(db), '--table', 'orders')
         await db.sql(await said('uninstall', ...options, '--print'))
@@ -225,8 +159,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
 
   describe('status', () => {
     test('says that nothing is installed, or that no table is', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
+      const db = await at.prepared(ORDERS)
       expect(await said('status', urlOf(db))).toBe('listwatch is not installed in this database\n')
       await said('install', urlOf(db), '--table', 'orders')
       await said('uninstall', urlOf(db), '--table', 'orders')
@@ -234,9 +167,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
     })
 
     test('counts the rows of the log, also as JSON', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
+      const db = await at.installed(ORDERS, 'orders')
       await db.sql('UPDATE orders SET n = 4')
       expect(await said('status', urlOf(db))).toMatch(/^ok orders \(.*\) log 2 rows, 0\.\d MB\n$/)
       expect(JSON.parse(await said('status', urlOf(db), '--json'))).toMatchObject({
@@ -246,9 +177,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
     })
 
     test('of a log that misses changes: exit code 1, and the command that fixes it', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
+      const db = await at.installed(ORDERS, 'orders')
       await db.sql('DROP TRIGGER zz_listwatch_d ON orders')
       const { code, output } = await pg('status', urlOf(db))
       expect(code).toBe(1)
@@ -261,9 +190,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
 
   describe('trim', () => {
     test('removes rows older than --keep, and a mirror continues', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
+      const db = await at.installed(ORDERS, 'orders')
       const rows = await mirror(db, { table: 'orders', trimEveryMs: false })
       await db.sql('UPDATE orders SET n = 4')
       await expectMirrorEqualsTable(rows)

@@ -19,10 +19,11 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
   const at = useServer(postgres)
 
   async function orders(count = 8): Promise<Database> {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, tags text[], note text);
-      INSERT INTO orders SELECT g, CASE g % 4 WHEN 0 THEN 'acme' ELSE 'birch' END, ARRAY['a', 't' || g % 2] FROM generate_series(1, ${count}) g`)
-    await db.install('orders')
+    const db = await at.installed(
+      `CREATE TABLE orders (id int PRIMARY KEY, tenant text, tags text[], note text);
+      INSERT INTO orders SELECT g, CASE g % 4 WHEN 0 THEN 'acme' ELSE 'birch' END, ARRAY['a', 't' || g % 2] FROM generate_series(1, ${count}) g`,
+      'orders',
+    )
     return db
   }
 
@@ -123,10 +124,11 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
     })
 
     test('a field may be a path into a column of JSON', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, doc jsonb, "doc.color" text);
-        INSERT INTO orders SELECT i, jsonb_build_object('size', i % 2), 'red' FROM generate_series(1, 4) i`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id int PRIMARY KEY, doc jsonb, "doc.color" text);
+        INSERT INTO orders SELECT i, jsonb_build_object('size', i % 2), 'red' FROM generate_series(1, 4) i`,
+        'orders',
+      )
       expect(await keys(db, 'doc.size=1')).toEqual(['1', '3'])
       expect(await keys(db, 'doc.size=1', 'id!=3', 'doc.color=red')).toEqual(['1'])
     })

@@ -21,8 +21,8 @@ describeServer('postgres 18', 'the first example of README.md', (postgres) => {
   })
 
   test('runs as it is printed, once the table is prepared as is said under it', async () => {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE orders (id bigint PRIMARY KEY, tenant text NOT NULL, status text NOT NULL);
+    const db =
+      await at.prepared(`CREATE TABLE orders (id bigint PRIMARY KEY, tenant text NOT NULL, status text NOT NULL);
       INSERT INTO orders SELECT g, CASE g % 2 WHEN 0 THEN 'acme' ELSE 'other' END, 'open' FROM generate_series(1, 50) g`)
     const [, command = ''] = /^Prepare the table once: `([^`]+)`/m.exec(textOf('README.md')) ?? []
     const env = { DATABASE_URL: urlOf(db) }

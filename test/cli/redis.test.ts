@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { Cluster } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
@@ -10,25 +9,12 @@ import { RedisServer } from '../servers/redis.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
-import { root } from '../support/sources.js'
-import { listwatch, main, node, refusalOf, resultOf, SECRET } from './support.js'
+import { deleted, example, listwatch, main, node, refusalOf, resultOf, SECRET, synced, told } from './support.js'
 
 beforeAll(ensureBuilt)
 
-/** Parses the lines of `--json`. */
-function told(child: Child): unknown[] {
-  return child.lines.map((line) => {
-    const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
-    return [type, key, object]
-  })
-}
-
 describeServer('redis 7.0', 'watch redis://', (server) => {
   const own = useRedis(server)
-  const synced = (child: Child): Promise<void> =>
-    child.until(() => child.lines.some((line) => line.includes('"synced"')), 'the first list')
-  const gone = (child: Child): Promise<void> =>
-    child.until(() => child.lines.some((line) => line.includes('"delete"')), 'the delete')
 
   test('--collection prints the existing objects, and then the changes', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
@@ -37,7 +23,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await synced(child)
     await writer.apply([{ put: '1', object: { state: 'done' } }])
     await writer.apply([{ delete: '1' }])
-    await gone(child)
+    await deleted(child)
     expect(told(child)).toEqual([
       ['add', '1', { state: 'new' }],
       ['synced', undefined, undefined],
@@ -61,25 +47,13 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(child.errors).toContain(`listwatch: ${says} and the database at the end of the URL`)
   })
 
-  test('in a pipe says how many keys there are', async () => {
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'counted' })
-    await writer.apply([
-      { put: '1', object: {} },
-      { put: '2', object: {} },
-    ])
-    const env = { FORCE_COLOR: undefined }
-    const child = listwatch(['watch', own.redis.url, '--collection', 'counted'], { env })
-    await child.until(() => child.lines.length > 0, 'a line')
-    expect(child.lines[0]).toMatch(/^\S+: 2 keys, 0 changes/)
-  })
-
   test('--stream shows the fields of the newest entry of each key; one with nothing else deletes it', async () => {
     const client = own.redis.client()
     await client.xadd('events', '*', 'id', '7', 'state', 'new')
     const child = listwatch(['watch', own.redis.url, '--stream', 'events', '--json'])
     await synced(child)
     await client.xadd('events', '*', 'id', '7')
-    await gone(child)
+    await deleted(child)
     expect(told(child)).toEqual([
       ['add', '7', { id: '7', state: 'new' }],
       ['synced', undefined, undefined],
@@ -108,7 +82,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     const child = listwatch(['watch', own.redis.url, '--keys', 'user:*', '--json'])
     await synced(child)
     await client.del('user:1')
-    await gone(child)
+    await deleted(child)
     expect(told(child)).toEqual([
       ['add', 'user:1', { name: 'ada' }],
       ['synced', undefined, undefined],
@@ -127,7 +101,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await synced(child)
     await client.set('deaf:2', 'notjson') // It is reported.
     await client.del('deaf:1')
-    await gone(child)
+    await deleted(child)
     await client.set('deaf:3', 'notjson')
     await client.set('deaf:1', '{"n":2}')
     await child.until(() => child.lines.some((line) => line.includes('"n":2')), 'the next object')
@@ -146,25 +120,6 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       await child.until(() => child.errors.includes('"odd:1" of redis:odd:* is invalid'), 'what it says of the other')
       child.kill('SIGINT')
       expect(await child.ended).toEqual({ code: 0, signal: null })
-    })
-
-    test('a field of a collection', async () => {
-      await using writer = redisWriter({
-        client: userClient('ioredis 6', own.redis.port),
-        name: 'odd',
-        codec: 'string',
-      })
-      await writer.apply([
-        { put: 'a', object: '1' },
-        { put: 'b', object: 'notjson' },
-      ])
-      const child = listwatch(['watch', own.redis.url, '--collection', 'odd', '--json'])
-      await synced(child)
-      expect(told(child)[0]).toEqual(['add', 'a', 1])
-      await child.until(
-        () => child.errors.includes('the object "b" of redis:odd is invalid: '),
-        'what it says of the bad value',
-      )
     })
 
     test('an entry of a stream without the field of --key', async () => {
@@ -316,12 +271,8 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
 
   describe('examples/feature-flags.ts', () => {
     test('many follow what one writes', async () => {
-      const env = { ...process.env, REDIS_URL: own.redis.url }
-      const start = (...args: readonly string[]): Child => {
-        const child = new Child(node, [join('examples', 'feature-flags.ts'), ...args], { cwd: root, env })
-        onTestFinished(() => child[Symbol.asyncDispose]())
-        return child
-      }
+      const start = (...args: readonly string[]): Child =>
+        example('feature-flags.ts', args, { REDIS_URL: own.redis.url })
       const followers = [start(), start()]
       const shows = async (line: RegExp): Promise<void> => {
         for (const each of followers) await each.until(() => each.lines.some((text) => line.test(text)), String(line))
@@ -336,6 +287,27 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
         each.kill('SIGINT')
         expect(await each.ended).toEqual({ code: 0, signal: null })
       }
+    })
+
+    test('fails with one line that names the reason', async () => {
+      await own.redis.client().call('ACL', 'SETUSER', 'guest', 'reset', 'on', '>word', '+role', '+info')
+      for (const [user, said] of [
+        ['guest:wrong', 'WRONGPASS'],
+        ['guest:word', 'NOPERM'],
+      ]) {
+        const REDIS_URL = `redis://${user}@${own.redis.endpoint}`
+        const child = example('feature-flags.ts', ['new-checkout', '25'], { REDIS_URL })
+        expect(await child.ended).toEqual({ code: 1, signal: null })
+        expect(child.errors).toMatch(new RegExp(`^NOT_WRITTEN: nothing was written: [^\n]*${said}[^\n]*\n$`))
+      }
+    })
+
+    test('continues without permission to watch, and reports it', async () => {
+      const child = example('feature-flags.ts', [], { REDIS_URL: `redis://guest:wrong@${own.redis.endpoint}` })
+      await child.until(() => child.errors.includes('WRONGPASS'), 'it to be reported')
+      expect(child.errors).not.toMatch(/^ +at /m)
+      child.kill('SIGINT')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
     })
   })
 })

@@ -1,6 +1,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { roleOf } from '../postgres/hostile.js'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -33,14 +34,6 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
   }
 
-  /** A role of this test. */
-  async function role(db: Database, name: string): Promise<string> {
-    const full = `${db.name}_${name}`
-    await db.sql(`CREATE ROLE ${full} LOGIN`)
-    onTestFinished(() => db.sql(`DROP OWNED BY ${full}; DROP ROLE ${full}`).then(() => {}))
-    return full
-  }
-
   describe('connecting', () => {
     test('a database that does not exist', async () => {
       const db = await at.database()
@@ -58,7 +51,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     describe('with a password', () => {
       /** Makes the server require a password of this role. */
       async function protectedRole(db: Database): Promise<string> {
-        const name = await role(db, 'careful')
+        const name = await roleOf(db, 'careful')
         const file = join(at.server.dataDir, 'pg_hba.conf')
         const before = await readFile(file, 'utf8')
         await writeFile(file, `host all ${name} all scram-sha-256\n`)
@@ -96,14 +89,12 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     })
 
     test('that is called nearly so', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE "Orders" (id int PRIMARY KEY)')
+      const db = await at.prepared('CREATE TABLE "Orders" (id int PRIMARY KEY)')
       expect(await watch(urlOf(db), 'orders')).toMatch(/; there is public\."Orders"$/)
     })
 
     test('without triggers: the command in the line fixes it', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
+      const db = await at.prepared(ORDERS)
       const line = await watch(urlOf(db, 'postgres', SECRET), 'orders')
       expect(line).toBe(
         `the triggers of listwatch are not installed on "public"."orders"; run: listwatch pg install ${urlOf(db)} --table 'public.orders'`,
@@ -120,18 +111,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       await expectWatched(urlOf(db), table)
     })
 
-    test('with a trigger switched off: the command in the line fixes it', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      await db.sql('ALTER TABLE orders DISABLE TRIGGER zz_listwatch_u')
-      await obey(await watch(urlOf(db), 'orders'))
-      await expectWatched(urlOf(db), 'orders')
-    })
-
     test('without a key', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE t (id int, n int NOT NULL); CREATE UNIQUE INDEX ON t (id)')
+      const db = await at.prepared('CREATE TABLE t (id int, n int NOT NULL); CREATE UNIQUE INDEX ON t (id)')
       const install = ['pg', 'install', urlOf(db), '--table', 't']
       expect(await refusalOf(listwatch(install))).toMatch(
         /^public\.t has no primary key \(Add one, ALTER TABLE public\.t ADD PRIMARY KEY .* --key a,b\)$/,
@@ -145,8 +126,9 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     })
 
     test('that is a view', async () => {
-      const db = await at.database()
-      await db.sql(`${ORDERS}; CREATE VIEW v AS SELECT * FROM orders; CREATE MATERIALIZED VIEW m AS SELECT * FROM v`)
+      const db = await at.prepared(
+        `${ORDERS}; CREATE VIEW v AS SELECT * FROM orders; CREATE MATERIALIZED VIEW m AS SELECT * FROM v`,
+      )
       for (const view of ['v', 'm']) {
         expect(await watch(urlOf(db), view)).toMatch(/is not a table; name a table: one that a view reads/)
         expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', view]))).toMatch(
@@ -156,65 +138,53 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     })
 
     test('from which others inherit', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child () INHERITS (parent)')
+      const db = await at.prepared('CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child () INHERITS (parent)')
       const says = /has tables that inherit from it, whose rows its triggers do not see.*name those that inherit/i
       expect(await watch(urlOf(db), 'parent')).toMatch(says)
       expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', 'parent']))).toMatch(says)
     })
 
     test('that is a partition: the command in the line fixes it, whether or not the parent has triggers', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE tree (id int PRIMARY KEY) PARTITION BY HASH (id);
-        CREATE TABLE leaf PARTITION OF tree FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
-      await db.install('tree')
+      const db = await at.installed(
+        `CREATE TABLE tree (id int PRIMARY KEY) PARTITION BY HASH (id);
+        CREATE TABLE leaf PARTITION OF tree FOR VALUES WITH (MODULUS 1, REMAINDER 0)`,
+        'tree',
+      )
       await obey(await watch(urlOf(db), 'leaf'))
       await expectWatched(urlOf(db), 'leaf')
     })
   })
 
   describe('columns', () => {
-    test('to index that are not there, also in an empty table', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      expect(await watch(urlOf(db), 'orders', '--index', 'nope', '--json')).toBe(
+    const columns: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
+      [
+        'to index that are not there, also in an empty table',
+        ['--index', 'nope', '--json'],
         '--index: orders has no column "nope"; it has id, tenant',
-      )
+      ],
+      [
+        'to index that are not mirrored',
+        ['--columns', 'id', '--index', 'tenant'],
+        '--index: "tenant" is not mirrored; add it to --columns',
+      ],
+      ['to mirror that are not there', ['--columns', 'id,nope'], 'no column "nope"; it has id, tenant'],
+      [
+        'in a condition that are not there',
+        ['--where', 'tenant=acme'],
+        `where: "tenant=acme" is refused by the server: column "acme" does not exist; a text needs quotes: status = 'new'`,
+      ],
+    ]
+    test.each(columns)('%s', async (_what, args, says) => {
+      const db = await at.installed(ORDERS, 'orders')
+      expect(await watch(urlOf(db), 'orders', ...args)).toContain(says)
     })
 
     test('a path into a column of JSON is indexed', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE docs (id int PRIMARY KEY, doc jsonb)')
-      await db.install('docs')
+      const db = await at.installed('CREATE TABLE docs (id int PRIMARY KEY, doc jsonb)', 'docs')
       expect(await watch(urlOf(db), 'docs', '--index', 'nope.size', '--json')).toBe(
         '--index: docs has no column "nope"; it has id, doc',
       )
       await expectWatched(urlOf(db), 'docs', '--index', 'doc.size')
-    })
-
-    test('to index that are not mirrored', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      const line = await watch(urlOf(db), 'orders', '--columns', 'id', '--index', 'tenant')
-      expect(line).toBe('--index: "tenant" is not mirrored; add it to --columns')
-    })
-
-    test('to mirror that are not there', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      expect(await watch(urlOf(db), 'orders', '--columns', 'id,nope')).toMatch(/no column "nope"; it has id, tenant$/)
-    })
-
-    test('in a condition that are not there', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      expect(await watch(urlOf(db), 'orders', '--where', 'tenant=acme')).toMatch(
-        /^where: "tenant=acme" is refused by the server: column "acme" does not exist; a text needs quotes: status = 'new'/,
-      )
     })
   })
 
@@ -227,10 +197,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
         'GRANT SELECT ON orders, listwatch.state TO $; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA listwatch TO $',
       ],
     ])('a reader %s: the command in the line fixes it', async (_what, grant) => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
-      const reader = await role(db, 'reader')
+      const db = await at.installed(ORDERS, 'orders')
+      const reader = await roleOf(db, 'reader')
       if (grant !== '') await db.sql(grant.includes('$') ? grant.replaceAll('$', reader) : grant + reader)
       const line = await watch(urlOf(db, reader, SECRET), 'orders')
       expect(line).toContain(`as the owner of the table run: listwatch pg install ${urlOf(db, 'owner')} --table orders`)
@@ -239,9 +207,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     })
 
     test('to install', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      const stranger = await role(db, 'stranger')
+      const db = await at.prepared(ORDERS)
+      const stranger = await roleOf(db, 'stranger')
       const install = ['pg', 'install', urlOf(db, stranger), '--table', 'orders']
       const line = await refusalOf(listwatch(install))
       expect(line).toMatch(
@@ -250,27 +217,23 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     })
 
     test.each(['uninstall --table orders', 'uninstall --all', 'trim'])('to pg %s', async (command) => {
-      const db = await at.database()
-      await db.sql(ORDERS)
-      await db.install('orders')
+      const db = await at.installed(ORDERS, 'orders')
       const [name = '', ...options] = command.split(' ')
-      const url = urlOf(db, await role(db, 'stranger'))
+      const url = urlOf(db, await roleOf(db, 'stranger'))
       expect(await refusalOf(listwatch(['pg', name, url, ...options]))).toMatch(
         /(permission denied|must be owner) .*; (run it as the owner of the table and of the schema listwatch|.* belongs to .*: run it as that role(, or after GRANT .*)?)$/,
       )
     })
 
     test('of a role that does not exist cannot be granted', async () => {
-      const db = await at.database()
-      await db.sql(ORDERS)
+      const db = await at.prepared(ORDERS)
       const install = ['pg', 'install', urlOf(db), '--table', 'orders', '--grant', 'nobody_here']
       expect(await refusalOf(listwatch(install))).toMatch(/create it with CREATE ROLE, or name another with --grant$/)
     })
 
     test('by row: refused, and the option that the line names lets it pass', async () => {
-      const db = await at.database()
-      await db.sql(`${ORDERS}; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`)
-      const reader = await role(db, 'reader')
+      const db = await at.prepared(`${ORDERS}; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`)
+      const reader = await roleOf(db, 'reader')
       await db.install('orders', { grant: [reader] })
       const line = await watch(urlOf(db, reader), 'orders')
       expect(line).toMatch(/^row security .*; add --rls row-local if no policy reads other rows$/)

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type KubernetesObject as Draft, KubeConfig, loadYaml } from '@kubernetes/client-node'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type KubernetesObject as Draft, loadYaml } from '@kubernetes/client-node'
+import { beforeAll, expect, test } from 'vitest'
 import { installLeases } from '../../adapters/postgres/index.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { useServer } from '../postgres/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
-import { Child } from '../support/child.js'
-import { root, textOf } from '../support/sources.js'
-import { node, urlOf } from './support.js'
+import type { Child } from '../support/child.js'
+import { textOf } from '../support/sources.js'
+import { example, kubeConfigEnv, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -22,12 +20,9 @@ const LEASE_MS = 1_500
 const DEADLINE_MS = 60_000
 
 function replicas(file: string, count: number, env: NodeJS.ProcessEnv): Child[] {
-  return Array.from({ length: count }, () => {
-    const all = { ...process.env, ...env, LEASE_MS: String(LEASE_MS) }
-    const child = new Child(node, [join(FOLDER, file)], { cwd: root, env: all })
-    onTestFinished(() => child[Symbol.asyncDispose]())
-    return child
-  })
+  return Array.from({ length: count }, () =>
+    example(join('site-operator', file), [], { ...env, LEASE_MS: String(LEASE_MS) }),
+  )
 }
 
 /** The sites that a replica has run. */
@@ -128,19 +123,13 @@ describeKubernetes('examples/site-operator/operator.ts', (server) => {
       )
     await waitUntil('sites to be served', isServed)
 
-    const config = new KubeConfig()
-    config.loadFromOptions(own.kubernetes.kubeConfig())
-    const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const KUBECONFIG = join(folder, 'config')
-    writeFileSync(KUBECONFIG, config.exportConfig())
-
     interface SiteObject {
       readonly metadata: { readonly name: string; readonly generation: number }
       readonly status?: { readonly workers: number; readonly observedGeneration: number }
     }
     const listed = async <T>(path: string): Promise<readonly T[]> => (await admin.list(path)).items as unknown as T[]
     const known = new Set<string>()
+    const env = kubeConfigEnv(own.kubernetes.kubeConfig())
     const world: World = {
       put: async (name, page, workers) => {
         const spec = { page, workers }
@@ -183,7 +172,7 @@ describeKubernetes('examples/site-operator/operator.ts', (server) => {
         )
       },
     }
-    await survives(world, (count) => replicas('operator.ts', count, { KUBECONFIG }))
+    await survives(world, (count) => replicas('operator.ts', count, env))
     const events = await listed<{ readonly reason?: string }>(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
     expect(events.some(({ reason }) => reason === 'Created')).toBe(true)
   })
@@ -193,9 +182,7 @@ describeServer('postgres 18', 'examples/site-operator/postgres-operator.ts', (po
   const at = useServer(postgres)
 
   test('has the workers of each site, although replicas are killed', async () => {
-    const db = await at.database()
-    await db.sql(textOf(join(FOLDER, 'schema.sql')))
-    await db.install('sites')
+    const db = await at.installed(textOf(join(FOLDER, 'schema.sql')), 'sites')
     await db.install('workers')
     await installLeases(await db.connect())
     const client = await db.connect()

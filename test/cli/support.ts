@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { KubeConfig } from '@kubernetes/client-node'
 import { onTestFinished, type TestContext } from 'vitest'
 import type { Database } from '../postgres/support.js'
+import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { binary } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
@@ -37,6 +41,47 @@ export function shell(command: string, env: NodeJS.ProcessEnv = {}): Child {
   const child = new Child('bash', ['-c', text], { cwd: root, env: { ...environment, ...env } })
   onTestFinished(() => child[Symbol.asyncDispose]())
   return child
+}
+
+/** A program of `examples/`, against the built package; killed when the test is over. */
+export function example(name: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Child {
+  const child = new Child(node, [join('examples', name), ...args], { cwd: root, env: { ...process.env, ...env } })
+  onTestFinished(() => child[Symbol.asyncDispose]())
+  return child
+}
+
+/** Gone when the test is over. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'listwatch-cli-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The environment of a command that uses this kubeconfig. */
+export function kubeConfigEnv(options: KubeConfigOptions): { readonly KUBECONFIG: string } {
+  const config = new KubeConfig()
+  config.loadFromOptions(options)
+  const path = join(temporaryFolder(), 'config')
+  writeFileSync(path, config.exportConfig())
+  return { KUBECONFIG: path }
+}
+
+/** Waits for the first list of `watch --json`. */
+export function synced(child: Child): Promise<void> {
+  return child.until(() => child.output.includes('"synced"'), 'the first list')
+}
+
+/** Waits for a delete that `watch --json` prints. */
+export function deleted(child: Child): Promise<void> {
+  return child.until(() => child.output.includes('"delete"'), 'the delete')
+}
+
+/** The lines of `watch --json`. */
+export function told(child: Child): unknown[] {
+  return child.lines.map((line) => {
+    const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
+    return [type, key, object]
+  })
 }
 
 export interface Result {

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
@@ -12,7 +11,7 @@ import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
-import { main, node, resultOf, urlOf } from './support.js'
+import { main, node, resultOf, temporaryFolder, urlOf } from './support.js'
 import { Terminal } from './terminal.js'
 import { hasScript, Typing } from './typing.js'
 
@@ -38,9 +37,7 @@ const PICTURE = /\x1b\[\?2026h(.*?)\x1b\[\?2026l/gs
 /** Runs the command line on a terminal of this size. */
 function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}, rows = 30): Session {
   const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
-  const folder = mkdtempSync(join(tmpdir(), 'listwatch-terminal-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const device = join(folder, 'device')
+  const device = join(temporaryFolder(), 'device')
   const child = new Typing(`tty > '${device}'; stty rows ${rows} cols ${columns}; exec ${words}`, {
     cwd: root,
     env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
@@ -127,10 +124,11 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     const at = useServer(postgres)
 
     test('shows the table, its indexes and what happens; values cannot steer the terminal', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text);
-        INSERT INTO orders VALUES (1, 'acme'), (2, 'acme'), (3, E'e\\x1b[2Jvil\\n')`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id int PRIMARY KEY, tenant text);
+        INSERT INTO orders VALUES (1, 'acme'), (2, 'acme'), (3, E'e\\x1b[2Jvil\\n')`,
+        'orders',
+      )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'tenant'])
       const { child, terminal, press } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
@@ -145,10 +143,11 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('prints each change above the picture, with the chosen fields', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, status text, doc jsonb);
-        INSERT INTO orders VALUES (1, 'open', '{"a":1}')`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id int PRIMARY KEY, status text, doc jsonb);
+        INSERT INTO orders VALUES (1, 'open', '{"a":1}')`,
+        'orders',
+      )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--fields', 'status,doc.a'])
       const { child, terminal, press } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
@@ -174,9 +173,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('of 40 columns and 6 rows cuts changes to one line each, and leaves half of the rows to them', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'a')`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'a')`,
+        'orders',
+      )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'], 40, {}, 6)
       const { child, terminal, press } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
@@ -193,11 +193,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('draws lines that fit after the terminal became narrower, and whole ones after it became wider', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, repeat('long ', 9))`,
+        'orders',
       )
-      await db.install('orders')
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'])
       const { child, terminal, press, picture, resize } = session
       const widest = (): number => Math.max(...picture().map((line) => line.length))
@@ -215,9 +214,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('--json shows nothing but the lines', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)')
-      await db.install('orders')
+      const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)', 'orders')
       const { child } = onTerminal(['watch', urlOf(db), '--table', 'orders', '--json', '--for', '1ms'])
       const { code, output } = await resultOf(child)
       expect(code).toBe(0)
@@ -241,10 +238,11 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     const at = useServer(postgres)
 
     test('list prints a table that fits; values cannot steer the terminal', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, doc jsonb, note text);
-        INSERT INTO orders VALUES (1, 'acme', '{"a":1}', 'short'), (20, E'e\\x1b[2Jvil', '{}', repeat('long ', 20))`)
-      await db.install('orders')
+      const db = await at.installed(
+        `CREATE TABLE orders (id int PRIMARY KEY, tenant text, doc jsonb, note text);
+        INSERT INTO orders VALUES (1, 'acme', '{"a":1}', 'short'), (20, E'e\\x1b[2Jvil', '{}', repeat('long ', 20))`,
+        'orders',
+      )
       const session = onTerminal(['list', urlOf(db), '--table', 'orders'], 60)
       expect(await session.child.ended).toEqual({ code: 0, signal: null })
       const [header, ...rows] = session.terminal().text.split('\n')
@@ -258,11 +256,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('--fields selects the columns; get prints indented JSON', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, doc jsonb); INSERT INTO orders VALUES (1, '{"a":{"b":"c d"}}')`,
+        'orders',
       )
-      await db.install('orders')
       const list = onTerminal(['list', urlOf(db), '--table', 'orders', '--fields', 'doc.a.b,doc.x'])
       await list.child.ended
       expect(list.terminal().text).toBe('KEY  DOC.A.B  DOC.X\n1    "c d"    –')
@@ -276,11 +273,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     const at = useServer(postgres)
 
     test('shows its step and the number of objects that it has read, and only the result at the end', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders SELECT g FROM generate_series(1, 3000) g`,
+        'orders',
       )
-      await db.install('orders')
       const session = onTerminal(['verify', urlOf(db), '--table', 'orders', '--for', '1s'])
       expect(await session.child.ended).toEqual({ code: 0, signal: null })
       const { text, frames } = session.terminal()
@@ -296,9 +292,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     const at = useServer(postgres)
 
     test('shows which check runs and of how many, and only the result at the end', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE orders (id int PRIMARY KEY)')
-      await db.install('orders')
+      const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY)', 'orders')
       const session = onTerminal(['doctor', urlOf(db), '--table', 'orders'])
       expect(await session.child.ended).toEqual({ code: 0, signal: null })
       const { text, frames } = session.terminal()
@@ -310,9 +304,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('--json shows nothing but the line', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE orders (id int PRIMARY KEY)')
-      await db.install('orders')
+      const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY)', 'orders')
       const { child } = onTerminal(['doctor', urlOf(db), '--table', 'orders', '--json'])
       expect((await child.ended).code).toBe(0)
       expect(child.output).toMatch(/^\{"checks":\d+,"findings":\[\]\}\r\n$/)
@@ -351,9 +343,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const own = useRedis(found)
 
       test('shows the mirror and the store, and q writes pending changes and ends', async () => {
-        const db = await at.database()
-        await db.sql(`CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)`)
-        await db.install('orders')
+        const db = await at.installed(
+          `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)`,
+          'orders',
+        )
         const session = onTerminal(['relay', urlOf(db), '--table', 'orders', '--to', own.redis.url])
         const { child, terminal, press } = session
         await child.until(() => terminal().text.includes('to redis:relay:orders   live'), 'the picture')

@@ -1,10 +1,10 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt } from '../support/build.js'
 import { root, textOf } from '../support/sources.js'
-import { listwatch, refusalOf, resultOf, SECRET, shell } from './support.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell, temporaryFolder } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -50,6 +50,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
     "'--fields <names>' cannot be used with option '--json'",
   ],
   ['no URL for an installation', ['pg', 'install', '--table', 'orders'], 'give the URL of the database, or --print'],
+  ['no URL for leases', ['pg', 'install-leases'], 'give the URL of the database, or --print'],
   ['nothing to uninstall', ['pg', 'uninstall', NOWHERE], 'name a table with --table, or everything with --all'],
   ['a name that is empty', ['watch', NOWHERE, '--table', ''], "option '--table <name>' argument '' is invalid"],
   ['a list of columns that is empty', [...ORDERS, '--columns', ''], "option '--columns <names>' argument ''"],
@@ -157,8 +158,7 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
 describe('what is missing is named, with the command that installs it', () => {
   /** A copy of the package that finds only these dependencies. */
   function copyWith(dependencies: readonly string[]): string {
-    const folder = mkdtempSync(join(tmpdir(), 'listwatch-copy-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     for (const name of ['dist', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
     mkdirSync(join(folder, 'node_modules'))
     for (const name of dependencies) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
@@ -187,9 +187,7 @@ describe('a Node that is too old', () => {
   test.each(['22.11.0', '20.20.2', '18.0.0'])(
     '%s is refused by one line that names the version needed',
     async (version) => {
-      const folder = mkdtempSync(join(tmpdir(), 'listwatch-node-'))
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-      const preload = join(folder, 'version.cjs')
+      const preload = join(temporaryFolder(), 'version.cjs')
       writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
       const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
       expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
@@ -202,11 +200,6 @@ describe('a Node that is too old', () => {
 })
 
 describe('help', () => {
-  test('is printed on request, with exit code 0', async () => {
-    const { code, output } = await resultOf(listwatch(['watch', '--help']))
-    expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
-  })
-
   test('of every command and subcommand has examples of it, with options that exist', async () => {
     const pathsUnder = async (path: readonly string[]): Promise<(readonly string[])[]> => {
       const { code, output } = await resultOf(listwatch([...path, '--help']))

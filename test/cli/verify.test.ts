@@ -15,10 +15,11 @@ describeServer('postgres 18', 'verify postgres://', (postgres) => {
   const at = useServer(postgres)
 
   async function orders(): Promise<Database> {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, n int);
-      INSERT INTO orders SELECT g, 'acme', g FROM generate_series(1, 300) g`)
-    await db.install('orders')
+    const db = await at.installed(
+      `CREATE TABLE orders (id int PRIMARY KEY, tenant text, n int);
+      INSERT INTO orders SELECT g, 'acme', g FROM generate_series(1, 300) g`,
+      'orders',
+    )
     return db
   }
 

@@ -36,8 +36,9 @@ describeServer('postgres 18', 'watch', (postgres) => {
   const at = useServer(postgres)
 
   async function orders(count: number): Promise<Database> {
-    const db = await at.database()
-    await db.sql('CREATE TABLE orders (id bigint PRIMARY KEY, tenant text, tags text[], total numeric, at timestamptz)')
+    const db = await at.prepared(
+      'CREATE TABLE orders (id bigint PRIMARY KEY, tenant text, tags text[], total numeric, at timestamptz)',
+    )
     await db.sql(
       `INSERT INTO orders SELECT g, CASE g % 4 WHEN 0 THEN 'acme' ELSE 'birch' END, ARRAY['a', 't' || g % 2], g / 7.0, to_timestamp(g) FROM generate_series(1, $1::int) g`,
       [count],

@@ -25,7 +25,7 @@ async function down(mirror: Mirror, ms: number, restore?: () => void): Promise<v
 
 describe('a server that was unreachable', () => {
   test('[K15] for long enough to be restored is audited soon after it is back', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+    Mirror.with({ fill: 3, audit: RARELY }, async (mirror) => {
       await down(mirror, 60_000)
       await mirror.untilPassing('the audit', () => isAudited(mirror))
     }))
@@ -38,8 +38,7 @@ describe('a server that was unreachable', () => {
     }))
 
   test('for as long, though the mirror noticed it late, is audited too', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3, audit: RARELY }, async (mirror) => {
       const { fake } = mirror
       fake.collection.forget(fake.collection.watching[0])
       const over = fake.rule(isAny, () => {})
@@ -51,8 +50,7 @@ describe('a server that was unreachable', () => {
     }))
 
   test('for a moment, after a long silence, is not audited', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3, audit: RARELY }, async (mirror) => {
       await mirror.pass(60_000)
       mirror.fake.collection.watching[0]?.reset()
       await mirror.until('it to be noticed', () => mirror.errors.length > 0)
@@ -63,8 +61,7 @@ describe('a server that was unreachable', () => {
     }))
 
   test('[K15] while the machine slept, whose clock stood still meanwhile, is audited too', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3, audit: RARELY }, async (mirror) => {
       let sleptMs = 0
       Object.assign(mirror.clock, { wallNow: () => mirror.clock.now() + sleptMs })
       await mirror.pass(1_000)
@@ -74,7 +71,7 @@ describe('a server that was unreachable', () => {
     }))
 
   test('for a moment is not audited, since that is common', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+    Mirror.with({ fill: 3, audit: RARELY }, async (mirror) => {
       await down(mirror, 2_000)
       await mirror.pass(30_000)
       expect(isAudited(mirror)).toBe(false)

@@ -130,20 +130,6 @@ describeKubernetes('with a server', (server) => {
     expect([...maps.keys(), maps.by.ns('b').length]).toEqual(['b/one', 1])
   })
 
-  test('a version that is waited for is reached within seconds even if no mirrored object changes', async () => {
-    const { admin } = own.kubernetes
-    const kubeConfig = configOf(own.kubernetes)
-    const source = kubernetesSource({ kubeConfig, kind: 'ConfigMap', namespace: 'default', labelSelector: 'no=one' })
-    const maps = createInformer({ source })
-    onTestFinished(() => maps.stop())
-    await maps.start().synced({ timeoutMs: 60_000 })
-    const { metadata } = await admin.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'filtered' } })
-    // The server sends a bookmark once a minute, which would be too late.
-    await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 30_000 })
-    await maps.fresh({ timeoutMs: 60_000 })
-    expect(maps.size).toBe(0)
-  })
-
   test("an informer in the place of client-node's continues after an error, which client-node does not", async () => {
     const { admin, path, informer, delivered } = await stage()
     const errors: unknown[] = []
@@ -221,12 +207,5 @@ describe('a start', () => {
     expect(await second).toBe(3)
     await first
     await informer.stop()
-  })
-})
-
-describe('the types', () => {
-  test('fit in the place of those of client-node', () => {
-    const make: typeof theirs = makeInformer
-    expect(make).toBe(makeInformer)
   })
 })

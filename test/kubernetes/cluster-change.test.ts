@@ -7,10 +7,10 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAnyList, isStreamedList, isWatch } from './fake.js'
+import { FakeKubernetes, isAnyList, isHead, isStreamedList, isWatch } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
-import { Mirror, type MirrorOptions } from './mirror.js'
+import { contentsOf, Mirror, type MirrorOptions } from './mirror.js'
 
 interface Move {
   readonly mirror: Mirror
@@ -39,8 +39,6 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
   await waitUntil('nothing to be left', () => other.connections === 0)
 }
 
-/** How far the server is. */
-const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 const isAudit = ({ isMetadata }: Exchange): boolean => isMetadata
 /** The credentials are rejected from now on. Open watches continue. */
 const isQuestion = ({ path }: Exchange): boolean => path !== '/api/v1'
@@ -51,12 +49,7 @@ async function arrived({ mirror, other }: Move): Promise<void> {
   await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
   other.collection.put('o2', 'after')
   await mirror.until('its watch', () => mirror.informer.has('default/o2'))
-  expect(mirror.contents).toEqual(
-    other.collection
-      .at()
-      .map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
-      .sort(),
-  )
+  expect(mirror.contents).toEqual(contentsOf(other.collection.at()))
 }
 
 /** The outcome of what is waited for, from now on watched. */

@@ -6,8 +6,6 @@ import { Mirror } from './mirror.js'
 import { EVENTS, Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
-const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(3)
-
 /** Sends the first `count` of the deletes of a revision, and none of the others. */
 async function deleteSome(mirror: Mirror, count: number): Promise<string> {
   const { collection } = mirror.fake
@@ -23,16 +21,14 @@ async function deleteSome(mirror: Mirror, count: number): Promise<string> {
 
 describe('objects that are deleted in one revision', () => {
   test('[K16] are all deleted, if the watch stays open', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       mirror.fake.collection.expire('k0', 'k1', 'k2')
       await mirror.healed()
       expect([mirror.informer.size, mirror.relists, mirror.errors]).toEqual([0, 0, []])
     }))
 
   test('[K16] are all deleted, if the watch breaks off between two of them', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const watch = mirror.fake.collection.watching.at(-1)
       const version = await deleteSome(mirror, 1)
       watch?.reset()
@@ -43,8 +39,7 @@ describe('objects that are deleted in one revision', () => {
     }))
 
   test('[K16] are all deleted, if another connection replaces the watch between two of them', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       await deleteSome(mirror, 2)
       await mirror.untilPassing('another watch', () => mirror.fake.watches.length > 1)
       await mirror.healed()
@@ -52,8 +47,7 @@ describe('objects that are deleted in one revision', () => {
     }))
 
   test('[K16] are all deleted, if a probe reads between two of them', () =>
-    Mirror.with({ prepare, source: { probeMs: 20_000 } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3, source: { probeMs: 20_000 } }, async (mirror) => {
       const { collection } = mirror.fake
       await deleteSome(mirror, 1)
       let probe: Exchange | undefined
@@ -68,8 +62,7 @@ describe('objects that are deleted in one revision', () => {
     }))
 
   test('[K16] and are repeated by a probe prove no half-open watch', () =>
-    Mirror.with({ prepare, source: { probeMs: 20_000 } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3, source: { probeMs: 20_000 } }, async (mirror) => {
       const { collection } = mirror.fake
       collection.expire('k0', 'k1', 'k2')
       await mirror.healed()

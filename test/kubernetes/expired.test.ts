@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isPlainList, isWatch } from './fake.js'
-import { EXPIRED, type Exchange, type FakeStatus, TOO_LARGE } from './fake-exchange.js'
+import { EXPIRED, type Exchange, type FakeStatus, statusObject, TOO_LARGE } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 const BROKEN: FakeStatus = { code: 500, reason: 'InternalError', message: 'etcd event received with PrevKv=nil' }
@@ -24,12 +24,15 @@ describe('a version that has expired', () => {
         void exchange.event('ERROR', { kind: 'Status', reason: 'Expired' }).then(() => exchange.end())
       },
     ],
+    [
+      'as a bare failure instead of an event',
+      (exchange) => void exchange.write(`${JSON.stringify(statusObject(EXPIRED))}\n`).then(() => exchange.end()),
+    ],
     ['as an event in a stream that stays open', (exchange) => void exchange.error(EXPIRED)],
   ]
   for (const [name, answer] of answers)
     test(`is followed by one list: ${name}`, () =>
-      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-        await mirror.live()
+      Mirror.live({ fill: 3 }, async (mirror) => {
         mirror.fake.next(isWatch, answer)
         const { collection } = mirror.fake
         const lists = mirror.fake.lists.length
@@ -46,8 +49,7 @@ describe('a version that has expired', () => {
       }))
 
   test('of a silent watch that was to be replaced for a joining informer leads that one to a list and a watch of its own', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const { fake, clock } = mirror
       const { version } = fake.collection
       await clock.advance(20_000)
@@ -65,8 +67,7 @@ describe('a version that has expired', () => {
 
   // A server without a watch cache whose etcd was compacted within the requested history.
   test('and that the server does not report, while each watch from it fails, is followed by a list', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const { collection } = mirror.fake
       const version = collection.version
       mirror.fake.rule(
@@ -83,8 +84,7 @@ describe('a version that has expired', () => {
     }))
 
   test('is not assumed when watches fail from different versions', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const { collection } = mirror.fake
       for (let at = 0; at < 5; at++) {
         const [watch] = collection.watching
@@ -99,45 +99,18 @@ describe('a version that has expired', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('between the pages of a list restarts the list, without an error', async () => {
-    let refused = 0
-    await Mirror.with(
-      {
-        prepare: (fake) => {
-          fake.collection.hasStreamedLists = false
-          fake.collection.largestPage = 10
-          fake.collection.fill(25)
-          fake.next(
-            ({ query }) => query.has('continue'),
-            (exchange) => {
-              refused++
-              exchange.refuse(EXPIRED)
-            },
-          )
-        },
-      },
-      async (mirror) => {
-        await mirror.live()
-        await mirror.healed()
-        expect([mirror.informer.size, refused, mirror.errors]).toEqual([25, 1, []])
-      },
-    )
-  })
-
   test('between the pages, again and again, leads to a list in one piece', () =>
-    Mirror.with(
+    Mirror.live(
       {
-        prepare: (fake) => {
-          fake.collection.hasStreamedLists = false
-          fake.collection.fill(2_500)
+        fill: 2_500,
+        streams: false,
+        prepare: (fake) =>
           fake.rule(
             ({ query }) => query.has('continue'),
             (exchange) => exchange.refuse(EXPIRED),
-          )
-        },
+          ),
       },
       async (mirror) => {
-        await mirror.live()
         await mirror.healed()
         expect(mirror.informer.size).toBe(2_500)
       },
@@ -168,8 +141,7 @@ describe('a server that is behind the mirror', () => {
 
   for (const [age, status] of forms) {
     test(`is waited for, by a watch until Retry-After, without a list (servers of ${age})`, () =>
-      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-        await mirror.live()
+      Mirror.live({ fill: 3 }, async (mirror) => {
         const at = refused(mirror, isWatch, status)
         for (const watch of mirror.fake.collection.watching) watch.reset()
         mirror.fake.collection.put('k0', 'after')
@@ -179,7 +151,7 @@ describe('a server that is behind the mirror', () => {
       }))
 
     test(`is waited for, by a list until Retry-After (servers of ${age})`, () =>
-      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+      Mirror.with({ fill: 3 }, async (mirror) => {
         // It is refused when streamed, and requested in pages at once.
         mirror.fake.collection.hasStreamedLists = false
         const at = refused(mirror, isPlainList, status)
@@ -189,8 +161,7 @@ describe('a server that is behind the mirror', () => {
       }))
 
     test(`says so within a stream, and is waited for (servers of ${age})`, () =>
-      Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-        await mirror.live()
+      Mirror.live({ fill: 3 }, async (mirror) => {
         const watch = mirror.fake.collection.watching[0]
         const since = mirror.clock.now()
         await watch?.error(status)
@@ -204,8 +175,7 @@ describe('a server that is behind the mirror', () => {
   }
 
   test('answers with a list older than the mirror: the list is rejected', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const { fake } = mirror
       const stale = { items: fake.collection.at(), version: fake.collection.version }
       fake.collection.hasStreamedLists = false

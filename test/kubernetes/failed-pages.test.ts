@@ -11,10 +11,8 @@ const isLater = (exchange: Exchange): boolean => isPlainList(exchange) && exchan
 /** A mirror that reads ten objects, two by two. */
 const paged = (prepare: (fake: FakeKubernetes) => void): MirrorOptions => ({
   source: { streamingLists: false, pageSize: 2 },
-  prepare: (fake) => {
-    fake.collection.fill(10)
-    prepare(fake)
-  },
+  fill: 10,
+  prepare: (fake) => prepare(fake),
 })
 
 /** The page that each list requested, by its first object; 0 is the beginning of a list. */
@@ -32,13 +30,12 @@ test('[K11] pages that break off again and again, as over a slow line, become sm
   Mirror.with(
     {
       source: { streamingLists: false, pageSize: 8 },
-      prepare: (fake) => {
-        fake.collection.fill(10)
+      fill: 10,
+      prepare: (fake) =>
         fake.rule(
           (exchange) => isPlainList(exchange) && Number(exchange.query.get('limit')) > 2,
           (exchange) => void exchange.write('{"items":[').then(() => exchange.reset()),
-        )
-      },
+        ),
     },
     async (mirror) => {
       await read(mirror)
@@ -71,23 +68,17 @@ describe('a page after the first', () => {
       ))
 
   test('is delivered again if a part of it was delivered', () =>
-    Mirror.with(
-      {
-        source: { streamingLists: false },
-        prepare: ({ collection }) => collection.fill(1_000),
-      },
-      async (mirror) => {
-        const { fake } = mirror
-        fake.next(isLater, (exchange) => {
-          const items = fake.collection.at().slice(500, 900)
-          const body = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', items })
-          void exchange.write(body.slice(0, -2)).then(() => exchange.reset())
-        })
-        await read(mirror)
-        expect([requested(mirror), mirror.informer.size, mirror.delivered.count]).toEqual([[0, 500, 500], 1_000, 1_000])
-        expect(mirror.errors).toEqual([])
-      },
-    ))
+    Mirror.with({ source: { streamingLists: false }, fill: 1_000 }, async (mirror) => {
+      const { fake } = mirror
+      fake.next(isLater, (exchange) => {
+        const items = fake.collection.at().slice(500, 900)
+        const body = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', items })
+        void exchange.write(body.slice(0, -2)).then(() => exchange.reset())
+      })
+      await read(mirror)
+      expect([requested(mirror), mirror.informer.size, mirror.delivered.count]).toEqual([[0, 500, 500], 1_000, 1_000])
+      expect(mirror.errors).toEqual([])
+    }))
 
   test('is not requested before Retry-After, even if that is longer than the core waits for a page', () =>
     Mirror.with(
@@ -190,20 +181,13 @@ describe('a page after the first', () => {
     Mirror.with(
       paged((fake) => fake.next(isLater, (exchange) => exchange.reset())),
       async (mirror) => {
-        const { source, clock } = mirror
-        const { signal } = new AbortController()
-        const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
-        const keys: string[] = []
-        const reading = (async () => {
-          for await (const page of source.versions(context)) keys.push(...page.keys.map(({ key }) => key))
-          return true
-        })()
+        const reading = mirror.keys()
         let isRead = false
-        void reading.then((is) => {
-          isRead = is
+        void reading.then(() => {
+          isRead = true
         })
         await mirror.untilPassing('them to be read', () => isRead)
-        expect([requested(mirror), keys.length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
+        expect([requested(mirror), (await reading).length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
       },
     ))
 })

@@ -119,3 +119,5 @@ export const isStreamedList = (exchange: Exchange): boolean => exchange.isStream
 export const isPlainList = (exchange: Exchange): boolean => exchange.isList
 export const isAnyList = (exchange: Exchange): boolean => exchange.isList || exchange.isStreamedList
 export const isAny = (): boolean => true
+/** Whether the client reads how far the server is. */
+export const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'

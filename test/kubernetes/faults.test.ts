@@ -12,21 +12,6 @@ describeKubernetes('a Kubernetes that fails', (server) => {
     if (!own.kubernetes.api.isRunning) await own.kubernetes.api.start()
   })
 
-  test('by resets is resumed, without a list', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      await stage.fill(20)
-      await stage.live()
-      for (let times = 0; times < 3; times++) {
-        stage.proxy.reset()
-        await stage.put('k1', times)
-        await stage.remove('k2')
-        await stage.put(`new${times}`, 1)
-        await stage.healed()
-        await stage.live()
-      }
-      expect([stage.relists, stage.proxy.counts.reset >= 3]).toEqual([0, true])
-    }))
-
   test('half open is noticed while nothing happens, and resumed', () =>
     Stage.with({ kubernetes: own.kubernetes, speed: 40 }, async (stage) => {
       await stage.fill(20)
@@ -49,16 +34,6 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       expect(stage.informer.size).toBe(300)
     }))
 
-  test('byte by byte only in how they come says the same', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      stage.proxy.chop(13)
-      await stage.fill(20)
-      await stage.live()
-      await stage.put('k1', 1)
-      await stage.healed()
-      expect(stage.errors).toEqual([])
-    }))
-
   test('because it stands still is noticed, and resumed', () =>
     Stage.with({ kubernetes: own.kubernetes, speed: 40 }, async (stage) => {
       const { api } = own.kubernetes
@@ -69,19 +44,6 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       await stage.put('k1', 1)
       await stage.healed()
       expect(stage.relists).toBe(0)
-    }))
-
-  test('because it was killed is mirrored again when it is back', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      const { api } = own.kubernetes
-      await stage.fill(20)
-      await stage.live()
-      await api.kill()
-      await stage.until('the end to be noticed', () => stage.informer.status.state !== 'live')
-      await api.start()
-      await stage.put('k1', 1)
-      await stage.remove('k5')
-      await stage.healed()
     }))
 
   test('and has forgotten its history when it is back is followed by one list', () =>
@@ -144,25 +106,4 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       expect(stage.delivered.count).toBe(delivered + 1)
     })
   })
-})
-
-describeKubernetes('history that is gone', (server) => {
-  const own = useKubernetes(server, { watchCache: false })
-
-  test('because it was compacted while we were away is followed by one list', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      await stage.fill(20)
-      await stage.live()
-      stage.proxy.reset()
-      stage.proxy.refuse()
-      stage.proxy.refuse()
-      for (let at = 0; at < 5; at++) await stage.put(`k${at}`, 7)
-      await stage.remove('k9')
-      await own.kubernetes.compact()
-      await stage.put('after', 1)
-      stage.proxy.pass()
-      await stage.healed()
-      expect(stage.relists).toBe(1)
-      expect(stage.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
-    }))
 })

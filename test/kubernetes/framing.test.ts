@@ -133,8 +133,7 @@ describe('a list that is streamed and', () => {
 
 describe('a watch whose answer', () => {
   test.each(BROKEN)('%s is opened again, and loses nothing', (broken, send) =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 3 }, async (mirror) => {
       const { collection } = mirror.fake
       const [open] = collection.watching
       const requested = mirror.fake.taken(isWatch)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { isAny, isAnyList, isStreamedList, isWatch } from './fake.js'
+import { isAny, isAnyList, isHead, isStreamedList, isWatch } from './fake.js'
 import { FakeCollection } from './fake-collection.js'
-import { EXPIRED, type Exchange } from './fake-exchange.js'
-import { Mirror, type MirrorOptions } from './mirror.js'
+import { EXPIRED } from './fake-exchange.js'
+import { contentsOf, Mirror, type MirrorOptions } from './mirror.js'
 
 const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
 
@@ -22,8 +22,7 @@ async function withBackup(options: MirrorOptions, act: (restore: Restore) => Pro
     collection.fill(3)
     collection.put('ghost', 1)
   }
-  await Mirror.with({ ...options, prepare }, async (mirror) => {
-    await mirror.live()
+  await Mirror.live({ ...options, prepare }, async (mirror) => {
     expect(mirror.informer.has('default/ghost')).toBe(true)
     await act({
       mirror,
@@ -43,8 +42,6 @@ function expire({ fake }: Mirror): void {
   fake.next(isWatch, (exchange) => exchange.refuse(EXPIRED))
   for (const watch of fake.collection.watching) watch.end()
 }
-
-const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 
 describe('a history that went back', () => {
   test('[B22] while the source was to be listed leaves no ghost', () =>
@@ -92,8 +89,7 @@ describe('a history that went back', () => {
   test('is not assumed when a write is delivered while fresh() waits for the head', () => {
     const before = new FakeCollection()
     before.fill(3)
-    return Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      await mirror.live()
+    return Mirror.live({ fill: 3 }, async (mirror) => {
       const fresh = mirror.informer.fresh()
       const head = await mirror.fake.taken(isHead)
       mirror.fake.collection.put('k0', 'written meanwhile')
@@ -129,29 +125,25 @@ describe('a history that went back in the middle of a list', () => {
   const converged = async (mirror: Mirror, backup: () => FakeCollection | undefined): Promise<void> => {
     mirror.informer.start()
     await mirror.untilPassing('the list to be in', () => mirror.informer.status.state === 'live')
-    const contents = (backup()?.at() ?? []).map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
-    expect(mirror.contents).toEqual(contents)
+    expect(mirror.contents).toEqual(contentsOf(backup()?.at() ?? []))
   }
 
   test('[K8][K9] between a page that failed and its retry is noticed: no list has pages of two histories', () =>
-    Mirror.with(
-      { source: { streamingLists: false, pageSize: 2 }, prepare: ({ collection }) => collection.fill(9) },
-      async (mirror) => {
-        let backup: FakeCollection | undefined
-        mirror.fake.next(
-          ({ isList, query }) => isList && query.has('continue'),
-          (exchange) => {
-            exchange.reset()
-            backup = restored(mirror)
-          },
-        )
-        await converged(mirror, () => backup)
-        expect(mirror.errors.map(({ code }) => code)).toEqual(['EPOCH_CHANGED'])
-      },
-    ))
+    Mirror.with({ source: { streamingLists: false, pageSize: 2 }, fill: 9 }, async (mirror) => {
+      let backup: FakeCollection | undefined
+      mirror.fake.next(
+        ({ isList, query }) => isList && query.has('continue'),
+        (exchange) => {
+          exchange.reset()
+          backup = restored(mirror)
+        },
+      )
+      await converged(mirror, () => backup)
+      expect(mirror.errors.map(({ code }) => code)).toEqual(['EPOCH_CHANGED'])
+    }))
 
   test('[K10] between a streamed first list that broke off and its pages leaves no object of the history before', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(600) }, async (mirror) => {
+    Mirror.with({ fill: 600 }, async (mirror) => {
       let backup: FakeCollection | undefined
       mirror.fake.next(isStreamedList, (exchange) => {
         const lines = mirror.fake.collection.at().map((object) => `${JSON.stringify({ type: 'ADDED', object })}\n`)

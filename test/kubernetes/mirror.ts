@@ -4,6 +4,7 @@ import {
   type KubernetesSourceOptions,
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
+import type { ListContext } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
@@ -13,12 +14,21 @@ import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 
 export interface MirrorOptions {
+  /** How many objects the fake has: `k0` and so on. */
+  readonly fill?: number
+  /** Whether the fake streams lists. Default true. */
+  readonly streams?: boolean
   /** Called before the first request to the fake. */
   readonly prepare?: (fake: FakeKubernetes) => void
   readonly source?: Partial<KubernetesSourceOptions>
   /** Default: one that stays the same. */
   readonly configOf?: (fake: FakeKubernetes) => KubernetesSourceOptions['kubeConfig']
   readonly audit?: false | { readonly periodMs: number }
+}
+
+/** Objects as `name=n`, sorted. */
+export function contentsOf(objects: readonly FakeObject[]): string[] {
+  return objects.map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`).sort()
 }
 
 /** A mirror of a fake. Its time stands still but for what a test lets pass: no deadline races with a slow machine. */
@@ -41,6 +51,8 @@ export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, V
 
   static async open(options: MirrorOptions = {}): Promise<Mirror> {
     const fake = await FakeKubernetes.start()
+    fake.collection.hasStreamedLists = options.streams ?? true
+    fake.collection.fill(options.fill ?? 0)
     options.prepare?.(fake)
     return new Mirror(fake, options)
   }
@@ -58,6 +70,14 @@ export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, V
     if (mirror.delivered.violations.length > 0) throw new Error(mirror.delivered.violations.join('; '))
   }
 
+  /** The same, with a mirror that has listed and watches. */
+  static async live(options: MirrorOptions, act: (mirror: Mirror) => Promise<void>): Promise<void> {
+    await Mirror.with(options, async (mirror) => {
+      await mirror.live()
+      await act(mirror)
+    })
+  }
+
   /** Another informer over the same source, begun. */
   beside(): Informer<FakeObject> {
     const informer = createInformer({ source: this.source, clock: this.clock, audit: false })
@@ -67,10 +87,19 @@ export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, V
 
   /** What it has, as `name=n`, sorted. */
   get contents(): string[] {
-    return this.informer
-      .list()
-      .map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
-      .sort()
+    return contentsOf(this.informer.list())
+  }
+
+  /** Of a direct call of the source. */
+  context(): ListContext {
+    return { signal: new AbortController().signal, clock: this.clock, random: { next: () => 0.5 }, pageSize: 1_000 }
+  }
+
+  /** The keys that an audit reads. */
+  async keys(): Promise<string[]> {
+    const keys: string[] = []
+    for await (const page of this.source.versions(this.context())) keys.push(...page.keys.map(({ key }) => key))
+    return keys
   }
 
   /** Whether it includes everything up to this version of the fake's. */

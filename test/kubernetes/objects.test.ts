@@ -75,8 +75,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
 
 describe('a deletion', () => {
   test('is read again by the next watch: others may have the same version', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 2 }, async (mirror) => {
       const version = mirror.fake.collection.delete('k0')
       await mirror.healed()
       const opened = mirror.fake.watches.length
@@ -86,7 +85,7 @@ describe('a deletion', () => {
     }))
 
   test('that was missed with an expired history has an unknown final state', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
+    Mirror.with({ fill: 2 }, async (mirror) => {
       const deletes: Deleted<FakeObject>[] = []
       mirror.informer.subscribe({ delete: (change) => void deletes.push(change) })
       await mirror.live()
@@ -106,27 +105,27 @@ describe('an object in a list that cannot be taken in', () => {
   const large = 'x'.repeat(200_000)
   const source = { maxObjectBytes: 100_000, streamingLists: false }
 
-  test('is reported as invalid, and the others are in the store', () =>
-    Mirror.with(
-      {
-        source,
-        prepare: ({ collection }) => {
-          collection.fill(2)
-          collection.put('large', large)
-          collection.put('last', 1)
+  for (const streamingLists of [true, false])
+    test(`is reported as invalid, and the others are in the store (${streamingLists ? 'streamed' : 'in pages'})`, () =>
+      Mirror.live(
+        {
+          source: { ...source, streamingLists },
+          fill: 2,
+          prepare: ({ collection }) => {
+            collection.put('large', large)
+            collection.put('last', 1)
+          },
         },
-      },
-      async (mirror) => {
-        await mirror.live()
-        expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k1', 'default/last'])
-        expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
-        expect(mirror.errors).toMatchObject([{ code: 'DECODE', key: 'default/large' }])
-      },
-    ))
+        async (mirror) => {
+          expect(mirror.fake.exchanges.some(isPlainList)).toBe(!streamingLists)
+          expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k1', 'default/last'])
+          expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
+          expect(mirror.errors).toMatchObject([{ code: 'DECODE', key: 'default/large' }])
+        },
+      ))
 
   test('stays in its last state, and is not deleted', () =>
-    Mirror.with({ source, prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ source, fill: 2 }, async (mirror) => {
       const { collection } = mirror.fake
       mirror.fake.next(isPlainList, (exchange) => {
         for (const watch of collection.watching) collection.forget(watch)
@@ -139,21 +138,4 @@ describe('an object in a list that cannot be taken in', () => {
       expect(mirror.informer.get('default/k1')?.data).toEqual({ n: 'after' })
       expect([...mirror.informer.invalid.keys()]).toEqual(['default/k0'])
     }))
-
-  test('of a stream is reported as invalid, and the others are in the store', () =>
-    Mirror.with(
-      {
-        source: { maxObjectBytes: 100_000 },
-        prepare: ({ collection }) => {
-          collection.put('large', large)
-          collection.fill(2)
-        },
-      },
-      async (mirror) => {
-        await mirror.live()
-        expect(mirror.fake.exchanges.some(isPlainList)).toBe(false)
-        expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k1'])
-        expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
-      },
-    ))
 })

@@ -93,21 +93,6 @@ for (const [name, options] of SERVERS)
         expect(pages.map(({ remaining }) => remaining)).toEqual([18, 13, 8, 3, undefined])
       }))
 
-    test('is one snapshot, whatever is written between its pages', () =>
-      withPages(
-        async (stage, pages) => {
-          await stage.live()
-          await stage.healed()
-          const delivered = pages.flatMap((page) => keysOf(page, 'put'))
-          expect(delivered).toHaveLength(OBJECTS)
-          expect(delivered).not.toContain(`${stage.namespace}/later`)
-        },
-        async (stage) => {
-          await stage.put('later', 1)
-          await stage.remove('k9')
-        },
-      ))
-
     test('whose history is compacted between its pages lets go of what is gone since the first', () =>
       withPages(
         async (stage, pages) => {

@@ -1,10 +1,24 @@
-import { KubeConfig } from '@kubernetes/client-node'
-import { expect, test } from 'vitest'
+import { loadYaml } from '@kubernetes/client-node'
+import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
-import { startKubernetes } from '../servers/kubernetes.js'
-import { TokenReviewer } from '../servers/token-reviewer.js'
+import type { KubeDraft } from '../servers/kube-client.js'
+import { blocksOf } from '../support/documents.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
+
+interface Manifest {
+  readonly kind?: string
+  readonly metadata?: { readonly namespace?: string; readonly name: string }
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+    readonly verbs: readonly string[]
+  }[]
+}
+
+const blocks = blocksOf(['docs/kubernetes.md']).filter(({ language }) => language === 'yaml')
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const USER = 'carol'
 
 describeKubernetes('the right to read', (server) => {
   const own = useKubernetes(server)
@@ -55,39 +69,40 @@ describeKubernetes('the right to read', (server) => {
       await stage.healed(60_000)
     }))
 
-  test('by a token that is replaced continues with the next', async () => {
-    await using reviewer = await TokenReviewer.start()
-    await using kubernetes = await startKubernetes({ server, tokenReviewUrl: reviewer.url })
-    await kubernetes.grant('alice', 'alice-reads', ['list', 'watch'], ['configmaps'])
-    reviewer.users.set('token-1', 'alice')
-    let token = 'token-1'
-    let given = 0
-    const options = kubernetes.kubeConfig()
-    await Stage.with(
-      {
-        kubernetes,
-        configOf: (port) => () => {
-          given++
-          const config = new KubeConfig()
-          const clusters = options.clusters.map((cluster) => ({ ...cluster, server: `https://127.0.0.1:${port}` }))
-          config.loadFromOptions({ ...options, clusters, users: [{ name: 'admin', token }] })
-          return config
-        },
-      },
-      async (stage) => {
-        await stage.fill(5)
-        await stage.live()
-        reviewer.users.delete('token-1')
-        reviewer.users.set('token-2', 'alice')
-        token = 'token-2'
-        await stage.until('the old one to be refused', () => {
-          stage.resetLive()
-          return given > 1
+  describe('by the manifests in docs/kubernetes.md', () => {
+    test('are found', () => {
+      expect(blocks.length).toBe(3)
+    })
+
+    test.each(blocks.map(({ place, text }, at) => [place, text, at] as const))(
+      '%s has the rights that its rules name, and no others',
+      async (_place, text, at) => {
+        const { kind = 'ClusterRole', metadata, rules } = loadYaml<Manifest>(text)
+        const name = metadata?.name ?? `guide-${at}`
+        const namespace = metadata?.namespace ?? 'default'
+        const { admin } = own.kubernetes
+        if (namespace !== 'default') await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
+        const folder = kind === 'Role' ? `${RBAC}/namespaces/${namespace}/roles` : `${RBAC}/clusterroles`
+        await admin.create(`${folder}?fieldValidation=Strict`, { metadata: { name }, rules } satisfies KubeDraft)
+        await admin.create(`${RBAC}/namespaces/${namespace}/rolebindings`, {
+          metadata: { name },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
+          subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: USER }],
         })
-        await stage.put('k0', 1)
-        await stage.healed()
-        expect(stage.relists).toBe(0)
-        expect(stage.errors.filter(({ code }) => code === 'UNAUTHORIZED')).toEqual([])
+        const isAllowed = async (group: string, path: string, verb: string): Promise<unknown> => {
+          const [resource, subresource] = path.split('/')
+          const resourceAttributes = { namespace, group, resource, subresource, verb }
+          const spec = { user: USER, resourceAttributes }
+          const review = await admin.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec })
+          return Object(Object(review).status).allowed
+        }
+        for (const { apiGroups, resources, verbs } of rules) {
+          const [[group = ''], [resource = '']] = [apiGroups, resources]
+          // The server applies new rules a little later.
+          for (const verb of verbs)
+            await expect.poll(() => isAllowed(group, resource, verb), { message: verb, timeout: 10_000 }).toBe(true)
+          expect(await isAllowed(group, resource, 'deletecollection')).toBe(false)
+        }
       },
     )
   })

@@ -11,7 +11,7 @@ describe('a server that refuses', () => {
     [404, 'NOT_FOUND'],
   ] as const)
     test(`with ${code} makes the state failed, and is retried until it succeeds`, () =>
-      Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
+      Mirror.with({ fill: 2 }, async (mirror) => {
         const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code, message: 'no' }))
         mirror.informer.start()
         await waitUntil('it to fail', () => mirror.informer.status.state === 'failed')
@@ -21,8 +21,7 @@ describe('a server that refuses', () => {
       }))
 
   test('with 404 in plain text, as for a resource that was removed, keeps what there was until it is back', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 2 }, async (mirror) => {
       const over = mirror.fake.rule(isAny, (exchange) => exchange.text('404 page not found\n', 404))
       for (const watch of mirror.fake.collection.watching) watch.end()
       await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
@@ -33,8 +32,7 @@ describe('a server that refuses', () => {
     }))
 
   test('in the middle of a watch with 403 keeps what there was, and says so', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(2) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 2 }, async (mirror) => {
       const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code: 403, reason: 'Forbidden' }))
       for (const watch of mirror.fake.collection.watching) watch.end()
       await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
@@ -45,71 +43,48 @@ describe('a server that refuses', () => {
 
   test('with 401 is retried once with new credentials, before an error is reported', async () => {
     let given = 0
-    await Mirror.with(
-      {
-        prepare: ({ collection }) => collection.fill(1),
-        configOf: (fake) => () => fake.config(`token-${++given}`),
-      },
-      async (mirror) => {
-        mirror.fake.rule(
-          ({ token }) => token === 'token-1',
-          (exchange) => exchange.refuse({ code: 401, reason: 'Unauthorized' }),
-        )
-        await mirror.live()
-        await mirror.healed()
-        expect([mirror.errors, given]).toEqual([[], 2])
-      },
-    )
+    await Mirror.with({ fill: 1, configOf: (fake) => () => fake.config(`token-${++given}`) }, async (mirror) => {
+      mirror.fake.rule(
+        ({ token }) => token === 'token-1',
+        (exchange) => exchange.refuse({ code: 401, reason: 'Unauthorized' }),
+      )
+      await mirror.live()
+      await mirror.healed()
+      expect([mirror.errors, given]).toEqual([[], 2])
+    })
   })
 
   test('of several requests at once with 401 is retried by each, with credentials that were requested once', async () => {
     let given = 0
-    await Mirror.with(
-      {
-        prepare: ({ collection }) => collection.fill(1),
-        configOf: (fake) => () => fake.config(`token-${++given}`),
-      },
-      async (mirror) => {
-        await mirror.live()
-        const refused: Exchange[] = []
-        mirror.fake.rule(
-          ({ token }) => token === 'token-1',
-          (exchange) => void refused.push(exchange),
-        )
-        const { signal } = new AbortController()
-        const context = { signal, clock: mirror.clock, random: { next: () => 0.5 } }
-        const heads = [1, 2, 3].map(() => mirror.source.head(context))
-        await waitUntil('all to be on their way', () => refused.length === 3)
-        for (const exchange of refused) exchange.refuse({ code: 401, reason: 'Unauthorized' })
-        const { version } = mirror.fake.collection
-        expect([await Promise.all(heads), given]).toEqual([[version, version, version], 2])
-      },
-    )
+    await Mirror.live({ fill: 1, configOf: (fake) => () => fake.config(`token-${++given}`) }, async (mirror) => {
+      const refused: Exchange[] = []
+      mirror.fake.rule(
+        ({ token }) => token === 'token-1',
+        (exchange) => void refused.push(exchange),
+      )
+      const heads = [1, 2, 3].map(() => mirror.source.head(mirror.context()))
+      await waitUntil('all to be on their way', () => refused.length === 3)
+      for (const exchange of refused) exchange.refuse({ code: 401, reason: 'Unauthorized' })
+      const { version } = mirror.fake.collection
+      expect([await Promise.all(heads), given]).toEqual([[version, version, version], 2])
+    })
   })
 
-  test('a list with 429 is retried after Retry-After', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
+  test.each<[string, (exchange: Exchange) => void]>([
+    ['Retry-After', (exchange) => exchange.refuse({ code: 429, reason: 'TooManyRequests' }, { 'retry-after': '12' })],
+    ['retryAfterSeconds in the body', (exchange) => exchange.refuse({ code: 503, retryAfterSeconds: 12 })],
+  ])('a list that is refused is retried after %s', (_which, refuse) =>
+    Mirror.with({ fill: 1 }, async (mirror) => {
       const at: number[] = []
       mirror.fake.rule(isAnyList, (exchange) => {
         at.push(mirror.clock.now())
         if (at.length > 1) mirror.fake.collection.answer(exchange)
-        else exchange.refuse({ code: 429, reason: 'TooManyRequests' }, { 'retry-after': '12' })
+        else refuse(exchange)
       })
       await mirror.live()
       expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
-    }))
-
-  test('a list with retryAfterSeconds in the body is retried after that', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      const at: number[] = []
-      mirror.fake.rule(isAnyList, (exchange) => {
-        at.push(mirror.clock.now())
-        if (at.length > 1) mirror.fake.collection.answer(exchange)
-        else exchange.refuse({ code: 503, reason: 'ServiceUnavailable', retryAfterSeconds: 12 })
-      })
-      await mirror.live()
-      expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(12_000)
-    }))
+    }),
+  )
 
   test.each<[string, (exchange: Exchange) => void]>([
     ['without the right to discovery', (exchange) => exchange.refuse({ code: 403, message: 'no' })],
@@ -130,25 +105,20 @@ describe('a server that refuses', () => {
 })
 
 describe('a server that says nothing', () => {
-  test('to a list is given up, and retried', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      mirror.fake.next(isAnyList, () => {})
+  test.each<[string, (exchange: Exchange) => void]>([
+    ['to a list', () => {}],
+    ['in the middle of a list', (exchange) => void exchange.write('{"kind":"ConfigMapList","items":[')],
+  ])('%s is given up, and retried', (_when, answer) =>
+    Mirror.with({ fill: 1 }, async (mirror) => {
+      mirror.fake.next(isAnyList, answer)
       mirror.informer.start()
       await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
       await mirror.healed()
-    }))
-
-  test('in the middle of a list is given up, and retried', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      mirror.fake.next(isAnyList, (exchange) => void exchange.write('{"kind":"ConfigMapList","items":['))
-      mirror.informer.start()
-      await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
-      await mirror.healed()
-    }))
+    }),
+  )
 
   test('to the opening of a watch is given up, and the watch resumes', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       mirror.fake.next(isWatch, () => {})
       for (const watch of mirror.fake.collection.watching) watch.end()
       mirror.fake.collection.put('k1', 1)
@@ -179,7 +149,7 @@ describe('credentials that take their time', () => {
     }
     return Mirror.with(
       {
-        prepare: ({ collection }) => collection.fill(1),
+        fill: 1,
         configOf: (fake) => async () => {
           if (++requested === 1) await first.promise
           return fake.config()

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { describeKubernetes, type KubernetesPrograms } from '../servers/index.js'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
 import { Stage, type StageOptions } from './stage.js'
+import { createWidgets, deleteWidgets, WIDGETS } from './widgets.js'
 
 /** In the mirror's own time; a tenth of that in ours. */
 const PERIOD_MS = 300_000
@@ -61,4 +62,30 @@ describeKubernetes('a restored backup', (server) => {
       await stage.healed(80_000)
       expect(stage.informer.size).toBe(0)
     }))
+
+  test('from before a resource of our own, which is recreated, leaves no ghost', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    const backup = await kubernetes.etcd.backup()
+    await createWidgets(kubernetes)
+    await Stage.with({ kubernetes, resource: WIDGETS }, async (stage) => {
+      const { admin } = kubernetes
+      await stage.fill(20)
+      // So far the restored history is not going to come.
+      for (let at = 0; at < 500; at++) await stage.touch('k0')
+      await stage.live()
+      await stage.healed()
+      const before = Number(stage.informer.version)
+      await deleteWidgets(kubernetes)
+      stage.resetLive()
+      await stage.until('it to be missing', () => stage.errors.some(({ code }) => code === 'NOT_FOUND'))
+      stage.proxy.refuse()
+      await kubernetes.restore(backup)
+      await createWidgets(kubernetes)
+      await admin.create('/api/v1/namespaces', { metadata: { name: stage.namespace } })
+      const version = Number(await stage.put('anew', 1))
+      stage.proxy.pass()
+      await stage.healed(80_000)
+      expect(version).toBeLessThan(before)
+    })
+  })
 })

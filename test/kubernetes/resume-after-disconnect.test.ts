@@ -4,7 +4,7 @@ import type { Version } from '../../src/contract/version.js'
 import { SeededRandom } from '../../testing/index.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAny, isStreamedList } from './fake.js'
+import { FakeKubernetes, isAny, isHead, isStreamedList } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 
@@ -14,7 +14,6 @@ const LONGEST_MS = 60_000
 /** A watch with data this often is not treated as half open. */
 const WORD_MS = 10_000
 const isPage = ({ isList, query }: Exchange): boolean => isList && query.has('continue')
-const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
 /** One source, and those who read it at its side, each in calls of its own. */
 class Shared implements AsyncDisposable {

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { ListContext } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import type { Exchange } from './fake-exchange.js'
+import { isHead } from './fake.js'
 import { Mirror } from './mirror.js'
-
-const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
-
-/** Whether the client reads the head. */
-const isHead = ({ isWatch, query }: Exchange): boolean => !isWatch && query.get('limit') === '1'
 
 /** Rejects reads of the head with this Retry-After, in seconds; returns a function that counts them. */
 function refusing({ fake }: Mirror, code: number, seconds = 60): () => number {
@@ -20,18 +14,9 @@ function refusing({ fake }: Mirror, code: number, seconds = 60): () => number {
   return () => requested
 }
 
-function contextOf({ clock }: Mirror): ListContext {
-  return { signal: new AbortController().signal, clock, random: { next: () => 0.5 }, pageSize: 500 }
-}
-
-async function versionsOf(mirror: Mirror): Promise<void> {
-  for await (const _page of mirror.source.versions(contextOf(mirror)));
-}
-
 describe('no request is sent before Retry-After', () => {
   test('if a silent watch was to be replaced (429), and others wait and join', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const requested = refusing(mirror, 429)
       await mirror.untilPassing('a request', () => requested() > 0)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
@@ -42,8 +27,7 @@ describe('no request is sent before Retry-After', () => {
     }))
 
   test.each([429, 503])('if a reader waits, and others join (%i)', (code) =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const requested = refusing(mirror, code)
       mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
       await mirror.untilPassing('a request', () => requested() > 0)
@@ -55,8 +39,7 @@ describe('no request is sent before Retry-After', () => {
   )
 
   test.each([429, 503])('if one informer joins, and then another one (%i)', (code) =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const requested = refusing(mirror, code)
       await mirror.pass(20_000)
       await using _other = mirror.beside()
@@ -69,15 +52,14 @@ describe('no request is sent before Retry-After', () => {
   )
 
   test.each([429, 503])('if fresh() is called, a reader waits, or an audit is due (%i)', (code) =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const requested = refusing(mirror, code)
       const wait = mirror.fake.collection.pass()
       for (let rest = 60; rest > 10; rest -= 10) {
         const error = { code: 'UNAVAILABLE', message: 'not now', retryAfterMs: rest * 1_000 }
-        await expect(mirror.source.head(contextOf(mirror))).rejects.toMatchObject(error)
+        await expect(mirror.source.head(mirror.context())).rejects.toMatchObject(error)
         if (rest === 60) mirror.informer.waitFor(wait).catch(() => {})
-        await expect(versionsOf(mirror)).rejects.toMatchObject(error)
+        await expect(mirror.keys()).rejects.toMatchObject(error)
         await mirror.pass(10_000)
       }
       expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
@@ -89,8 +71,7 @@ describe('no request is sent before Retry-After', () => {
     let kubeConfig: ReturnType<Mirror['fake']['config']> | undefined
     const source = { kind: 'ConfigMap', namespace: 'default', maxWatchMs: 60_000 }
     const configOf = (fake: Mirror['fake']): NonNullable<typeof kubeConfig> => (kubeConfig ??= fake.config())
-    await Mirror.with({ prepare, source, configOf }, async (mirror) => {
-      await mirror.live()
+    await Mirror.live({ fill: 1, source, configOf }, async (mirror) => {
       const { fake, clock, informer } = mirror
       const apart = kubernetesSource({ ...source, kubeConfig: configOf(fake) })
       const others = [mirror.beside(), createInformer({ source: apart, clock, audit: false }).start()]
@@ -111,13 +92,12 @@ describe('no request is sent before Retry-After', () => {
   })
 
   test('except for the rest of a list in progress', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(4), source: { pageSize: 2 } }, async (mirror) => {
-      mirror.fake.collection.hasStreamedLists = false
+    Mirror.with({ fill: 4, streams: false, source: { pageSize: 2 } }, async (mirror) => {
       const next = mirror.fake.taken(({ query }) => query.has('continue'))
       mirror.informer.start()
       const page = await next
       refusing(mirror, 429)
-      await expect(mirror.source.head(contextOf(mirror))).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      await expect(mirror.source.head(mirror.context())).rejects.toMatchObject({ code: 'UNAVAILABLE' })
       mirror.fake.collection.largestPage = 1
       mirror.fake.collection.answer(page)
       await mirror.until('the list', () => mirror.informer.status.isSynced)
@@ -126,8 +106,7 @@ describe('no request is sent before Retry-After', () => {
 })
 
 test('a silent watch fails on 503, and nothing is sent before Retry-After', () =>
-  Mirror.with({ prepare }, async (mirror) => {
-    await mirror.live()
+  Mirror.live({ fill: 1 }, async (mirror) => {
     const requested = refusing(mirror, 503, 90)
     mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
     await mirror.pass(73_000)

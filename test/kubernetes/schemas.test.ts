@@ -22,8 +22,7 @@ describe('a schema that changes', () => {
   }
 
   test('[K1][K2] is noticed when a watch is resumed: the objects are listed again', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ prepare }, async (mirror) => {
       mirror.fake.collection.schema = 'two'
       for (const watch of mirror.fake.collection.watching) watch.reset()
       const { collection } = mirror.fake
@@ -49,27 +48,20 @@ describe('a schema that changes', () => {
       await beside.stop()
     }))
 
-  test('[K1] is noticed when a watch is resumed, if the request for the schema broke off during the last list', () =>
+  test.each<[string, (exchange: Exchange) => void]>([
+    ['broke off', (exchange) => exchange.reset()],
+    ['was refused', (exchange) => exchange.refuse({ code: 503 })],
+  ])('[K1] is noticed when a watch is resumed, if the request for the schema %s during the last list', (_how, fail) =>
     Mirror.with({ prepare }, async (mirror) => {
       const { fake } = mirror
-      fake.next(isOpenApi, (exchange) => exchange.reset())
+      fake.next(isOpenApi, fail)
       await mirror.live()
       fake.collection.schema = 'two'
       fake.collection.defaults = { added: 'by the schema' }
       for (const watch of fake.collection.watching) watch.reset()
       await mirror.healed()
-    }))
-
-  test('is noticed when a watch is resumed, if the request for the schema was refused during the last list', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      const { fake } = mirror
-      fake.next(isOpenApi, (exchange) => exchange.refuse({ code: 503 }))
-      await mirror.live()
-      fake.collection.schema = 'two'
-      fake.collection.defaults = { added: 'by the schema' }
-      for (const watch of fake.collection.watching) watch.reset()
-      await mirror.healed()
-    }))
+    }),
+  )
 
   test('is noticed when a watch is resumed, if it changed during the last list', () =>
     Mirror.with({ prepare }, async (mirror) => {
@@ -85,8 +77,7 @@ describe('a schema that changes', () => {
     }))
 
   test('[K2] ends no watch that another mirror has open, and a mirror that listed with the new schema does not join it', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ prepare }, async (mirror) => {
       const { collection } = mirror.fake
       const [before] = collection.watching
       collection.schema = 'two'
@@ -111,8 +102,7 @@ describe('a schema that changes', () => {
     }))
 
   test('[K1] and changes back before its hash is published is noticed by the generation of the definition', () =>
-    Mirror.with({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
       const { collection } = mirror.fake
       collection.generation++
       collection.defaults = { added: 'by the schema' }
@@ -148,8 +138,7 @@ describe('a schema that changes', () => {
   )
 
   test('need not be published: a server without a hash is not listed more often', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ prepare }, async (mirror) => {
       mirror.fake.collection.schema = undefined
       for (const watch of mirror.fake.collection.watching) watch.reset()
       await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 1)

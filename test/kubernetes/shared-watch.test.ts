@@ -48,6 +48,8 @@ interface Scene {
   readonly fake: FakeKubernetes
   readonly clock: VirtualClock
   follow(after: Version): Reader
+  /** A follower that has read all that there is. */
+  joined(): Promise<Reader>
 }
 
 /** Sources of one configuration over one fake. */
@@ -64,7 +66,13 @@ async function withScene(act: (scene: Scene) => Promise<void>): Promise<void> {
     readers.push(reader)
     return reader
   }
-  await act({ fake, clock, follow })
+  const joined = async (): Promise<Reader> => {
+    const { version } = fake.collection
+    const reader = follow(version)
+    await reader.upTo(version)
+    return reader
+  }
+  await act({ fake, clock, follow, joined })
   await Promise.all(readers.map((reader) => reader.stop()))
 }
 
@@ -81,11 +89,9 @@ async function passing(clock: VirtualClock, what: string, isSo: () => boolean): 
 }
 
 test('a follower that is ahead of a shared watch hides no event from the others when another connection takes over', () =>
-  withScene(async ({ fake, clock, follow }) => {
+  withScene(async ({ fake, clock, follow, joined }) => {
     const { collection } = fake
-    const start = collection.version
-    const slow = follow(start)
-    await slow.upTo(start)
+    const slow = await joined()
     const stream = collection.watching[0]
     collection.forget(stream)
     collection.put('k0', 'seen')
@@ -102,8 +108,7 @@ test('a follower that is ahead of a shared watch hides no event from the others 
   }))
 
 test('a reader that waits for a version is served even if the first probe was inconclusive', () =>
-  Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-    await mirror.live()
+  Mirror.live({ fill: 1 }, async (mirror) => {
     const { collection } = mirror.fake
     const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
     const shorts = (): number => mirror.fake.watches.filter(isShort).length
@@ -118,11 +123,9 @@ test('a reader that waits for a version is served even if the first probe was in
   }))
 
 test('a follower without hasWaiters starts one probe for each progress request', () =>
-  withScene(async ({ fake, clock, follow }) => {
+  withScene(async ({ fake, clock, joined }) => {
     const { collection } = fake
-    const start = collection.version
-    const reader = follow(start)
-    await reader.upTo(start)
+    const reader = await joined()
     reader.progressRequests[0]?.()
     const version = collection.pass()
     const delivered = reader.upTo(version)
@@ -139,12 +142,10 @@ test('a follower without hasWaiters starts one probe for each progress request',
   }))
 
 test('a client that lists after a restore does not join a watch of the history before it', () =>
-  withScene(async ({ fake, clock, follow }) => {
+  withScene(async ({ fake, clock, follow, joined }) => {
     const { collection } = fake
-    const start = collection.version
-    const [fast, slow] = [follow(start), follow(start)]
-    await fast.upTo(start)
-    await slow.upTo(start)
+    const fast = await joined()
+    await joined()
     const restored = collection.put('k0', 'in the backup')
     const lost = collection.put('k1', 'lost')
     await fast.upTo(lost)
@@ -164,11 +165,10 @@ test('a client that lists after a restore does not join a watch of the history b
 
 describe('a client that joins a watch that has been silent', () => {
   test('receives all events that arrived meanwhile: another connection takes over before', () =>
-    withScene(async ({ fake, clock, follow }) => {
+    withScene(async ({ fake, clock, follow, joined }) => {
       const { collection } = fake
       const start = collection.version
-      const first = follow(start)
-      await first.upTo(start)
+      const first = await joined()
       collection.forget(collection.watching[0])
       await clock.advance(20_000)
       const version = collection.put('k0', 'meanwhile')
@@ -178,11 +178,10 @@ describe('a client that joins a watch that has been silent', () => {
     }))
 
   test('takes nothing from the other if that is refused', () =>
-    withScene(async ({ fake, clock, follow }) => {
+    withScene(async ({ fake, clock, follow, joined }) => {
       const { collection } = fake
       const start = collection.version
-      const first = follow(start)
-      await first.upTo(start)
+      const first = await joined()
       await clock.advance(20_000)
       fake.next(isWatch, (exchange) => exchange.refuse({ code: 503 }))
       await expect(follow(start).next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
@@ -208,12 +207,9 @@ describe('of two that share a watch, the one that opened it', () => {
     }))
 
   test('may stop before another connection takes over', () =>
-    withScene(async ({ fake, clock, follow }) => {
+    withScene(async ({ fake, clock, joined }) => {
       const { collection } = fake
-      const start = collection.version
-      const [first, second] = [follow(start), follow(start)]
-      await first.upTo(start)
-      await second.upTo(start)
+      const [first, second] = [await joined(), await joined()]
       await first.stop()
       collection.forget(collection.watching[0])
       const version = collection.put('k0', 'after')
@@ -223,15 +219,11 @@ describe('of two that share a watch, the one that opened it', () => {
     }))
 
   test('may stop as the last, while a third comes: that one opens a watch', () =>
-    withScene(async ({ fake, follow }) => {
+    withScene(async ({ fake, joined }) => {
       const { collection } = fake
-      const start = collection.version
-      const [first, second] = [follow(start), follow(start)]
-      await first.upTo(start)
-      await second.upTo(start)
+      const [first, second] = [await joined(), await joined()]
       const stopped = Promise.all([second.stop(), first.stop()])
-      const third = follow(start)
-      await third.upTo(start)
+      const third = await joined()
       await stopped
       expect(await third.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
     }))

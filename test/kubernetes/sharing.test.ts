@@ -29,17 +29,13 @@ class Pair implements AsyncDisposable {
     const informer = createInformer({ source, audit: false })
     this.informers.push(informer)
     await informer.start().synced({ timeoutMs: 60_000 })
-    await this.until('its watch', () => informer.status.state === 'live')
+    await waitUntil('its watch', () => informer.status.state === 'live')
     return informer
   }
 
   /** How many watches were opened so far. */
   get opened(): number {
     return this.fake.watches.length
-  }
-
-  async until(what: string, isSo: () => boolean): Promise<void> {
-    await waitUntil(what, isSo)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -88,7 +84,7 @@ describe('two informers of the same objects', () => {
       const [one, two] = [await pair.add(config), await pair.add(config)]
       pair.fake.collection.put('k1', 'changed')
       for (const informer of [one, two])
-        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'changed')
+        await waitUntil('the change', () => nOf(informer.get('default/k1')) === 'changed')
       expect(pair.opened).toBe(1)
       expect(one.get('default/k1')).not.toBe(two.get('default/k1'))
     }))
@@ -99,10 +95,10 @@ describe('two informers of the same objects', () => {
       const [one, two] = [await pair.add(config), await pair.add(config)]
       await one.stop()
       pair.fake.collection.delete('k2')
-      await pair.until('the delete', () => !two.has('default/k2'))
+      await waitUntil('the delete', () => !two.has('default/k2'))
       const opened = pair.opened
       await two.stop()
-      await pair.until('nothing to be open', () => pair.fake.connections === 0)
+      await waitUntil('nothing to be open', () => pair.fake.connections === 0)
       expect(opened).toBe(1)
     }))
 
@@ -111,11 +107,10 @@ describe('two informers of the same objects', () => {
       const config = pair.fake.config()
       const one = await pair.add(config)
       for (let n = 0; n < 50; n++) pair.fake.collection.put('k1', n)
-      await pair.until('the last change', () => nOf(one.get('default/k1')) === '49')
+      await waitUntil('the last change', () => nOf(one.get('default/k1')) === '49')
       const two = await pair.add(config)
       pair.fake.collection.put('k1', 'last')
-      for (const informer of [one, two])
-        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'last')
+      for (const informer of [one, two]) await waitUntil('the change', () => nOf(informer.get('default/k1')) === 'last')
       expect(pair.opened).toBe(1)
     }))
 
@@ -126,7 +121,7 @@ describe('two informers of the same objects', () => {
       for (const watch of pair.fake.collection.watching) watch.reset()
       pair.fake.collection.put('k1', 'after')
       for (const informer of [one, two])
-        await pair.until('the change', () => nOf(informer.get('default/k1')) === 'after')
+        await waitUntil('the change', () => nOf(informer.get('default/k1')) === 'after')
       expect([one, two].map(({ status }) => status.relists)).toEqual([0, 0])
     }))
 

@@ -43,9 +43,7 @@ const filled = ({ collection }: FakeKubernetes): void => collection.fill(2)
 const opened = (fake: FakeKubernetes): Promise<void> =>
   waitUntil('the watch to be open', () => fake.collection.watching.length > 0)
 
-/**
- * The cases of `peers`, by the same letters, if the replacement for client-node's informer adds behaviour of its own.
- */
+/** What other informers of JavaScript were found to do wrong; each letter is a story of theirs, and here how it must end. */
 describe("makeInformer in the place of client-node's: known failures of other informers", () => {
   test('A: an object has one shape, whether it came with a list or with a watch', () =>
     withInformer(filled, async ({ fake, informer, healed }) => {

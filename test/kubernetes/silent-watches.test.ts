@@ -1,18 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { isWatch } from './fake.js'
+import { isHead, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
-const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'too many requests' }
-
-/** Whether the client reads the head. */
-const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 
 describe('a watch of what is quiet', () => {
   test('is kept if the server sends one bookmark a minute, and a little late', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       for (let minute = 0; minute < 3; minute++) {
         await mirror.pass(65_000)
         const version = mirror.fake.collection.pass()
@@ -22,9 +17,22 @@ describe('a watch of what is quiet', () => {
       expect(mirror.fake.watches).toHaveLength(1)
     }))
 
+  test('requests bookmarks, and advances with them past other resources', () =>
+    Mirror.live({ fill: 1 }, async (mirror) => {
+      const { collection } = mirror.fake
+      expect(collection.watching[0]?.query.get('allowWatchBookmarks')).toBe('true')
+      const version = collection.pass()
+      await collection.bookmark()
+      await mirror.until('the bookmark to be there', () => mirror.hasReached(version))
+      collection.compact()
+      collection.watching[0]?.reset()
+      collection.put('k0', 'after')
+      await mirror.healed()
+      expect(mirror.relists).toBe(0)
+    }))
+
   test('is not given up before another has taken its place', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       let next: Exchange | undefined
       mirror.fake.next(isWatch, (exchange) => {
@@ -37,8 +45,7 @@ describe('a watch of what is quiet', () => {
     }))
 
   test('outlives a server that is too busy for another, and delivers later events', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       let refused = 0
       const over = mirror.fake.rule(isHead, (exchange) => {
         refused++
@@ -52,8 +59,7 @@ describe('a watch of what is quiet', () => {
     }))
 
   test('is read while another is opened', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
       mirror.fake.next(isHead, (exchange) => {
         held = exchange
@@ -65,8 +71,7 @@ describe('a watch of what is quiet', () => {
     }))
 
   test.each([503, 403])('is kept if it receives data again, although another is refused (%i)', (code) =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
       mirror.fake.next(isHead, (exchange) => {
         held = exchange
@@ -86,8 +91,7 @@ describe('a watch of what is quiet', () => {
     ['', {}],
     [', for a while', { 'retry-after': '60' }],
   ])('ends if it stays silent, and another is refused (503)%s', (_forHowLong, headers) =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       mirror.fake.collection.forget(watch)
       mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }, headers))
@@ -99,8 +103,7 @@ describe('a watch of what is quiet', () => {
   )
 
   test('of a busy server is reopened after Retry-After if it stays silent', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       mirror.fake.next(isHead, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
       const [watch] = mirror.fake.collection.watching
       await mirror.untilPassing('another', () => mirror.fake.watches.length === 2 && watch?.isOpen === false)
@@ -112,8 +115,7 @@ describe('a watch of what is quiet', () => {
 
 describe('a half-open watch', () => {
   test('[K5] is noticed within 25 s by default, by a probe over another connection', () =>
-    Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       mirror.fake.collection.forget(watch)
       const since = mirror.clock.now()
@@ -125,8 +127,7 @@ describe('a half-open watch', () => {
     }))
 
   test('[K5] is left within 25 s also if the server cannot resume at its version any more', () =>
-    Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       mirror.fake.collection.forget(watch)
       const since = mirror.clock.now()
@@ -138,8 +139,7 @@ describe('a half-open watch', () => {
     }))
 
   test('is probed about once in probeMs, and not more often', () =>
-    Mirror.with({ prepare, source: { probeMs: 10_000 } }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1, source: { probeMs: 10_000 } }, async (mirror) => {
       mirror.fake.rule(
         (exchange) => isWatch(exchange) && exchange.query.get('timeoutSeconds') === '3',
         (exchange) => {

@@ -63,16 +63,6 @@ describeKubernetes('over a line of 1 MB/s', (server) => {
       expect([codes(stage).filter((code) => code !== 'UNAVAILABLE'), stage.relists]).toEqual([[], 0])
     }))
 
-  test('a list in pages comes to its end, though the server ends answers that take long', () =>
-    slow({ streamingLists: false, pageSize: 2 * OBJECTS }, async (stage) => {
-      stage.proxy.pass()
-      await stage.fill(2 * OBJECTS, 1)
-      stage.proxy.throttle(BYTES_PER_SECOND)
-      await stage.live()
-      await stage.healed()
-      expect(new Set(codes(stage))).toEqual(new Set(['UNAVAILABLE']))
-    }))
-
   describe('from a server without a watch cache', () => {
     const uncached = useKubernetes(server, { flags, watchCache: false })
 

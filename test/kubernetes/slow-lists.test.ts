@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isAnyList, isPlainList, isStreamedList } from './fake.js'
+import { isAnyList } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
@@ -45,35 +45,25 @@ function linesOf(objects: readonly FakeObject[], resourceVersion: string): strin
 }
 
 describe('a list that arrives slowly but steadily', () => {
-  test('is read as it arrives: streamed', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(SLOW_S) }, async (mirror) => {
-      const { version } = mirror.fake.collection
-      const lists = await dealtOut(mirror, isStreamedList, (objects) => linesOf(objects, version))
-      expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], SLOW_S])
-    }))
-
-  test('is read as it arrives: of a page', () =>
-    Mirror.with(
-      { source: { streamingLists: false }, prepare: ({ collection }) => collection.fill(SLOW_S) },
-      async (mirror) => {
-        const { version } = mirror.fake.collection
-        const lists = await dealtOut(mirror, isPlainList, (objects) => cut(listOf(objects, version), SLOW_S))
-        expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], SLOW_S])
-      },
-    ))
-
   for (const streamingLists of [true, false])
-    test(`is waited for if one object takes all that time (${streamingLists ? 'streamed' : 'of a page'})`, () =>
-      Mirror.with(
-        { source: { streamingLists }, prepare: ({ collection }) => collection.put('large', 'x'.repeat(10_000)) },
-        async (mirror) => {
-          const { version } = mirror.fake.collection
-          const lists = await dealtOut(mirror, isAnyList, (objects) =>
-            cut(streamingLists ? linesOf(objects, version).join('') : listOf(objects, version), SLOW_S),
+    for (const [what, objects] of [
+      ['is read as it arrives', SLOW_S],
+      ['is waited for if one object takes all that time', 1],
+    ] as const)
+      test(`${what} (${streamingLists ? 'streamed' : 'of a page'})`, () =>
+        Mirror.with({ source: { streamingLists } }, async (mirror) => {
+          const { collection } = mirror.fake
+          for (let at = 0; at < objects; at++) collection.put(`k${at}`, 'x'.repeat(10_000 / objects))
+          const lists = await dealtOut(mirror, isAnyList, (all) =>
+            streamingLists && objects > 1
+              ? linesOf(all, collection.version)
+              : cut(
+                  streamingLists ? linesOf(all, collection.version).join('') : listOf(all, collection.version),
+                  SLOW_S,
+                ),
           )
-          expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], 1])
-        },
-      ))
+          expect([lists, mirror.errors, mirror.informer.size]).toEqual([1, [], objects])
+        }))
 })
 
 /** More than the core waits for a page, and less than the mirror is to wait for the server. */
@@ -84,43 +74,33 @@ describe('a server that answers late, though in time,', () => {
   for (const streamingLists of [true, false])
     for (const begins of ['later', 'at once'])
       test(`is waited for by a list (${streamingLists ? 'streamed' : 'of a page'}, whose answer begins ${begins})`, () =>
-        Mirror.with(
-          { source: { ...PATIENT, streamingLists }, prepare: ({ collection }) => collection.fill(3) },
-          async (mirror) => {
-            const { fake, informer } = mirror
-            const requested = fake.taken(isAnyList)
-            informer.start()
-            const list = await mirror.soon(requested)
-            if (begins === 'at once') list.open()
-            await mirror.pass(LATE_MS)
-            const { version } = fake.collection
-            const objects = fake.collection.at()
-            await list.write(streamingLists ? linesOf(objects, version).join('') : listOf(objects, version))
-            list.end()
-            await mirror.until('the list to be there', () => informer.status.isSynced)
-            expect([fake.lists.length, mirror.errors, informer.size]).toEqual([1, [], 3])
-          },
-        ))
+        Mirror.with({ source: { ...PATIENT, streamingLists }, fill: 3 }, async (mirror) => {
+          const { fake, informer } = mirror
+          const requested = fake.taken(isAnyList)
+          informer.start()
+          const list = await mirror.soon(requested)
+          if (begins === 'at once') list.open()
+          await mirror.pass(LATE_MS)
+          const { version } = fake.collection
+          const objects = fake.collection.at()
+          await list.write(streamingLists ? linesOf(objects, version).join('') : listOf(objects, version))
+          list.end()
+          await mirror.until('the list to be there', () => informer.status.isSynced)
+          expect([fake.lists.length, mirror.errors, informer.size]).toEqual([1, [], 3])
+        }))
 
   test('is waited for by an audit', () =>
-    Mirror.with(
-      {
-        source: PATIENT,
-        audit: { periodMs: 300_000 },
-        prepare: ({ collection }) => collection.fill(3),
-      },
-      async (mirror) => {
-        const isAudit = ({ isMetadata, isList }: Exchange): boolean => isMetadata && isList
-        await mirror.live()
-        let requested: Exchange | undefined
-        mirror.fake.next(isAudit, (exchange) => {
-          requested = exchange
-        })
-        await mirror.untilPassing('an audit', () => requested !== undefined)
-        await mirror.pass(LATE_MS)
-        expect([requested?.isOpen, mirror.errors]).toEqual([true, []])
-      },
-    ))
+    Mirror.with({ source: PATIENT, audit: { periodMs: 300_000 }, fill: 3 }, async (mirror) => {
+      const isAudit = ({ isMetadata, isList }: Exchange): boolean => isMetadata && isList
+      await mirror.live()
+      let requested: Exchange | undefined
+      mirror.fake.next(isAudit, (exchange) => {
+        requested = exchange
+      })
+      await mirror.untilPassing('an audit', () => requested !== undefined)
+      await mirror.pass(LATE_MS)
+      expect([requested?.isOpen, mirror.errors]).toEqual([true, []])
+    }))
 })
 
 describe('a list of large objects', () => {
@@ -136,11 +116,9 @@ describe('a list of large objects', () => {
             for (let at = 0; at < OBJECTS; at++) collection.put(`k${at}`, 'x'.repeat(OBJECT_BYTES))
           },
         },
-        async ({ source, clock }) => {
-          const { signal } = new AbortController()
+        async (mirror) => {
           const delivered: number[] = []
-          const context = { signal, clock, random: { next: () => 0.5 }, pageSize: 1_000 }
-          for await (const { events } of source.list(context)) delivered.push(events.length)
+          for await (const { events } of mirror.source.list(mirror.context())) delivered.push(events.length)
           expect(delivered.reduce((sum, length) => sum + length)).toBe(OBJECTS)
           expect(Math.max(...delivered)).toBeLessThan(8)
         },

@@ -5,38 +5,29 @@ import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 describe('a list that is streamed', () => {
-  test('shows nothing before its end, and is followed by a watch', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
+  /** The streamed list of three objects is requested, and not answered yet. */
+  const requested = (act: (mirror: Mirror, list: Exchange) => Promise<void>): Promise<void> =>
+    Mirror.with({ fill: 3 }, async (mirror) => {
+      const list = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(requested)
-      const { collection } = mirror.fake
-      for (const object of collection.at()) await list.event('ADDED', object)
-      const isEarly = mirror.informer.status.isSynced || mirror.delivered.count > 0
-      await list.bookmark(collection.version, true)
-      await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
-      expect(isEarly).toBe(false)
-      expect(mirror.informer.size).toBe(3)
-    }))
+      await act(mirror, await mirror.soon(list))
+    })
 
-  test('ends only with the bookmark of its end', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
-      mirror.informer.start()
-      const list = await mirror.soon(requested)
+  test('shows nothing before its end, which is the bookmark of its end', () =>
+    requested(async (mirror, list) => {
       const { collection } = mirror.fake
       const [first, ...others] = collection.at()
       await list.event('ADDED', first)
       await list.bookmark(collection.version)
       for (const object of others) await list.event('ADDED', object)
+      const isEarly = mirror.informer.status.isSynced || mirror.delivered.count > 0
       await list.bookmark(collection.version, true)
       await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
-      expect(mirror.informer.size).toBe(3)
+      expect([isEarly, mirror.informer.size]).toEqual([false, 3])
     }))
 
   test('is requested without a limit, at the newest version', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const query = mirror.fake.exchanges.find((exchange) => exchange.isStreamedList)?.query
       expect(query?.get('resourceVersionMatch')).toBe('NotOlderThan')
       expect(query?.get('allowWatchBookmarks')).toBe('true')
@@ -45,56 +36,41 @@ describe('a list that is streamed', () => {
 
   for (const code of [400, 403, 422])
     test(`is read in pages if the server refuses to stream (${code})`, () =>
-      Mirror.with(
+      Mirror.live(
         {
-          prepare: (fake) => {
-            fake.collection.fill(3)
+          fill: 3,
+          prepare: (fake) =>
             fake.rule(isStreamedList, (exchange) =>
               exchange.refuse({ code, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' }),
-            )
-          },
+            ),
         },
         async (mirror) => {
-          await mirror.live()
           await mirror.healed()
           expect(mirror.errors).toEqual([])
         },
       ))
 
-  test('is read in pages if the server ignores streaming, and watches from now', () =>
-    Mirror.with(
-      {
-        prepare: (fake) => {
-          fake.collection.fill(3)
-          // It ignores what it does not know, so nothing comes.
-          fake.rule(isStreamedList, (exchange) => exchange.open())
+  const WITHOUT_END: readonly (readonly [title: string, answer: (fake: FakeKubernetes, exchange: Exchange) => void])[] =
+    [
+      ['is read in pages if the server ignores streaming, and watches from now', (_, exchange) => exchange.open()],
+      [
+        'whose end never comes is read in pages',
+        (fake, exchange) => {
+          for (const object of fake.collection.at()) void exchange.event('ADDED', object)
         },
-      },
+      ],
+    ]
+  test.each(WITHOUT_END)('%s', (_, answer) =>
+    Mirror.with(
+      { fill: 3, prepare: (fake) => fake.rule(isStreamedList, (exchange) => answer(fake, exchange)) },
       async (mirror) => {
         mirror.informer.start()
         await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
         await mirror.healed()
         expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
       },
-    ))
-
-  test('whose end never comes is read in pages', () =>
-    Mirror.with(
-      {
-        prepare: (fake) => {
-          fake.collection.fill(3)
-          fake.rule(isStreamedList, (exchange) => {
-            for (const object of fake.collection.at()) void exchange.event('ADDED', object)
-          })
-        },
-      },
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
-        await mirror.healed()
-        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
-      },
-    ))
+    ),
+  )
 
   test('whose end never comes is read in pages also while objects are created', () =>
     Mirror.with(
@@ -120,18 +96,16 @@ describe('a list that is streamed', () => {
     ))
 
   test('that ends before its end is begun again', () =>
-    Mirror.with(
+    Mirror.live(
       {
-        prepare: (fake) => {
-          fake.collection.fill(3)
+        fill: 3,
+        prepare: (fake) =>
           fake.next(isStreamedList, (exchange) => {
             const [first] = fake.collection.at()
             void exchange.event('ADDED', first).then(() => exchange.end())
-          })
-        },
+          }),
       },
       async (mirror) => {
-        await mirror.live()
         await mirror.healed()
         expect(mirror.informer.size).toBe(3)
       },
@@ -150,15 +124,9 @@ describe('a list that is streamed', () => {
     }
 
     test(`that is cut off ${how}, at each request, is read in pages`, () =>
-      Mirror.with(
-        {
-          prepare: (fake) => {
-            fake.collection.fill(600) // Events of the streamed list are delivered again.
-            fake.rule(isStreamedList, (exchange) => void halve(fake, exchange))
-          },
-        },
+      Mirror.live(
+        { fill: 600, prepare: (fake) => fake.rule(isStreamedList, (exchange) => void halve(fake, exchange)) },
         async (mirror) => {
-          await mirror.live()
           await mirror.healed()
           const requested = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
           expect([requested, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
@@ -168,8 +136,8 @@ describe('a list that is streamed', () => {
     test(`that is cut off ${how}, by a server that is gone then, is an error at once`, () =>
       Mirror.with(
         {
+          fill: 4,
           prepare: (fake) => {
-            fake.collection.fill(4)
             fake.next(isStreamedList, (exchange) => void halve(fake, exchange))
             fake.next(isPlainList, (exchange) => exchange.reset())
           },
@@ -188,10 +156,7 @@ describe('a list that is streamed', () => {
   }
 
   test('takes what happens before its end as part of it', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
-      mirror.informer.start()
-      const list = await mirror.soon(requested)
+    requested(async (mirror, list) => {
       const { collection } = mirror.fake
       const before = collection.at()
       for (const object of before) await list.event('ADDED', object)

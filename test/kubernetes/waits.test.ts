@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { SeededRandom } from '../../testing/index.js'
-import { isWatch } from './fake.js'
-import type { Exchange } from './fake-exchange.js'
+import { isHead, isWatch } from './fake.js'
+import { EXPIRED, type Exchange, statusObject } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
-
-const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 
 /** The number of reads of the head. */
 function heads({ fake }: Mirror): number {
@@ -14,8 +12,7 @@ function heads({ fake }: Mirror): number {
 
 describe('a wait for a version', () => {
   test('that the watch delivers by itself sends no request', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       for (let n = 0; n < 3; n++) {
         await mirror.soon(mirror.informer.waitFor(mirror.fake.collection.put('k0', n)).then(() => n))
         await mirror.pass(15_000)
@@ -24,8 +21,7 @@ describe('a wait for a version', () => {
     }))
 
   test('of a subscription that the watch delivers by itself sends no request either', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const subscription = mirror.informer.subscribe({})
       await mirror.soon(subscription.waitFor(mirror.fake.collection.put('k0', 'mine')).then(() => 'there'))
       await mirror.pass(15_000)
@@ -33,8 +29,7 @@ describe('a wait for a version', () => {
     }))
 
   test('that was given up sends no request', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const control = new AbortController()
       const wait = mirror.informer.waitFor('9999', { signal: control.signal }).catch(() => 'given up')
       control.abort()
@@ -44,8 +39,7 @@ describe('a wait for a version', () => {
     }))
 
   test('that the watch does not deliver starts a probe', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const wait = mirror.informer.waitFor(mirror.fake.collection.pass()).then(() => 'there')
       await mirror.untilPassing('a short watch', () => mirror.fake.watches.length === 2)
       expect(mirror.fake.watches[1]?.query.get('timeoutSeconds')).toBe('3')
@@ -55,8 +49,7 @@ describe('a wait for a version', () => {
     }))
 
   test('starts probes ever more rarely if they are inconclusive and no comparison is possible', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const { fake, clock } = mirror
       const since = clock.now()
       fake.rule(
@@ -77,8 +70,7 @@ describe('a wait for a version', () => {
     }))
 
   test('at one of two informers over one watch is enough for that', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       await using other = mirror.beside()
       await mirror.untilPassing('the other to be live', () => other.status.state === 'live')
       const { collection } = mirror.fake
@@ -90,8 +82,7 @@ describe('a wait for a version', () => {
     }))
 
   test('that begins during a probe starts no other, and resolves with the others', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const { fake, clock, informer } = mirror
       const waits = [informer.waitFor(fake.collection.pass())]
       await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
@@ -108,8 +99,7 @@ describe('a wait for a version', () => {
     }))
 
   test("for a version after the probe's bookmark starts another probe", () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const { fake, informer } = mirror
       const first = informer.waitFor(fake.collection.pass()).then(() => 'there')
       await mirror.untilPassing('a short watch', () => fake.watches.length === 2)
@@ -125,8 +115,7 @@ describe('a wait for a version', () => {
     }))
 
   test('shows that a watch is half open, which is replaced then', () =>
-    Mirror.with({ prepare }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const { fake, informer } = mirror
       fake.collection.forget(fake.watches[0])
       const wait = informer.waitFor(fake.collection.put('k0', 'unheard')).then(() => 'there')
@@ -141,9 +130,11 @@ describe('a wait for a version', () => {
 })
 
 /** Waits for a version that the watch does not deliver; `refuse` answers the requests for it. */
-async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchange: Exchange) => void): Promise<void> {
-  await Mirror.with({ prepare }, async (mirror) => {
-    await mirror.live()
+async function refused(
+  isMeant: (exchange: Exchange) => boolean,
+  refuse: (exchange: Exchange) => unknown,
+): Promise<void> {
+  await Mirror.live({ fill: 1 }, async (mirror) => {
     const { fake, informer } = mirror
     let times = 0
     fake.rule(isMeant, (exchange) => {
@@ -160,7 +151,6 @@ async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchan
   })
 }
 
-const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
 
 describe('a healthy watch is kept if a reader waits for a version, and', () => {
@@ -170,33 +160,30 @@ describe('a healthy watch is kept if a reader waits for a version, and', () => {
 
   test('no answer to that arrives', () => refused(isHead, (exchange) => exchange.reset()))
 
-  test.each([503, 410, 403])('the server refuses the short watch with %i', (code) =>
-    refused(isShort, (exchange) => exchange.refuse({ code })),
-  )
-
-  test('the short watch ends with an error', () =>
-    refused(isShort, (exchange) => {
-      void exchange.error({ code: 410, reason: 'Expired', message: 'too old resource version' })
-      exchange.end()
-    }))
-
-  test.each([
+  test.each<[string, (exchange: Exchange) => unknown]>([
+    ['is refused with 503', (exchange) => exchange.refuse({ code: 503 })],
+    ['is refused with 410', (exchange) => exchange.refuse({ code: 410 })],
+    ['is refused with 403', (exchange) => exchange.refuse({ code: 403 })],
+    ['ends with an error', (exchange) => exchange.error(EXPIRED).then(() => exchange.end())],
     [
-      'an error, as others write it',
-      '{ "type": "ERROR", "object": { "kind": "Status", "code": 410, "reason": "Expired" } }',
+      'delivers an error, as others write it',
+      (exchange) =>
+        exchange.write('{ "type": "ERROR", "object": { "kind": "Status", "code": 410 } }\n').then(() => exchange.end()),
     ],
-    ['a bare failure', '{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"no"}'],
-    ['the page of a proxy', '<html>\nbusy\n</html>'],
-  ])('the short watch delivers %s', (_what, line) =>
-    refused(isShort, (exchange) => {
-      void exchange.write(`${line}\n`)
-      exchange.end()
-    }),
-  )
-
-  test('the short watch breaks off', () =>
-    refused(isShort, (exchange) => {
-      exchange.open()
-      setImmediate(() => exchange.reset())
-    }))
+    [
+      'delivers a bare failure',
+      (exchange) => exchange.write(`${JSON.stringify(statusObject({ code: 500 }))}\n`).then(() => exchange.end()),
+    ],
+    [
+      'delivers the page of a proxy',
+      (exchange) => exchange.write('<html>\nbusy\n</html>\n').then(() => exchange.end()),
+    ],
+    [
+      'breaks off',
+      (exchange) => {
+        exchange.open()
+        setImmediate(() => exchange.reset())
+      },
+    ],
+  ])('the short watch %s', (_how, answer) => refused(isShort, answer))
 })

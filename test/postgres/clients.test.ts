@@ -6,15 +6,10 @@ import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, mirror, mirrorOf, useServer } from './support.js'
 
+const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)'
+
 describePostgres('the option client', (postgres) => {
   const at = useServer(postgres)
-
-  async function installed(): Promise<Database> {
-    const db = await at.database()
-    await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)')
-    await db.install('t')
-    return db
-  }
 
   const wrong: readonly (readonly [
     string,
@@ -56,7 +51,7 @@ describePostgres('the option client', (postgres) => {
   ]
 
   test.each(wrong)('that returns %s makes synced() reject with an OptionError', async (_what, make, message) => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { informer } = mirrorOf(db, { table: 't', client: await make(db) })
     informer.start()
     const error = await errorOf(informer.synced({ timeoutMs: 20_000 }))
@@ -66,7 +61,7 @@ describePostgres('the option client', (postgres) => {
   })
 
   test('that asks for values in binary form reads the same objects, in lists and changes', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const client = (): Client => Object.assign(new Client(db.config()), { binary: true })
     const rows = await mirror(db, { table: 't', client })
     expect(rows.informer.get('1')).toEqual({ id: 1, n: 1 })
@@ -77,36 +72,11 @@ describePostgres('the option client', (postgres) => {
   })
 
   test('that requires TLS of a server without TLS is reported with host and port', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const config = { ...db.config(), ssl: true }
     const { informer, errors } = mirrorOf(db, { table: 't', client: () => new Client(config) })
     informer.start()
     await waitUntil('the error', () => errors.length > 0)
     expect(errors[0]?.message).toContain(`(${config.host}:${config.port} has no TLS: check host and port`)
-  })
-})
-
-describePostgres('a mark', (postgres) => {
-  const at = useServer(postgres)
-
-  test('outside a transaction is a TypeError: it would be reached before what the program wrote is shown', async () => {
-    const db = await at.database()
-    await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)')
-    await db.install('t')
-    const source = db.source({ table: 't' })
-    const client = await db.connect()
-    const extended = { query: (text: string) => client.query({ text, name: text.slice(-60) }) }
-    for (let n = 0; n < 20; n++) {
-      await client.query('UPDATE t SET n = n + 1')
-      const error = await errorOf(source.mark(n % 2 === 0 ? client : extended))
-      expect(error).toBeInstanceOf(TypeError)
-      expect(error.message).toMatch(/no transaction is open: call it after BEGIN$/)
-    }
-    for (const begin of ['BEGIN', 'BEGIN; UPDATE t SET n = 0', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE']) {
-      await client.query(begin)
-      expect(await source.mark(extended)).toMatch(/^pgm1\./)
-      expect(await source.mark(client)).toMatch(/^pgm1\./)
-      await client.query('COMMIT')
-    }
   })
 })

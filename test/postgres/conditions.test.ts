@@ -42,9 +42,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
   ]
 
   test.each(replacements)('[P17] $name leads to one list', async ({ setup, ddl, where = 'large(n)' }) => {
-    const db = await at.database()
-    await db.sql(`${ROWS}; ${setup}`)
-    await db.install('t')
+    const db = await at.installed(`${ROWS}; ${setup}`)
     const rows = await mirror(db, { table: 't', where })
     await db.sql(ddl)
     await expectMirrorEqualsTable(rows)
@@ -55,9 +53,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
   })
 
   test('[P17] a version of before the replacement has expired, for another process too', async () => {
-    const db = await at.database()
-    await db.sql(`${ROWS}; ${least('20')}`)
-    await db.install('t')
+    const db = await at.installed(`${ROWS}; ${least('20')}`)
     const options = { table: 't', where: 'large(n)' }
     const { version } = await listed(db.source(options))
     await resumed(db.source(options), version)
@@ -82,9 +78,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
   })
 
   test('[P18] that is replaced by one that depends on more than the row is refused', async () => {
-    const db = await at.database()
-    await db.sql(`${ROWS}; ${least('20')}`)
-    await db.install('t')
+    const db = await at.installed(`${ROWS}; ${least('20')}`)
     const rows = await mirror(db, { table: 't', where: 'large(n)' })
     await db.sql(least('extract(epoch FROM now())', 'STABLE'))
     await waitUntil('the failure', () => rows.informer.status.state === 'failed')
@@ -92,9 +86,9 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
   })
 
   test('[P18] or reads a column whose new type makes it depend on the clock is refused', async () => {
-    const db = await at.database()
-    await db.sql(`CREATE TABLE t (id int PRIMARY KEY, due text); INSERT INTO t VALUES (1, '2020-01-01')`)
-    await db.install('t')
+    const db = await at.installed(
+      `CREATE TABLE t (id int PRIMARY KEY, due text); INSERT INTO t VALUES (1, '2020-01-01')`,
+    )
     const rows = await mirror(db, { table: 't', where: `due < 'tomorrow'` })
     await db.sql('ALTER TABLE t ALTER due TYPE date USING due::date')
     await waitUntil('the failure', () => rows.informer.status.state === 'failed')

@@ -21,9 +21,7 @@ describePostgres('a database that is copied', (postgres) => {
 
     /** A database with a past: a floor, marks, and log rows, all in transaction ids of its own cluster. */
     async function original(): Promise<{ readonly db: Database; readonly version: Version }> {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       await db.sql(AGE)
       await db.sql('UPDATE t SET n = 1')
       await trimChangeLogs(await db.connect(), 0)
@@ -56,18 +54,7 @@ describePostgres('a database that is copied', (postgres) => {
 
     async function restoredByPgDump(db: Database): Promise<Database> {
       const { host, port, user, database } = db.config()
-      const args = [
-        '--inserts',
-        '--exclude-schema',
-        'traps',
-        '-h',
-        String(host),
-        '-p',
-        String(port),
-        '-U',
-        String(user),
-        String(database),
-      ]
+      const args = ['--inserts', '--exclude-schema=traps', `postgres://${user}@${host}:${port}/${database}`]
       const env = { ...process.env, ...postgres.env }
       const dump = await runProgram(join(postgres.binDir, 'pg_dump'), args, { env })
       const copy = await elsewhere.database()
@@ -121,13 +108,12 @@ describePostgres('a database that is copied', (postgres) => {
 
   test('as a template has the epoch of the original, whose versions it refuses all the same', async () => {
     const name = `original_${postgres.version.split('.')[0]}`
-    const admin = await at.database()
-    await admin.sql(`CREATE DATABASE ${name}`)
-    onTestFinished(async () => {
-      await briefly(new Database('postgres', at.server.port), (client) =>
-        client.query(`DROP DATABASE ${name} WITH (FORCE)`),
+    const admin = await at.prepared(`CREATE DATABASE ${name}`)
+    const dropped = (database: string): Promise<unknown> =>
+      briefly(new Database('postgres', at.server.port), (client) =>
+        client.query(`DROP DATABASE ${database} WITH (FORCE)`),
       )
-    })
+    onTestFinished(() => dropped(name).then(() => {}))
     const db = new Database(name, at.server.port)
     await briefly(db, async (client) => {
       await client.query(TABLE)
@@ -135,11 +121,7 @@ describePostgres('a database that is copied', (postgres) => {
     })
     const { version } = await listed(db.source({ table: 't' }))
     await admin.sql(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`)
-    onTestFinished(async () => {
-      await briefly(new Database('postgres', at.server.port), (client) =>
-        client.query(`DROP DATABASE ${name}_copy WITH (FORCE)`),
-      )
-    })
+    onTestFinished(() => dropped(`${name}_copy`).then(() => {}))
     const copy = new Database(`${name}_copy`, at.server.port)
     const epoch = await briefly(copy, async (client) => (await client.query('SELECT epoch FROM listwatch.state')).rows)
     expect(version).toContain(epoch[0].epoch)

@@ -28,9 +28,7 @@ describePostgres('the definition of a table', (postgres) => {
       'arrives by one relist, though the log is silent: %s',
       async ([, { setup, each }], { onTestFinished }) => {
         const possible = each.filter(({ since = 0 }) => since <= major)
-        const db = await at.database(onTestFinished)
-        await db.sql(setup(major))
-        await db.install('t')
+        const db = await at.installed(setup(major), { atEnd: onTestFinished })
         const rows = await mirror(db, { table: 't' })
         for (const [done, { name, ddl }] of possible.entries()) {
           const before = await db.sql('SELECT t::text FROM t ORDER BY id')
@@ -47,9 +45,7 @@ describePostgres('the definition of a table', (postgres) => {
     )
 
     test('does not hide what is written after it', async () => {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS)
       const rows = await mirror(db, { table: 't' })
       await db.sql(`ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
       await expectMirrorEqualsTable(rows)
@@ -63,9 +59,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test.concurrent('costs no relist if it changes neither rows nor their meaning', async ({ onTestFinished }) => {
-      const db = await at.database(onTestFinished)
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS, { atEnd: onTestFinished })
       const rows = await mirror(db, { table: 't' })
       for (const ddl of [
         'ANALYZE t',
@@ -86,9 +80,7 @@ describePostgres('the definition of a table', (postgres) => {
     test.concurrent('an ALTER TABLE in a long transaction keeps the watch waiting without breaking it', async ({
       onTestFinished,
     }) => {
-      const db = await at.database(onTestFinished)
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS, { atEnd: onTestFinished })
       // Of a query that waits for a lock one hears after half of this time.
       const rows = await mirror(db, { table: 't', heartbeatTimeoutMs: 400 })
       const migration = await db.connect()
@@ -103,9 +95,7 @@ describePostgres('the definition of a table', (postgres) => {
     test.concurrent('an ALTER TABLE in a long transaction keeps the first list waiting without breaking it', async ({
       onTestFinished,
     }) => {
-      const db = await at.database(onTestFinished)
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS, { atEnd: onTestFinished })
       const migration = await db.connect()
       await migration.query(`BEGIN; ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
       const synced = mirror(db, { table: 't', heartbeatTimeoutMs: 400 })
@@ -129,9 +119,7 @@ describePostgres('the definition of a table', (postgres) => {
     CREATE TABLE orders_new (id int PRIMARY KEY, n int); INSERT INTO orders_new VALUES (2, 2)`
 
     test('is mirrored instead, although the log of the other stays silent', async () => {
-      const db = await at.database()
-      await db.sql(TABLES)
-      await db.install('orders')
+      const db = await at.installed(TABLES, 'orders')
       await db.install('orders_new')
       const log = await db.log('orders')
       const orders = await mirror(db, { table: 'orders' })
@@ -144,9 +132,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('without triggers of its own is NOT_FOUND, with the command that fixes it', async () => {
-      const db = await at.database()
-      await db.sql(TABLES)
-      await db.install('orders')
+      const db = await at.installed(TABLES, 'orders')
       const orders = await mirror(db, { table: 'orders' })
       await db.sql(SWAP)
       await waitUntil('the failure', () => orders.informer.status.state === 'failed')
@@ -157,9 +143,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('after it was dropped is mirrored again', async () => {
-      const db = await at.database()
-      await db.sql(TABLES)
-      await db.install('orders')
+      const db = await at.installed(TABLES, 'orders')
       const orders = await mirror(db, { table: 'orders' })
       await db.sql(
         'BEGIN; DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (8, 8)',
@@ -188,9 +172,7 @@ describePostgres('the definition of a table', (postgres) => {
       ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', command],
       ['a dropped table', 'DROP TABLE t', 'there is no table "t"', ROWS],
     ]
-    const db = await at.database(onTestFinished)
-    await db.sql(ROWS)
-    await db.install('t')
+    const db = await at.installed(ROWS, { atEnd: onTestFinished })
     const rows = await mirror(db, { table: 't' })
     for (const [name, ddl, says, undo = ''] of losses) {
       await db.sql(ddl)
@@ -208,9 +190,7 @@ describePostgres('the definition of a table', (postgres) => {
 
   describe('triggers that do not fire if session_replication_role is replica', () => {
     test('are refused by the first list, and the command in the error fixes them', async () => {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS)
       await db.sql(DEMOTED)
       const error = await errorOf(mirror(db, { table: 't' }))
       expect(error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('pg_restore') })
@@ -222,9 +202,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('[P4] do not let a mirror take silent writes for none, and it recovers after the installation', async () => {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS)
       const rows = await mirror(db, { table: 't' })
       const snapshot = await snapshotOf(db)
       await db.sql(DEMOTED)
@@ -246,19 +224,8 @@ describePostgres('the definition of a table', (postgres) => {
     const FEBRUARY = `CREATE TABLE t_2026_02 PARTITION OF t_2026 FOR VALUES FROM ('2026-02-01') TO ('2026-03-01')`
     const key = ['id', 'day'] as const
 
-    test('a trigger for each statement on the parent does not fire for writes to its partitions', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
-      await db.sql(`CREATE TABLE seen (what text); CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen VALUES (TG_OP); RETURN NULL; END $$;
-      CREATE TRIGGER see AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION see()`)
-      await db.sql(`INSERT INTO t_2026 VALUES (2, '2026-01-02', 2); UPDATE t_2026_01 SET n = 5`)
-      expect(await db.sql('SELECT * FROM seen')).toEqual([])
-    })
-
     test('writes to the parent, to a partition in the middle and to a leaf arrive, and only a new leaf costs a relist', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
-      await db.install('t')
+      const db = await at.installed(TREE)
       const rows = await mirror(db, { table: 't' })
       for (const [at, table] of ['t', 't_2026', 't_2026_01'].entries()) {
         await db.sql(
@@ -282,9 +249,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('writes with session_replication_role = replica arrive, of old leaves and new', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
-      await db.install('t')
+      const db = await at.installed(TREE)
       await db.sql(FEBRUARY)
       const rows = await mirror(db, { table: 't' })
       await db.sql(
@@ -294,8 +259,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('a partition whose triggers do not fire if session_replication_role is replica makes the mirror fail', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
+      const db = await at.prepared(TREE)
       await db.sql(FEBRUARY)
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
@@ -310,16 +274,15 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('a statement-level log of it is refused', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
+      const db = await at.prepared(TREE)
       expect((await errorOf(db.install('t', { level: 'statement' }))).message).toMatch(
         /fire only triggers of level row/,
       )
     })
 
     test('partitions that are foreign tables are refused', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE t (id int) PARTITION BY RANGE (id); CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
+      const db =
+        await at.prepared(`CREATE TABLE t (id int) PARTITION BY RANGE (id); CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
       CREATE FOREIGN TABLE away PARTITION OF t FOR VALUES FROM (0) TO (9) SERVER s`)
       expect((await errorOf(db.install('t'))).message).toMatch(/has partitions that are foreign tables/)
     })
@@ -327,8 +290,7 @@ describePostgres('the definition of a table', (postgres) => {
     test.each(['parent first', 'leaf first'])(
       'a leaf is mirrored by itself too, also from writes to the parent (%s)',
       async (order) => {
-        const db = await at.database()
-        await db.sql(TREE)
+        const db = await at.prepared(TREE)
         const tables = ['t', 't_2026_01']
         for (const table of order === 'leaf first' ? tables.toReversed() : tables) await db.install(table)
         const leaf = await mirror(db, { table: 't_2026_01' })
@@ -341,21 +303,26 @@ describePostgres('the definition of a table', (postgres) => {
         expect(leaf.informer.size).toBe(3)
       },
     )
+  })
 
-    test('a table that becomes a partition fails until its triggers are installed again', async () => {
-      const db = await at.database()
-      await db.sql(
-        `${TREE}; CREATE TABLE spring (LIKE t INCLUDING ALL); INSERT INTO spring VALUES (9, '2027-03-03', 9)`,
-      )
-      await db.install('spring')
-      const spring = await mirror(db, { table: 'spring' })
-      await db.sql(`ALTER TABLE t ATTACH PARTITION spring FOR VALUES FROM ('2027-01-01') TO ('2028-01-01')`)
-      await waitUntil('the failure', () => spring.informer.status.state === 'failed')
-      expect(spring.informer.status.lastError).toMatchObject({
-        code: 'NOT_FOUND',
-        message: expect.stringContaining('pg install'),
-      })
-    })
+  test.each([
+    [
+      'becomes a partition',
+      'CREATE TABLE whole (LIKE t INCLUDING ALL) PARTITION BY RANGE (id); ALTER TABLE whole ATTACH PARTITION t DEFAULT',
+      'pg install',
+    ],
+    [
+      'becomes a child',
+      'CREATE TABLE parent (id int NOT NULL, n int, note text); ALTER TABLE t INHERIT parent',
+      'pg install',
+    ],
+    ['gets a child', 'CREATE TABLE child () INHERITS (t)', 'inherit'],
+  ])('a table that %s fails, instead of missing what happens to it', async (_, ddl, says) => {
+    const db = await at.installed(ROWS)
+    const { informer } = await mirror(db, { table: 't' })
+    await db.sql(ddl)
+    await waitUntil('the failure', () => informer.status.state === 'failed')
+    expect(informer.status.lastError?.message).toContain(says)
   })
 
   describe('inheritance', () => {
@@ -363,8 +330,7 @@ describePostgres('the definition of a table', (postgres) => {
     INSERT INTO child VALUES (1, 1)`
 
     test('a parent is refused: its triggers do not see the rows of its children', async () => {
-      const db = await at.database()
-      await db.sql(FAMILY)
+      const db = await at.prepared(FAMILY)
       await db.sql(`CREATE TABLE seen (what text); CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen VALUES (TG_OP); RETURN NULL; END $$;
       CREATE TRIGGER see AFTER INSERT OR UPDATE ON parent FOR EACH ROW EXECUTE FUNCTION see()`)
       await db.sql('INSERT INTO child VALUES (2, 2); UPDATE parent SET n = 5')
@@ -373,36 +339,11 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('a child is mirrored, also from statements on its parent', async () => {
-      const db = await at.database()
-      await db.sql(FAMILY)
-      await db.install('child')
+      const db = await at.installed(FAMILY, 'child')
       const rows = await mirror(db, { table: 'child' })
       await db.sql('UPDATE parent SET n = 5; INSERT INTO child VALUES (2, 2)')
       await expectMirrorEqualsTable(rows)
       expect(rows.informer.get('1')).toEqual({ id: 1, n: 5 })
-    })
-
-    test('a table that gets a child fails, instead of missing what happens to it', async () => {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await db.sql('CREATE TABLE child () INHERITS (t)')
-      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
-      expect(rows.informer.status.lastError?.message).toMatch(/inherit/)
-    })
-
-    test('a table that becomes a child fails until its triggers are installed again', async () => {
-      const db = await at.database()
-      await db.sql(`${ROWS}; CREATE TABLE parent (id int NOT NULL, n int, note text)`)
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await db.sql('ALTER TABLE t INHERIT parent')
-      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
-      expect(rows.informer.status.lastError).toMatchObject({
-        code: 'NOT_FOUND',
-        message: expect.stringContaining('pg install'),
-      })
     })
   })
 
@@ -416,11 +357,9 @@ describePostgres('the definition of a table', (postgres) => {
         ['e', 'char(30)', `1, 1, 'x', 'x', 'longer'`],
       ]
       const key = wider.map(([column]) => column)
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TABLE t (a int, b smallint, c varchar(3), d varchar(3), e char(3), PRIMARY KEY (${key.join()}))`,
       )
-      await db.install('t')
       const rows = await mirror(db, { table: 't' })
       for (const [column, type, values] of wider) {
         await db.sql(`ALTER TABLE t ALTER ${column} TYPE ${type}`)
@@ -430,9 +369,7 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('a renamed key column breaks writers without listwatch.reinstall, and makes a mirror fail and say what to do', async () => {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS)
       const rows = await mirror(db, { table: 't' })
       await db.sql('ALTER TABLE t RENAME COLUMN id TO number')
       expect(await errorOf(db.sql('INSERT INTO t VALUES (3)'))).toMatchObject({ code: '42703' })
@@ -456,9 +393,7 @@ describePostgres('the definition of a table', (postgres) => {
           `INSERT INTO t VALUES ('1', 30)`,
         ],
       ]
-      const db = await at.database(onTestFinished)
-      await db.sql(ROWS)
-      await db.install('t')
+      const db = await at.installed(ROWS, { atEnd: onTestFinished })
       const rows = await mirror(db, { table: 't' })
       for (const [done, [ddl, key, insert]] of migrations.entries()) {
         await db.sql(`BEGIN; ${ddl}; SELECT listwatch.reinstall('t'); COMMIT`)
@@ -471,9 +406,10 @@ describePostgres('the definition of a table', (postgres) => {
 
     test('the migration in docs/postgres.md breaks no writer', async () => {
       const [migration] = blocksOf(['docs/postgres.md']).filter(({ language }) => language === 'sql')
-      const db = await at.database()
-      await db.sql('CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)')
-      await db.install('orders')
+      const db = await at.installed(
+        'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)',
+        'orders',
+      )
       const orders = await mirror(db, { table: 'orders' })
       await db.sql(migration?.text ?? '')
       await db.sql('INSERT INTO orders (order_id, n) VALUES (2, 20)')
@@ -482,9 +418,9 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('listwatch.reinstall keeps the options and the readers', async () => {
-      const db = await at.database()
-      await db.sql(
-        `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL; CREATE ROLE ${db.name}_reader`,
+      const db = await at.prepared(
+        (name) =>
+          `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL; CREATE ROLE ${name}_reader`,
       )
       await db.install('t', { key: ['n'], level: 'row', wake: 'none', bulk: 7, grant: [`${db.name}_reader`] })
       const options = `SELECT options - 'generation' FROM listwatch.logs()`
@@ -497,20 +433,16 @@ describePostgres('the definition of a table', (postgres) => {
     })
 
     test('listwatch.reinstall of a table without triggers says so', async () => {
-      const db = await at.database()
-      await db.sql(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
-      await db.install('t')
+      const db = await at.installed(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
       expect((await errorOf(db.sql(`SELECT listwatch.reinstall('other')`))).message).toBe(
         'public.other has no triggers of listwatch',
       )
     })
 
     test('a value of an enum that is part of the key can be renamed', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TYPE mood AS ENUM ('sad', 'fine'); CREATE TABLE t (id mood PRIMARY KEY, n int); INSERT INTO t VALUES ('sad', 1), ('fine', 2)`,
       )
-      await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql(`ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`)
       await expectMirrorEqualsTable(rows)

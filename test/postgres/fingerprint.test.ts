@@ -110,16 +110,12 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   }
 
   test.each(Object.entries(changes))('[P14] moves when the shape moves: %s', async (_of, { setup, each }) => {
-    const db = await at.database()
-    await db.sql(setup(major))
-    await db.install('t')
+    const db = await at.installed(setup(major))
     for (const change of each) if ((change.since ?? 0) <= major) await expectMoved(db, change)
   })
 
   test('[P14] moves when the shape moves in another way', async () => {
-    const db = await at.database()
-    await db.sql(ROWS)
-    await db.install('t')
+    const db = await at.installed(ROWS)
     for (const [n, change] of more.entries()) {
       if ((change.since ?? 0) > major) continue
       await db.sql(`CREATE SCHEMA of${n}; SET search_path = of${n}, traps`)
@@ -131,9 +127,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   })
 
   test('does not move when rows, statistics or other tables change', async () => {
-    const db = await at.database()
-    await db.sql(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
-    await db.install('t')
+    const db = await at.installed(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
     const fingerprint = `SELECT listwatch.fingerprint('t'::regclass)::text`
     const before = await db.value(fingerprint)
     await db.sql(
@@ -146,9 +140,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   })
 
   test('[P14] that moved without the shape, as by GRANT, costs one look at the shape and no relist', async () => {
-    const db = await at.database()
-    await db.sql(ROWS)
-    await db.install('t')
+    const db = await at.installed(ROWS)
     const rows = await mirror(db, { table: 't' })
     const fingerprint = `SELECT listwatch.fingerprint('t'::regclass)::text`
     const before = await db.value(fingerprint)
@@ -160,9 +152,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   })
 
   test('lets a mirror look without touching the table while nothing changes', async () => {
-    const db = await at.database()
-    await db.sql(`${ROWS}; CREATE TABLE other (id int)`)
-    await db.install('t')
+    const db = await at.installed(`${ROWS}; CREATE TABLE other (id int)`)
     const rows = await mirror(db, { table: 't', pollIntervalMs: 20, heartbeatTimeoutMs: 60_000 })
     const holder = await db.connect()
     await holder.query('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE')

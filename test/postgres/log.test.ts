@@ -9,13 +9,6 @@ const AN_HOUR_LATER = `UPDATE listwatch.mark SET at = at - interval '61 minutes'
 describePostgres('the log', (postgres) => {
   const at = useServer(postgres)
 
-  async function installed(setup = TABLE): Promise<Database> {
-    const db = await at.database()
-    await db.sql(setup)
-    await db.install('t')
-    return db
-  }
-
   async function logged(db: Database): Promise<number> {
     return Number(await db.value(`SELECT count(*)::int FROM ${await db.log('t')}`))
   }
@@ -31,7 +24,7 @@ describePostgres('the log', (postgres) => {
         DELETE FROM naive_mark WHERE at < m.at; END $$`
 
     test('a floor that follows it goes back, and a reader resumes without an update; ours stays, and the version expires', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const source = db.source({ table: 't' })
       // The clock of the first mark was an hour ahead of that of the second.
       await db.sql(`INSERT INTO listwatch.mark (at) VALUES (clock_timestamp() - interval '1 minute')`)
@@ -55,7 +48,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('a mark that is older than the floor leaves the floor unchanged', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const old = await snapshotOf(db)
       await db.sql('UPDATE t SET n = 1')
       await trimChangeLogs(await db.connect(), 0)
@@ -68,7 +61,7 @@ describePostgres('the log', (postgres) => {
 
   describe('trimmed', () => {
     test('keeps the changes of the last hour, and loses what is older', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const client = await db.connect()
       await db.sql('UPDATE t SET n = 1 WHERE id <= 5')
       expect(await trimChangeLogs(client)).toBe(0)
@@ -79,7 +72,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('loses what others committed while a transaction is open for long, and keeps what that one writes', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const long = await db.connect()
       await long.query('BEGIN; UPDATE t SET n = 1 WHERE id = 1')
       await db.sql('UPDATE t SET n = 2 WHERE id > 10')
@@ -91,7 +84,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('keeps what a reader needs for whom a transaction was running, and no longer is', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const source = db.source({ table: 't' })
       const long = await db.connect()
       await long.query('BEGIN; UPDATE t SET n = 1 WHERE id = 1')
@@ -102,7 +95,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('of several tables loses what is old of each', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       await db.sql('CREATE TABLE u (id int PRIMARY KEY); INSERT INTO u VALUES (1)')
       await db.install('u')
       await db.sql('UPDATE t SET n = 1; DELETE FROM u')
@@ -110,7 +103,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('by a reader is trimmed a little at a time', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       await db.sql('INSERT INTO t SELECT g, 0 FROM generate_series(21, 15000) g')
       await trimChangeLogs(await db.connect())
       await db.sql(AN_HOUR_LATER)
@@ -120,7 +113,7 @@ describePostgres('the log', (postgres) => {
     })
 
     test('loses rows only once, if two sessions trim it at a time', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       await db.sql('UPDATE t SET n = 1')
       const other = await db.connect()
       await other.query(`BEGIN; SELECT listwatch.trim('0 s')`)
@@ -131,7 +124,7 @@ describePostgres('the log', (postgres) => {
   })
 
   test('that cannot be written fails the statement of its writer: no change is without a trace', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     // Stands for a disk that is full, and whatever else keeps a row from being inserted.
     await db.sql(`ALTER TABLE ${await db.log('t')} ADD CHECK (false) NOT VALID`)
     expect(await errorOf(db.sql('UPDATE t SET n = 1'))).toMatchObject({ code: '23514' })
@@ -144,7 +137,7 @@ describePostgres('the log', (postgres) => {
     const KEYS = 5_000
 
     async function written(times: number): Promise<Database> {
-      const db = await installed(
+      const db = await at.installed(
         `CREATE TABLE t (id text PRIMARY KEY, n int); INSERT INTO t SELECT g || repeat('x', 900), 0 FROM generate_series(1, ${KEYS}) g`,
       )
       for (let n = 0; n < times; n++) await db.sql(WRITE)

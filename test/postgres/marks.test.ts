@@ -23,13 +23,6 @@ process.stdout.write(rows[0].mark)`
 describePostgres('a mark', (postgres) => {
   const at = useServer(postgres)
 
-  async function installed(): Promise<Database> {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    return db
-  }
-
   /** A transaction that has written and is still open. */
   async function writing(db: Database): Promise<Client> {
     const tx = await db.connect()
@@ -38,7 +31,7 @@ describePostgres('a mark', (postgres) => {
   }
 
   test('is not reached before the commit, unlike a snapshot taken inside the transaction', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
     const { rows } = await tx.query('SELECT pg_current_snapshot()::text AS snapshot')
@@ -54,18 +47,8 @@ describePostgres('a mark', (postgres) => {
     await tx.query('COMMIT')
   })
 
-  test('shows what its transaction wrote, once it is waited for', async () => {
-    const db = await installed()
-    const { source, informer } = await mirror(db, { table: 't' })
-    const tx = await writing(db)
-    const mark = await source.mark(tx)
-    await tx.query('COMMIT')
-    await informer.waitFor(mark, { timeoutMs: 60_000 })
-    expect(informer.get('1')).toEqual({ id: 1, n: 42 })
-  })
-
   test('of another process shows what that wrote', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { informer } = await mirror(db, { table: 't' })
     const args = ['--input-type=module', '--eval', OTHER_PROCESS, JSON.stringify(db.config())]
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
@@ -73,16 +56,8 @@ describePostgres('a mark', (postgres) => {
     expect(informer.get('1')).toEqual({ id: 1, n: 42 })
   })
 
-  test('fits a header', async () => {
-    const db = await installed()
-    const tx = await writing(db)
-    const mark = await db.source({ table: 't' }).mark(tx)
-    expect(mark).toMatch(/^[\w.:,-]{1,200}$/)
-    await tx.query('ROLLBACK')
-  })
-
   test('needs no mirror that is started, nor any right but to connect', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     await db.sql(`CREATE ROLE ${db.name}_nobody LOGIN`)
     const tx = await db.connect({ user: `${db.name}_nobody` })
     await tx.query('BEGIN')
@@ -91,7 +66,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('taken inside a savepoint is that of the whole transaction', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await db.connect()
     await tx.query('BEGIN; SAVEPOINT a; UPDATE t SET n = 42 WHERE id = 1')
@@ -105,7 +80,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('of a transaction that rolled back is reached', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
     const mark = await source.mark(tx)
@@ -115,7 +90,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('is not delayed by an older transaction that stays open', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { source, informer } = await mirror(db, { table: 't' })
     const old = await db.connect()
     await old.query('BEGIN; UPDATE t SET n = 7 WHERE id = 2')
@@ -130,29 +105,19 @@ describePostgres('a mark', (postgres) => {
     await old.query('ROLLBACK')
   })
 
-  test('is reached by a list that came after it', async () => {
-    const db = await installed()
-    const source = db.source({ table: 't' })
-    const tx = await writing(db)
-    const mark = await source.mark(tx)
-    expect(source.hasReached((await listed(source)).version, mark)).toBe(false)
-    await tx.query('COMMIT')
-    expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
-  })
-
   test('may also be a version or a head', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const source = db.source({ table: 't' })
     const before = (await listed(source)).version
     await db.sql('UPDATE t SET n = 42')
-    const head = await source.head(contextOf(new AbortController().signal))
+    const head = await source.head(contextOf())
     const after = (await listed(source)).version
     expect([source.hasReached(before, head), source.hasReached(after, head)]).toEqual([false, true])
     expect([source.hasReached(before, after), source.hasReached(after, before)]).toEqual([false, true])
   })
 
   test('of another database is EPOCH_CHANGED', async () => {
-    const [db, other] = [await installed(), await installed()]
+    const [db, other] = [await at.installed(TABLE), await at.installed(TABLE)]
     const source = db.source({ table: 't' })
     const mark = await source.mark(await writing(other))
     const { version } = await listed(source)
@@ -160,7 +125,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('of the time before Postgres emptied its unlogged tables is EPOCH_CHANGED for a waiter', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const { source, informer } = await mirror(db, { table: 't' })
     const tx = await writing(db)
     const mark = await source.mark(tx)
@@ -175,7 +140,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('is the same to a writer who is the first to speak after that', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     await db.sql('DELETE FROM listwatch.state; DELETE FROM listwatch.mark')
     const tx = await writing(db)
     const source = db.source({ table: 't' })
@@ -185,7 +150,7 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('that is invalid is PROTOCOL', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const source = db.source({ table: 't' })
     const { version } = await listed(source)
     const snapshot = await snapshotOf(db)
@@ -196,9 +161,27 @@ describePostgres('a mark', (postgres) => {
   })
 
   test('without an installation is NOT_FOUND', async () => {
-    const db = await at.database()
-    await db.sql(TABLE)
+    const db = await at.prepared(TABLE)
     const error = await errorOf(db.source({ table: 't' }).mark(await db.connect()))
     expect(error.code).toBe('NOT_FOUND')
+  })
+
+  test('outside a transaction is a TypeError: it would be reached before what the program wrote is shown', async () => {
+    const db = await at.installed('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)')
+    const source = db.source({ table: 't' })
+    const client = await db.connect()
+    const extended = { query: (text: string) => client.query({ text, name: text.slice(-60) }) }
+    for (let n = 0; n < 20; n++) {
+      await client.query('UPDATE t SET n = n + 1')
+      const error = await errorOf(source.mark(n % 2 === 0 ? client : extended))
+      expect(error).toBeInstanceOf(TypeError)
+      expect(error.message).toMatch(/no transaction is open: call it after BEGIN$/)
+    }
+    for (const begin of ['BEGIN', 'BEGIN; UPDATE t SET n = 0', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE']) {
+      await client.query(begin)
+      expect(await source.mark(extended)).toMatch(/^pgm1\./)
+      expect(await source.mark(client)).toMatch(/^pgm1\./)
+      await client.query('COMMIT')
+    }
   })
 })

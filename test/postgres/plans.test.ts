@@ -19,9 +19,7 @@ describePostgres('the plans of polls', (postgres) => {
   }
 
   test('[P13] read the new rows of a large log, and not the whole log', async () => {
-    const db = await at.database()
-    await db.sql(`${ORDERS}; CREATE TABLE other (id int)`)
-    await db.install('orders')
+    const db = await at.installed(`${ORDERS}; CREATE TABLE other (id int)`, 'orders')
     const log = await db.log('orders')
     await db.sql(`INSERT INTO ${log} (xid, k1) SELECT '3', g FROM generate_series(1, 50000) g`)
     await db.sql(`ANALYZE ${log}`)
@@ -44,9 +42,7 @@ describePostgres('the plans of polls', (postgres) => {
 
   test('[P13] are made once, and used for all later polls', async () => {
     const clients: Client[] = []
-    const db = await at.database()
-    await db.sql(ORDERS)
-    await db.install('orders')
+    const db = await at.installed(ORDERS, 'orders')
     const client = (): Client => clients[clients.push(new Client(db.config())) - 1] as Client
     const { informer } = await mirror(db, { table: 'orders', client })
     await change(db, (n) => informer.until('1', (row) => row?.['n'] === n, { timeoutMs: 60_000 }))

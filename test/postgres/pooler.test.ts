@@ -1,8 +1,9 @@
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { describeServer, postgresVersions } from '../servers/index.js'
-import { type Pgbouncer, startPgbouncer } from '../servers/pgbouncer.js'
+import { startPgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { startForTests } from '../support/start-for-tests.js'
 import {
   contextOf,
   type Database,
@@ -25,32 +26,23 @@ const [postgres] = await postgresVersions()
 describeServer('pgbouncer', 'behind a pooler', () => {
   if (postgres === undefined) throw new Error('there is no Postgres here: run npm run servers')
   const at = useServer(postgres)
-  let pooler: Pgbouncer
-  beforeAll(async () => {
-    // All clients share one server connection, so that a client finds the settings that another left.
-    pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 })
-  })
-  afterAll(() => pooler.stop())
-
-  async function installed(): Promise<Database> {
-    const db = await at.database()
-    await db.sql(TABLE)
-    await db.install('t')
-    return db
-  }
+  // All clients share one server connection, so that a client finds the settings that another left.
+  const pooler = startForTests(() =>
+    startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 }),
+  )
 
   function pooled(db: Database, options: Partial<TestSourceOptions> = {}): Promise<Mirror> {
-    return mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: pooler.port }), ...options })
+    return mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: pooler().port }), ...options })
   }
 
   /** Another application, behind the same pooler. */
   async function other(db: Database): Promise<Client> {
-    return await db.connect({ port: pooler.port })
+    return await db.connect({ port: pooler().port })
   }
 
   describe('settings of a session', () => {
     test('break another application; those of a mirror reach no other session', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const application = await other(db)
       const naive = await other(db)
       await naive.query(`SET search_path = ''`)
@@ -65,7 +57,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     })
 
     test('of other applications do not reach a mirror that names its table with the schema', async () => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const application = await other(db)
       const { informer } = await pooled(db, { table: 'public.t' })
       await application.query(
@@ -86,7 +78,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   test.each(['ROLE', 'SESSION AUTHORIZATION'])(
     '[P30] SET %s of another application does not change what a mirror reads',
     async (what) => {
-      const db = await installed()
+      const db = await at.installed(TABLE)
       const role = `${db.name}_other`
       await db.sql(`CREATE ROLE ${role}; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (id = 1)`)
       await db.install('t', { grant: [role] })
@@ -103,7 +95,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   )
 
   test('a mirror polls and does not listen', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const rows = await pooled(db)
     await db.sql('DELETE FROM t WHERE id > 5')
     await expectMirrorEqualsTable(rows)
@@ -113,21 +105,21 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   })
 
   test('a mirror lists, resumes, relists and waits as without a pooler', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const rows = await pooled(db)
     const tx = await other(db)
     await tx.query('BEGIN; UPDATE t SET at = now()')
     const mark = await rows.source.mark(tx)
     await tx.query('COMMIT')
     await rows.informer.waitFor(mark, { timeoutMs: 60_000 })
-    await rows.source.head(contextOf(new AbortController().signal))
+    await rows.source.head(contextOf())
     await db.sql('ALTER TABLE t ADD COLUMN more int DEFAULT 7')
     await expectMirrorEqualsTable(rows)
     expect([rows.informer.status.relists, rows.errors.length]).toEqual([1, 1])
   })
 
   test('a mirror leaves no prepared statement and no open transaction behind', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const rows = await pooled(db)
     await expectMirrorEqualsTable(rows)
     const application = await other(db)
@@ -138,7 +130,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   })
 
   test('a mirror waits for a locked table without an error', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     const rows = await pooled(db, { heartbeatTimeoutMs: 1_000 })
     const holder = await db.connect()
     await holder.query('BEGIN; LOCK TABLE t; SELECT pg_sleep(1.5); UPDATE t SET at = now(); COMMIT')
@@ -147,7 +139,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   })
 
   test('one that keeps a server process for each session is served too', async () => {
-    const db = await installed()
+    const db = await at.installed(TABLE)
     await using sessions = await startPgbouncer({ targetPort: at.server.port, poolMode: 'session' })
     const rows = await mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: sessions.port }) })
     await db.sql('DELETE FROM t WHERE id > 5')

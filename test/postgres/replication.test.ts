@@ -16,11 +16,8 @@ const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int)'
 describePostgres('logical replication', (postgres) => {
   const at = useServer(postgres, { wal_level: 'logical', wal_retrieve_retry_interval: '100ms' })
 
-  async function publisher(): Promise<Database> {
-    const db = await at.database()
-    await db.sql(`${TABLE}; INSERT INTO t VALUES (1, 1), (2, 2); CREATE PUBLICATION p FOR ALL TABLES`)
-    return db
-  }
+  const publisher = (): Promise<Database> =>
+    at.prepared(`${TABLE}; INSERT INTO t VALUES (1, 1), (2, 2); CREATE PUBLICATION p FOR ALL TABLES`)
 
   /** Lets a database of the same server follow another; returns when it has caught up. */
   async function follow(db: Database, from: Database): Promise<void> {
@@ -52,9 +49,7 @@ describePostgres('logical replication', (postgres) => {
 
   describe('into a table', () => {
     test('fires no trigger for statements: a log by these is silent, and its mirror fails instead of missing it', async () => {
-      const [from, db] = [await publisher(), await at.database()]
-      await db.sql(TABLE)
-      await db.install('t')
+      const [from, db] = [await publisher(), await at.installed(TABLE)]
       const { informer } = await mirror(db, { table: 't' })
       await follow(db, from)
       const snapshot = await snapshotOf(db)
@@ -68,8 +63,7 @@ describePostgres('logical replication', (postgres) => {
     })
 
     test('arrives by triggers for rows, which such a table gets', async () => {
-      const [from, db] = [await publisher(), await at.database()]
-      await db.sql(TABLE)
+      const [from, db] = [await publisher(), await at.prepared(TABLE)]
       await follow(db, from)
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
@@ -79,8 +73,7 @@ describePostgres('logical replication', (postgres) => {
     })
 
     test('refuses triggers for statements', async () => {
-      const [from, db] = [await publisher(), await at.database()]
-      await db.sql(TABLE)
+      const [from, db] = [await publisher(), await at.prepared(TABLE)]
       await follow(db, from)
       expect((await errorOf(db.install('t', { level: 'statement' }))).message).toContain('replication')
     })

@@ -10,8 +10,7 @@ describePostgres('a role that mirrors', (postgres) => {
   const at = useServer(postgres)
 
   async function withRole(): Promise<{ readonly db: Database; readonly role: string }> {
-    const db = await at.database()
-    await db.sql(TABLE)
+    const db = await at.prepared(TABLE)
     const role = `${db.name}_reader`
     await db.sql(`CREATE ROLE ${role} LOGIN`)
     onTestFinished(() => dropRoles(db, role))

@@ -22,24 +22,29 @@ const SECURED = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t U
 describePostgres('row security', (postgres) => {
   const at = useServer(postgres)
 
+  /** A table, and a role that may mirror it. */
+  async function readBy(
+    setup: (reader: string) => string,
+  ): Promise<{ readonly db: Database; readonly reader: string }> {
+    const db = await at.prepared((name) => `${ROWS}; CREATE ROLE ${name}_reader LOGIN; ${setup(`${name}_reader`)}`)
+    const reader = `${db.name}_reader`
+    await db.install('t', { grant: [reader] })
+    return { db, reader }
+  }
+
   describe('of the reader of a mirror', () => {
     /** A reader who sees the rows of the teams that it is in. */
-    async function secured(
-      policy: string,
-      roleName: string,
-    ): Promise<{ readonly db: Database; readonly role: string }> {
-      const db = await at.database()
-      const role = `${db.name}_${roleName}`
-      await db.sql(`${ROWS}; CREATE TABLE membership (who text, n int); INSERT INTO membership VALUES ('${role}', 10); GRANT SELECT ON membership TO PUBLIC;
-      CREATE ROLE ${role} LOGIN; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (${policy})`)
-      await db.install('t', { grant: [role] })
-      return { db, role }
-    }
-
+    const secured = (policy: string): ReturnType<typeof readBy> =>
+      readBy(
+        (
+          reader,
+        ) => `CREATE TABLE membership (who text, n int); INSERT INTO membership VALUES ('${reader}', 10); GRANT SELECT ON membership TO PUBLIC;
+      ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (${policy})`,
+      )
     const ACROSS = 'EXISTS (SELECT FROM membership m WHERE m.who = current_user AND m.n = t.n)'
 
     test('a policy that reads another table takes rows away without a trace in the log: it is refused', async () => {
-      const { db, role } = await secured(ACROSS, 'member')
+      const { db, reader: role } = await secured(ACROSS)
       const reader = await db.connect({ user: role })
       const snapshot = await snapshotOf(db)
       expect((await reader.query('SELECT id FROM t')).rows).toEqual([{ id: 1 }])
@@ -54,7 +59,7 @@ describePostgres('row security', (postgres) => {
     })
 
     test(`with rls: 'row-local' the reader sees its rows, which come and go as they change, and another policy is one relist`, async () => {
-      const { db, role } = await secured('n = 10', 'local')
+      const { db, reader: role } = await secured('n = 10')
       const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
       expect([...rows.informer.keys()]).toEqual(['1'])
       await db.sql('UPDATE t SET n = 30 - n')
@@ -66,13 +71,11 @@ describePostgres('row security', (postgres) => {
     })
 
     test('[P17] a function that a policy calls and that is replaced arrives by one relist', async () => {
-      const db = await at.database()
-      const role = `${db.name}_called`
       const visible = (n: number): string =>
         `CREATE OR REPLACE FUNCTION visible(n int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n = ${n}'`
-      await db.sql(`${ROWS}; ${visible(10)}; CREATE ROLE ${role} LOGIN;
-        ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (visible(n))`)
-      await db.install('t', { grant: [role] })
+      const { db, reader: role } = await readBy(
+        () => `${visible(10)}; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (visible(n))`,
+      )
       const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
       await db.sql(visible(20))
       await expectMirrorEqualsTable(rows)
@@ -89,6 +92,9 @@ describePostgres('row security', (postgres) => {
     readonly restore: (reader: string) => string
   }
 
+  const owning = (reader: string): string =>
+    `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`
+
   const revocations: readonly [Revocation, ...Revocation[]] = [
     {
       name: 'ALTER ROLE NOBYPASSRLS',
@@ -98,22 +104,19 @@ describePostgres('row security', (postgres) => {
     },
     {
       name: 'ALTER TABLE OWNER TO',
-      setup: (reader) =>
-        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      setup: owning,
       revoke: () => 'ALTER TABLE t OWNER TO postgres',
       restore: (reader) => `ALTER TABLE t OWNER TO ${reader}_team`,
     },
     {
       name: 'REVOKE of the role that owns the table',
-      setup: (reader) =>
-        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      setup: owning,
       revoke: (reader) => `REVOKE ${reader}_team FROM ${reader}`,
       restore: (reader) => `GRANT ${reader}_team TO ${reader}`,
     },
     {
       name: 'FORCE ROW LEVEL SECURITY',
-      setup: (reader) =>
-        `${SECURED}; CREATE ROLE ${reader}_team; GRANT ${reader}_team TO ${reader}; ALTER TABLE t OWNER TO ${reader}_team`,
+      setup: owning,
       revoke: () => 'ALTER TABLE t FORCE ROW LEVEL SECURITY',
       restore: () => 'ALTER TABLE t NO FORCE ROW LEVEL SECURITY',
     },
@@ -131,10 +134,7 @@ describePostgres('row security', (postgres) => {
       { setup }: Revocation,
       options: Partial<TestSourceOptions> = {},
     ): Promise<Mirror & { readonly reader: string }> {
-      const db = await at.database()
-      const reader = `${db.name}_reader`
-      await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; ${setup(reader)}`)
-      await db.install('t', { grant: [reader] })
+      const { db, reader } = await readBy(setup)
       const rows = await mirror(db, { table: 't', connection: { user: reader }, ...options })
       for (let n = 3; n < 10; n++) {
         await db.sql(`INSERT INTO t VALUES (${n}, 20, 'warm')`)
@@ -208,10 +208,7 @@ describePostgres('row security', (postgres) => {
   test.each(unlocked)(
     '[P2] that begins to apply through $name, between the version of a list and its rows, hides no row',
     async ({ setup, revoke }) => {
-      const db = await at.database()
-      const reader = `${db.name}_reader`
-      await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; ${setup(reader)}`)
-      await db.install('t', { grant: [reader] })
+      const { db, reader } = await readBy(setup)
       let isRevoking = false
       const client = (): Client => {
         const made = new Client(db.config({ user: reader }))
@@ -234,11 +231,9 @@ describePostgres('row security', (postgres) => {
   )
 
   test('of another policy, after the reader became a member of the role that the policy is for, leads to one relist', async () => {
-    const db = await at.database()
-    const reader = `${db.name}_reader`
-    await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; CREATE ROLE ${reader}_team; ${SECURED};
-      CREATE POLICY team ON t TO ${reader}_team USING (n = 20)`)
-    await db.install('t', { grant: [reader] })
+    const { db, reader } = await readBy(
+      (name) => `CREATE ROLE ${name}_team; ${SECURED}; CREATE POLICY team ON t TO ${name}_team USING (n = 20)`,
+    )
     const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: reader } })
     expect([...rows.informer.keys()]).toEqual(['1'])
     await db.sql(`GRANT ${reader}_team TO ${reader}`)

@@ -136,11 +136,9 @@ describePostgres('rows', (postgres) => {
     })
 
     test('come from the parsers of the client, if it has any', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
       )
-      await db.install('t')
       const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
       const rows = await mirror(db, { table: 't', connection: { types: tagged }, where: 'c > 0' })
       await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
@@ -152,11 +150,9 @@ describePostgres('rows', (postgres) => {
     })
 
     test('a relist delivers no unchanged rows', async () => {
-      const db = await at.database()
-      await db.sql(
+      const db = await at.installed(
         `CREATE TABLE t (id int PRIMARY KEY, i interval, d date, j jsonb); INSERT INTO t VALUES (1, '1 day', '2026-01-01', '{"a":[1]}')`,
       )
-      await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql('UPDATE t SET j = j')
       await rows.informer.fresh({ timeoutMs: 60_000 })
@@ -217,11 +213,11 @@ describePostgres('rows', (postgres) => {
     })
 
     test('a name without a schema is looked up on the search path', async () => {
-      const db = await at.database()
-      await db.sql(
-        `CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY); INSERT INTO shop.orders VALUES (7); ALTER DATABASE ${db.name} SET search_path = shop`,
+      const db = await at.installed(
+        (name) =>
+          `CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY); INSERT INTO shop.orders VALUES (7); ALTER DATABASE ${name} SET search_path = shop`,
+        'orders',
       )
-      await db.install('orders')
       const rows = await mirror(db, { table: 'orders' })
       expect([...rows.informer.keys()]).toEqual(['7'])
     })
@@ -231,9 +227,7 @@ describePostgres('rows', (postgres) => {
     const TABLE = `CREATE TABLE t (id int PRIMARY KEY, state text, n int); INSERT INTO t VALUES (1, 'open', 1), (2, 'done', 2), (3, NULL, 3)`
 
     test('only the requested columns are mirrored, and always those of the key', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       const rows = await mirror(db, { table: 't', columns: ['n'] })
       await db.sql(`UPDATE t SET n = n + 1 WHERE id = 2; UPDATE t SET state = 'x'`)
       await expectMirrorEqualsTable(rows)
@@ -241,18 +235,16 @@ describePostgres('rows', (postgres) => {
     })
 
     test('all columns of the key are mirrored, also if the choice names none of them', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE t (a int, b int, n int, PRIMARY KEY (a, b)); INSERT INTO t VALUES (1, 2, 3)')
-      await db.install('t')
+      const db = await at.installed(
+        'CREATE TABLE t (a int, b int, n int, PRIMARY KEY (a, b)); INSERT INTO t VALUES (1, 2, 3)',
+      )
       const rows = await mirror(db, { table: 't', columns: ['n'] })
       await expectMirrorEqualsTable(rows, { key: ['a', 'b'] })
       expect(rows.informer.list()).toEqual([{ a: 1, b: 2, n: 3 }])
     })
 
     test('a changed row whose first column is NULL and no key is not a delete', async () => {
-      const db = await at.database()
-      await db.sql('CREATE TABLE t (n int, id int PRIMARY KEY); INSERT INTO t VALUES (1, 1)')
-      await db.install('t')
+      const db = await at.installed('CREATE TABLE t (n int, id int PRIMARY KEY); INSERT INTO t VALUES (1, 1)')
       const rows = await mirror(db, { table: 't' })
       await db.sql('UPDATE t SET n = NULL; INSERT INTO t VALUES (NULL, 2)')
       await expectMirrorEqualsTable(rows)
@@ -260,17 +252,13 @@ describePostgres('rows', (postgres) => {
     })
 
     test('a condition that is refused is refused at each attempt', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       const source = db.source({ table: 't', where: 'random() > 0.5' })
       for (let times = 0; times < 2; times++) expect(await errorOf(listed(source))).toMatchObject({ code: 'PROTOCOL' })
     })
 
     test('a column that is not there is PROTOCOL, and the error says what is', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       expect(await errorOf(mirror(db, { table: 't', columns: ['id', 'nn'] }))).toMatchObject({
         code: 'PROTOCOL',
         message: expect.stringContaining('has no column "nn"; it has id, state, n'),
@@ -278,9 +266,7 @@ describePostgres('rows', (postgres) => {
     })
 
     test('rows enter and leave the condition as they are written', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       const rows = await mirror(db, { table: 't', where: `state = 'open' -- or so` })
       await db.sql(`UPDATE t SET state = 'open' WHERE id = 3`)
       await rows.informer.fresh({ timeoutMs: 60_000 })
@@ -292,9 +278,9 @@ describePostgres('rows', (postgres) => {
     })
 
     test('a condition on the clock lets rows go without a trace in the log: it is refused', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE t (id int PRIMARY KEY, due timestamptz); INSERT INTO t VALUES (1, now() + '200 ms')`)
-      await db.install('t')
+      const db = await at.installed(
+        `CREATE TABLE t (id int PRIMARY KEY, due timestamptz); INSERT INTO t VALUES (1, now() + '200 ms')`,
+      )
       const where = 'due > now()'
       const snapshot = await snapshotOf(db)
       await waitUntil('the row to leave', async () => (await db.sql(`SELECT FROM t WHERE ${where}`)).length === 0)
@@ -310,9 +296,7 @@ describePostgres('rows', (postgres) => {
     const dues = `CREATE TABLE t (id int PRIMARY KEY, due timestamptz, note text); INSERT INTO t VALUES (1, 'infinity', 'now or later')`
 
     test('a literal that the server replaces by the time is refused, and one that it keeps is allowed', async () => {
-      const db = await at.database()
-      await db.sql(dues)
-      await db.install('t')
+      const db = await at.installed(dues)
       for (const where of [
         `due > 'now'`,
         `due >= 'Today'`,
@@ -353,9 +337,7 @@ describePostgres('rows', (postgres) => {
       ['true) OR (true', refused],
     ]
     test('a condition on more than the row, or that the server refuses, is PROTOCOL, with the reason', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       for (const [where, reason] of conditions)
         expect(await errorOf(listed(db.source({ table: 't', where })))).toMatchObject({
           code: 'PROTOCOL',
@@ -364,9 +346,7 @@ describePostgres('rows', (postgres) => {
     })
 
     test('the check leaves nothing behind', async () => {
-      const db = await at.database()
-      await db.sql(TABLE)
-      await db.install('t')
+      const db = await at.installed(TABLE)
       await mirror(db, { table: 't', where: 'n > 1' })
       expect(await db.sql(`SELECT relname FROM pg_class WHERE relname::text LIKE '%listwatch\\_where%'`)).toEqual([])
     })
@@ -408,11 +388,9 @@ describePostgres('rows', (postgres) => {
     test.each(poisons)(
       '[B28] because of %s is invalid in a list and in a change, keeps its last good state, and recovers',
       async (_why, type, good, bad, reason) => {
-        const db = await at.database()
-        await db.sql(
+        const db = await at.installed(
           `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${bad}), (3, ${good})`,
         )
-        await db.install('t')
         const rows = await mirror(db, { table: 't', maxObjectBytes: 2_000, connection: { types: throwing } })
         const { informer } = rows
         expect([...informer.keys()]).toEqual(['1', '3'])
@@ -436,8 +414,7 @@ describePostgres('rows', (postgres) => {
     )
 
     test('is too large in a change exactly where it is too large in a list', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE t (id text PRIMARY KEY, v text)`)
+      const db = await at.prepared(`CREATE TABLE t (id text PRIMARY KEY, v text)`)
       const rows: readonly Row[] = await db.sql(
         `INSERT INTO t VALUES ('lines', repeat(E'\\n', 80)), (repeat('k', 80), 'x') RETURNING id`,
       )

@@ -1,5 +1,5 @@
 import { Client, type ClientConfig, type types } from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, type TestContext } from 'vitest'
+import { expect, onTestFinished, type TestContext } from 'vitest'
 import {
   type ChangeLogOptions,
   installChangeLog,
@@ -9,21 +9,16 @@ import {
   postgresSource,
 } from '../../adapters/postgres/index.js'
 import { joinKey } from '../../adapters/shared/join-key.js'
-import {
-  createInformer,
-  type Informer,
-  type SourceContext,
-  type SourceError,
-  systemClock,
-  systemRandom,
-  type Version,
-  type WatchBatch,
-} from '../../src/index.js'
+import { createInformer, type Informer, type SourceError, type Version, type WatchBatch } from '../../src/index.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Fold } from '../support/fold.js'
+import { context } from '../support/source-calls.js'
+import { startForTests } from '../support/start-for-tests.js'
 import { TRAPPED_PATH, TrappedClient, trappedTemplate } from './traps.js'
+
+export { context as contextOf, listed } from '../support/source-calls.js'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -38,29 +33,41 @@ export interface TestServer {
   readonly server: PostgresServer
   /** An empty database, removed when the test is over. A concurrent test passes the `onTestFinished` of its context. */
   database(atEnd?: AtEnd): Promise<Database>
+  /** The same after some SQL. */
+  prepared(setup: Setup, atEnd?: AtEnd): Promise<Database>
+  /** The same, with a log of the changes of a table: of `t`, unless another is named. */
+  installed(setup: Setup, log?: string | (Partial<ChangeLogOptions> & { readonly atEnd?: AtEnd })): Promise<Database>
 }
+
+/** SQL, or what makes it of the name of the database: roles are those of the whole server. */
+type Setup = string | ((name: string) => string)
 
 /** Called in the body of a `describePostgres`. */
 export function useServer(
   { binDir, env }: PostgresVersion,
   settings: Readonly<Record<string, string>> = {},
 ): TestServer {
-  let started: PostgresServer | undefined
+  const server = startForTests(() =>
+    startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off', ...settings } }),
+  )
   let count = 0
-  const server = (): PostgresServer => {
-    if (started === undefined) throw new Error('the server is not started yet')
-    return started
-  }
-  beforeAll(async () => {
-    started = await startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off', ...settings } })
-  })
-  afterAll(() => started?.stop('immediate'))
   return {
     get server() {
       return server()
     },
     async database(atEnd) {
       return await freshDatabase(server(), `db${++count}`, atEnd)
+    },
+    async prepared(setup, atEnd) {
+      const db = await this.database(atEnd)
+      await db.sql(typeof setup === 'string' ? setup : setup(db.name))
+      return db
+    },
+    async installed(setup, log = 't') {
+      const { table = 't', atEnd, ...options } = typeof log === 'string' ? { table: log } : log
+      const db = await this.prepared(setup, atEnd)
+      await db.install(table, options)
+      return db
     },
   }
 }
@@ -260,28 +267,11 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A context with which to call a source by hand. */
-export function contextOf(signal: AbortSignal): SourceContext {
-  return { signal, clock: systemClock, random: systemRandom }
-}
-
-/** Reads a source once, by hand. */
-export async function listed<T>(source: PostgresSource<T>): Promise<{ objects: Map<string, T>; version: Version }> {
-  const objects = new Map<string, T>()
-  let version: Version | undefined
-  for await (const page of source.list({ ...contextOf(new AbortController().signal), pageSize: 1_000 })) {
-    for (const event of page.events) if (event.type === 'put') objects.set(event.key, event.object)
-    version = page.version ?? version
-  }
-  if (version === undefined) throw new Error('the list named no version')
-  return { objects, version }
-}
-
 /** Watches a source by hand from a version: the first batch, or the error. */
 export async function resumed<T>(source: PostgresSource<T>, after: Version): Promise<WatchBatch<T>> {
   const stop = new AbortController()
   try {
-    for await (const batch of source.watch({ ...contextOf(stop.signal), after, onProgressRequest: () => {} }))
+    for await (const batch of source.watch({ ...context(stop.signal), after, onProgressRequest: () => {} }))
       return batch
     throw new Error('the watch ended')
   } finally {

@@ -93,27 +93,6 @@ describeRedis('a codec of the user', (server) => {
     }
     const promised = expect.objectContaining({ message: expect.stringContaining('returned a promise') })
 
-    test('makes objects of a collection invalid, and never ends the process', async () => {
-      const of = collection()
-      await using writer = redisWriter({ ...of })
-      await writer.apply([{ put: 'a', object: 1 }])
-      const source = redisCollection<unknown>({ ...of, codec: late })
-      const caught = await unhandled(async () => {
-        expect(await errorsOf(source)).toEqual([promised])
-      })
-      expect(caught).toEqual([])
-    })
-
-    test('makes plain keys invalid, and never ends the process', async () => {
-      const { client, name } = collection()
-      await own.redis.client().set(`${name}:a`, '1')
-      const source = redisKeys<unknown>({ client, prefix: `${name}:`, codec: late })
-      const caught = await unhandled(async () => {
-        expect(await errorsOf(source)).toEqual([promised])
-      })
-      expect(caught).toEqual([])
-    })
-
     test('is rejected by a writer, and never ends the process', async () => {
       const of = collection()
       await using writer = redisWriter<unknown>({ ...of, codec: late as unknown as () => string })
@@ -124,15 +103,35 @@ describeRedis('a codec of the user', (server) => {
       expect(await own.redis.client().exists(`{${of.name}}:s`)).toBe(0)
     })
 
-    const decodes: readonly (readonly [what: string, decode: (fields: ReadonlyMap<string, string>) => unknown])[] = [
-      ['all that an entry says', late],
-      ['one of the things that it says', () => [late()]],
-      ['an object', () => ({ key: 'a', object: late() })],
+    type Of = ReturnType<typeof collection>
+    const streamed =
+      (decode: unknown) =>
+      async ({ client, name: stream }: Of) => {
+        await own.redis.client().xadd(stream, '*', 'a', '1')
+        return redisStream<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
+      }
+    const sources: readonly (readonly [what: string, make: (of: Of) => Promise<ListerWatcher<unknown>>])[] = [
+      [
+        'objects of a collection',
+        async (of) => {
+          await using writer = redisWriter(of)
+          await writer.apply([{ put: 'a', object: 1 }])
+          return redisCollection<unknown>({ ...of, codec: late })
+        },
+      ],
+      [
+        'plain keys',
+        async ({ client, name }) => {
+          await own.redis.client().set(`${name}:a`, '1')
+          return redisKeys<unknown>({ client, prefix: `${name}:`, codec: late })
+        },
+      ],
+      ['entries of a stream', streamed(late)],
+      ['one of several objects of an entry', streamed(() => [late()])],
+      ['the object of an entry', streamed(() => ({ key: 'a', object: late() }))],
     ]
-    test.each(decodes)('makes objects of a stream invalid, and never ends the process: %s', async (_what, decode) => {
-      const { client, name: stream } = collection()
-      await own.redis.client().xadd(stream, '*', 'a', '1')
-      const source = redisStream<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
+    test.each(sources)('makes %s invalid, and never ends the process', async (_what, make) => {
+      const source = await make(collection())
       const caught = await unhandled(async () => {
         expect(await errorsOf(source)).toEqual([promised])
       })

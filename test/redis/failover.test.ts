@@ -162,18 +162,5 @@ describeRedis('a failover', (server) => {
       })()
       await expect(batches).rejects.toThrow('is a replica')
     })
-
-    test.concurrent('that makes the server a replica while the network is down: its data is not used', async () => {
-      await using pair = await replicated(server, kind)
-      const { master, replica, mirror } = pair
-      mirror.cut()
-      await replica.promote()
-      await master.client().replicaof('127.0.0.1', replica.port)
-      mirror.proxy.pass()
-      await mirror.until('it to be reported', () =>
-        mirror.errors.some(({ message }) => message.includes('is a replica')),
-      )
-      expect(mirror.errors.find(({ message }) => message.includes('is a replica'))?.message).toContain('Sentinels')
-    })
   })
 })

@@ -3,9 +3,11 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { binary, ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { blocksOf } from '../support/documents.js'
+import { Program } from '../support/programs.js'
 import { UserProject } from '../support/user-project.js'
 import { useRedis } from './support.js'
 
@@ -69,5 +71,27 @@ describeServer('redis 7.0', 'docs/redis.md', (server) => {
   test('the program of plain keys shows one of them, and ends', async () => {
     await own.redis.client().set('user:1', '{"name":"Ann"}')
     expect(await run('redisKeys<')).toBe("{ name: 'Ann' }\n")
+  })
+})
+
+describeServer('redis 7.0', 'API program 10', (server) => {
+  const own = useRedis(server)
+  const run = (port: number): Program => {
+    const program = new Program('10-flags', { setup: '10-redis.ts', env: { REDIS_PORT: String(port) }, goesOn: true })
+    onTestFinished(() => program[Symbol.asyncDispose]())
+    return program
+  }
+
+  test('the program mirrors the flags, and waits for changes', async () => {
+    const program = run(own.redis.port)
+    const isWatching = async (): Promise<boolean> =>
+      /name=listwatch .*cmd=xread/.test(String(await own.redis.client().client('LIST')))
+    await waitUntil('it to wait for changes', isWatching)
+    expect(program.errors).toBe('')
+  })
+
+  test('the program has defaults if Redis is not available', async () => {
+    const program = run(1)
+    await program.until(() => program.errors.includes('defaults until Redis answers'), 'it to be reported')
   })
 })

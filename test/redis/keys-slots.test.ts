@@ -1,10 +1,11 @@
 import { Cluster } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { redisKeys } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { listed } from '../support/source-calls.js'
+import { startForTests } from '../support/start-for-tests.js'
 import { userClient } from './drivers.js'
 import { type Item, Mirror } from './mirror.js'
 
@@ -12,14 +13,8 @@ const item = (n: number): string => JSON.stringify({ n })
 const ten = Array.from({ length: 10 }, (_, n) => `k${n}`)
 
 describeRedis('plain keys in a cluster', (server) => {
-  let started: RedisCluster | undefined
+  const started = startForTests(() => RedisCluster.start(server))
   let names = 0
-  beforeAll(async () => {
-    started = await RedisCluster.start(server)
-  })
-  afterAll(async () => {
-    await started?.[Symbol.asyncDispose]()
-  })
 
   /** The user's client, which does not refresh its slot map by itself. */
   const clientOf = (cluster: RedisCluster): Cluster => {
@@ -32,8 +27,7 @@ describeRedis('plain keys in a cluster', (server) => {
 
   /** Keys in one slot, some of which are there already; a mirror of them; and what moves them. */
   const open = async (keys: readonly string[]) => {
-    if (started === undefined) throw new Error('the cluster is not up yet')
-    const cluster = started
+    const cluster = started()
     const [first] = cluster.nodes
     if (first === undefined) throw new Error('there is no node')
     const prefix = `{slots-${++names}}:`

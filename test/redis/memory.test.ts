@@ -25,38 +25,5 @@ describeRedis('a server short of memory', (server) => {
       await mirror.shows({ a: 1, b: 1 })
       expect(mirror.codes).toEqual([])
     })
-
-    test.concurrent('that evicts any key is refused, with the setting to change', async () => {
-      await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', 'allkeys-lru'] })
-      await using mirror = await Mirror.open(redis, sourceAt(kind, NAME))
-      mirror.informer.start()
-      await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
-      expect(mirror.errors[0]?.message).toContain('CONFIG SET maxmemory-policy noeviction')
-    })
-
-    test.concurrent('that evicts only keys with an expiry is as good as any', async () => {
-      const args = ['--maxmemory-policy', 'volatile-lru']
-      await using redis = await RedisServer.start({ server, args })
-      await write(kind, redis, NAME, 'a', 1)
-      await using mirror = await Mirror.open(redis, sourceAt(kind, NAME))
-      await mirror.live()
-      const admin = redis.client()
-      await admin.set('cached', 'x', 'EX', 1_000)
-      await admin.config('SET', 'maxmemory', '1')
-      await expect(admin.set('more', 'x')).rejects.toThrow('OOM')
-      expect(await admin.exists('cached')).toBe(0)
-      await admin.config('SET', 'maxmemory', '0')
-      await write(kind, redis, NAME, 'b', 1)
-      await mirror.shows({ a: 1, b: 1 })
-    })
-
-    test.concurrent('whose key holds something else is refused', async () => {
-      await using redis = await RedisServer.start({ server })
-      for (const key of kind.keys(NAME)) await redis.client().set(key, 'a string')
-      await using mirror = await Mirror.open(redis, sourceAt(kind, NAME))
-      mirror.informer.start()
-      await mirror.until('it to be reported', () => mirror.codes.includes('PROTOCOL'))
-      expect(mirror.errors[0]?.message).toContain('WRONGTYPE')
-    })
   })
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { describeRedis } from '../servers/index.js'
 import { userClient } from './drivers.js'
 import { Mirror } from './mirror.js'
-import { forms } from './padded.js'
+import { forms, showsAll } from './padded.js'
 import { useRedis } from './support.js'
 
 const VALUES = 1_000
@@ -20,15 +20,12 @@ describeRedis('a server that closes connections with more than 2 MB to send', (s
     }
     await write(1)
     await using mirror = await Mirror.open(own.redis, (port) => form.source(userClient('ioredis 6', port), name))
-    const shows = (n: number): boolean =>
-      mirror.delivered.objects.size === VALUES &&
-      [...mirror.delivered.objects.values()].every((object) => object.n === n)
     mirror.informer.start()
-    await mirror.until('the list to be in', () => shows(1), 30_000)
+    await mirror.until('the list to be in', () => showsAll(mirror, VALUES, 1), 30_000)
     mirror.cut()
     await write(2)
     mirror.proxy.pass()
-    await mirror.until('the mirror to have caught up', () => shows(2), 30_000)
+    await mirror.until('the mirror to have caught up', () => showsAll(mirror, VALUES, 2), 30_000)
     expect(mirror.errors[0]?.message).toContain("raise the server's client-output-buffer-limit")
     expect(mirror.codes).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Item } from './mirror.js'
+import type { Item, Mirror } from './mirror.js'
 
 /** For a mirror, whose time runs five times as fast, this is 2 s. */
 const TIMES = { blockMs: 500, timeoutMs: 10_000 }
@@ -48,3 +48,8 @@ export const forms: readonly Form[] = [
     write: (client, name, key, value) => client.call('SET', `${name}/${key}`, JSON.stringify(value)),
   },
 ]
+
+/** Whether a mirror shows `count` values, all of which are this one. */
+export function showsAll({ delivered: { objects } }: Mirror, count: number, n: number): boolean {
+  return objects.size === count && [...objects.values()].every((object) => object.n === n)
+}

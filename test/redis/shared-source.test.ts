@@ -1,40 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { redisKeys } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeRedis, type FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
-import { userClient } from './drivers.js'
-import { kinds, sourceAt, write } from './kinds.js'
-import { type Item, Mirror } from './mirror.js'
+import { type Kind, kinds, plainKeys, sourceAt, write } from './kinds.js'
+import { Mirror } from './mirror.js'
 
 const NAME = 'shared'
-const PREFIX = 'k:'
-
-interface Shared {
-  readonly name: string
-  source(port: number): ListerWatcher<Item>
-  put(redis: RedisServer, key: string, n?: number): Promise<unknown>
-}
-
-const all: readonly Shared[] = [
-  ...kinds.map((kind) => ({
-    name: kind.name,
-    source: sourceAt(kind, NAME),
-    put: (redis: RedisServer, key: string, n?: number) => write(kind, redis, NAME, key, n),
-  })),
-  {
-    name: 'plain keys',
-    source: (port) =>
-      redisKeys<Item>({ client: userClient('ioredis 6', port), prefix: PREFIX, blockMs: 500, timeoutMs: 10_000 }),
-    put: (redis, key, n) =>
-      n === undefined ? redis.client().del(key) : redis.client().set(key, JSON.stringify({ n })),
-  },
-]
 
 /** Two mirrors of the very same source object, behind one proxy. */
-async function twoOf(server: FoundServer, { source }: Shared) {
+async function twoOf(server: FoundServer, kind: Kind) {
   const redis = await RedisServer.start({ server })
-  const one = await Mirror.open(redis, source)
+  const one = await Mirror.open(redis, sourceAt(kind, NAME))
   const other = await Mirror.open(redis, () => one.source)
   return {
     redis,
@@ -47,32 +22,32 @@ async function twoOf(server: FoundServer, { source }: Shared) {
 }
 
 describeRedis('two informers share a source', (server) => {
-  describe.each(all)('of $name', (kind) => {
+  describe.each([...kinds, plainKeys])('of $name', (kind) => {
     test.concurrent('and both mirror it; one continues when the other is stopped', async () => {
       await using two = await twoOf(server, kind)
       const { redis, one, other } = two
-      await kind.put(redis, 'k:a', 1)
+      await write(kind, redis, NAME, 'a', 1)
       await one.live()
-      await kind.put(redis, 'k:b', 1)
+      await write(kind, redis, NAME, 'b', 1)
       await other.live()
-      await Promise.all([one, other].map((each) => each.shows({ 'k:a': 1, 'k:b': 1 })))
+      await Promise.all([one, other].map((each) => each.shows(kind.shown({ a: 1, b: 1 }, NAME))))
       await one.informer.stop()
-      await kind.put(redis, 'k:a')
-      await other.shows({ 'k:b': 1 })
+      await write(kind, redis, NAME, 'a')
+      await other.shows(kind.shown({ b: 1 }, NAME))
       expect([...one.codes, ...other.codes]).toEqual([])
     })
 
     test.concurrent('and each detects another history by itself', async () => {
       await using two = await twoOf(server, kind)
       const { redis, one, other } = two
-      for (const key of ['k:a', 'k:b', 'k:ghost']) await kind.put(redis, key, 1)
+      for (const key of ['a', 'b', 'ghost']) await write(kind, redis, NAME, key, 1)
       for (const each of [one, other]) await each.live()
-      await Promise.all([one, other].map((each) => each.shows({ 'k:a': 1, 'k:b': 1, 'k:ghost': 1 })))
+      await Promise.all([one, other].map((each) => each.shows(kind.shown({ a: 1, b: 1, ghost: 1 }, NAME))))
       one.cut()
       await redis.client().flushall()
-      await kind.put(redis, 'k:a', 2)
+      await write(kind, redis, NAME, 'a', 2)
       one.proxy.pass()
-      await Promise.all([one, other].map((each) => each.shows({ 'k:a': 2 })))
+      await Promise.all([one, other].map((each) => each.shows(kind.shown({ a: 2 }, NAME))))
       expect(one.codes).toEqual(other.codes)
     })
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { describeRedis } from '../servers/index.js'
 import { userClient } from './drivers.js'
 import { Mirror } from './mirror.js'
-import { forms } from './padded.js'
+import { forms, showsAll } from './padded.js'
 import { useRedis } from './support.js'
 
 const BYTES_PER_SECOND = 1_000_000
@@ -23,18 +23,15 @@ describeRedis.concurrent('over a connection of 1 MB/s', (server) => {
       }
       await write(1)
       await using mirror = await Mirror.open(own.redis, (port) => form.source(userClient('ioredis 6', port), name))
-      const shown = (n: number): boolean =>
-        mirror.delivered.objects.size === values &&
-        [...mirror.delivered.objects.values()].every((object) => object.n === n)
       mirror.proxy.throttle(BYTES_PER_SECOND)
       mirror.informer.start()
-      await mirror.until('the list to be in', () => shown(1), 40_000)
+      await mirror.until('the list to be in', () => showsAll(mirror, values, 1), 40_000)
       mirror.cut()
       await write(2)
       mirror.proxy.pass()
       mirror.proxy.throttle(BYTES_PER_SECOND)
       const errors = mirror.errors.length
-      await mirror.until('the mirror to have caught up', () => shown(2), 40_000)
+      await mirror.until('the mirror to have caught up', () => showsAll(mirror, values, 2), 40_000)
       const later = mirror.errors.slice(errors).map(({ message }) => message)
       // A connect that the proxy refused before it passed connections again may be reported after it.
       expect([mirror.codes, later.filter((message) => !/connect ECONN/.test(message))]).toEqual([[], []])

@@ -55,6 +55,14 @@ export class Stage extends BackendStage<Item> {
     return new Stage(options, await startFaultProxy({ targetPort: options.redis.port }))
   }
 
+  /** One that mirrors some keys already. */
+  static async live(options: StageOptions, keys = 20): Promise<Stage> {
+    const stage = await Stage.open(options)
+    await stage.fill(keys)
+    await stage.live()
+    return stage
+  }
+
   key(part: 'h' | 's' | 'm'): string {
     return `{${this.name}}:${part}`
   }

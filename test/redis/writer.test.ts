@@ -1,8 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisChange, type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
-import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
@@ -16,7 +15,9 @@ describeRedis('a writer', (server) => {
     options: { readonly name?: string; readonly port?: number; readonly timeoutMs?: number } = {},
   ): [RedisWriter<unknown>, string] => {
     const { name = `writer-${++names}`, port = own.redis.port, ...rest } = options
-    return [redisWriter({ client: userClient('ioredis 6', port), name, ...rest }), name]
+    const writer = redisWriter({ client: userClient('ioredis 6', port), name, ...rest })
+    onTestFinished(() => writer.close())
+    return [writer, name]
   }
   const contents = (name: string) => own.redis.client().hgetall(`{${name}}:h`)
 
@@ -25,7 +26,6 @@ describeRedis('a writer', (server) => {
     await writer.apply([{ put: 'a', object: 1 }, { put: 'b', object: { deep: [2] } }, { delete: 'a' }])
     expect(await contents(name)).toEqual({ b: '{"deep":[2]}' })
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBe(1)
-    await writer.close()
   })
 
   test('applies at most the maximum number of changes', async () => {
@@ -34,7 +34,6 @@ describeRedis('a writer', (server) => {
     await writer.apply(changes)
     expect(await own.redis.client().hlen(`{${name}}:h`)).toBe(3_500)
     await expect(writer.apply([...changes, { delete: 'k0' }])).rejects.toThrow('at most 3500')
-    await writer.close()
   })
 
   test('returns the current version for no changes, and creates a missing collection', async () => {
@@ -42,7 +41,6 @@ describeRedis('a writer', (server) => {
     const begun = await writer.apply([])
     expect(await writer.apply([])).toBe(begun)
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBe(1)
-    await writer.close()
   })
 
   test('writes only at ifVersion, and else rejects with the current version', async () => {
@@ -54,19 +52,17 @@ describeRedis('a writer', (server) => {
       version: second,
     })
     expect(await contents(name)).toEqual({ a: '2' })
-    await writer.close()
   })
 
   test('with shards writes only at the version of the shard', async () => {
     const name = `writer-${++names}`
-    const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
     const first = await writer.apply([{ put: 'a', object: 1 }])
     const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
     await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
       code: 'CONFLICT',
       version: second,
     })
-    await writer.close()
   })
 
   test('deletes an absent key, and the collection can be listed', async () => {
@@ -74,7 +70,6 @@ describeRedis('a writer', (server) => {
     await writer.apply([{ put: 'a', object: 1 }, { delete: 'b' }])
     const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
     expect((await listed(source)).objects).toEqual(new Map([['a', 1]]))
-    await writer.close()
   })
 
   test('wins alone if two writers write the same at the same version', async () => {
@@ -90,8 +85,6 @@ describeRedis('a writer', (server) => {
       )
       expect(results.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1)
     }
-    await one.close()
-    await other.close()
   })
 
   test('continues after SCRIPT FLUSH', async () => {
@@ -100,7 +93,6 @@ describeRedis('a writer', (server) => {
     await own.redis.client().script('FLUSH')
     await writer.apply([{ put: 'b', object: 2 }])
     expect(await contents(name)).toEqual({ a: '1', b: '2' })
-    await writer.close()
   })
 
   test('continues after its idle connection was closed', async () => {
@@ -117,7 +109,6 @@ describeRedis('a writer', (server) => {
     await waitUntil('the writer to be back', isBack)
     await writer.apply([{ put: 'b', object: 2 }])
     expect(await contents(name)).toEqual({ a: '1', b: '2' })
-    await writer.close()
   })
 
   test('treats a delete with an undefined put as a delete', async () => {
@@ -126,10 +117,8 @@ describeRedis('a writer', (server) => {
     const change = { put: undefined, object: undefined, delete: 'a' }
     await writer.apply([change])
     expect(await contents(name)).toEqual({})
-    await writer.close()
-    const shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    await using shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
     await shards.apply([change])
-    await shards.close()
   })
 
   test('rejects invalid changes before it writes', async () => {
@@ -141,7 +130,7 @@ describeRedis('a writer', (server) => {
       ]),
     ).rejects.toThrow('the object under "b" cannot be written')
     await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('contains an unpaired surrogate')
-    const texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
+    await using texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
     await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
       'the object under "a" cannot be written',
     )
@@ -154,13 +143,12 @@ describeRedis('a writer', (server) => {
     const codec = (): string => {
       throw new RangeError('no such unit')
     }
-    const broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, codec })
+    await using broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, codec })
     await expect(broken.apply([{ put: 'd', object: 1 }])).rejects.toMatchObject({
       message: 'apply: the object under "d" cannot be written: no such unit',
       cause: expect.any(RangeError) as unknown,
     })
     expect(await contents(name)).toEqual({})
-    await writer.close()
   })
 
   test.each([
@@ -176,7 +164,6 @@ describeRedis('a writer', (server) => {
       message: `nothing was written: WRONGTYPE ${key} is not a ${kind} (another kind of value is stored there: choose another name, or delete that key)`,
     })
     expect(await own.redis.client().keys(`{${name}}:*`)).toEqual([key])
-    await writer.close()
   })
 
   test('that was closed writes nothing, and rejects', async () => {
@@ -189,42 +176,12 @@ describeRedis('a writer', (server) => {
     })
   })
 
-  test('without a server rejects with NOT_WRITTEN', async () => {
-    const [writer] = make({ port: 1 })
-    await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toMatchObject({
-      code: 'NOT_WRITTEN',
-      message: expect.stringContaining('ECONNREFUSED'),
-    })
-  })
-
-  test('writes a change completely or not at all if memory is short', async () => {
-    await using redis = await RedisServer.start({ server, args: ['--maxmemory', '4mb'] })
-    const client = userClient('ioredis 6', redis.port)
-    const writer = redisWriter<string>({ client, name: 'full', codec: 'string' })
-    let written = 0
-    const fill = async (): Promise<void> => {
-      for (;;) {
-        await writer.apply([
-          { put: `a${written}`, object: 'x'.repeat(2_000) },
-          { put: `b${written}`, object: 'x'.repeat(2_000) },
-        ])
-        written++
-      }
-    }
-    await expect(fill()).rejects.toMatchObject({ code: 'NOT_WRITTEN', message: expect.stringContaining('OOM') })
-    const admin = redis.client()
-    expect(await admin.hlen('{full}:h')).toBe(2 * written)
-    expect(await admin.xlen('{full}:s')).toBe(written)
-    await writer.close()
-  })
-
   test('keeps approximately the history of its option retention', async () => {
     const client = userClient('ioredis 6', own.redis.port)
     const name = `writer-${++names}`
     const writer = redisWriter<number>({ client, name, retention: 200 })
     for (let n = 0; n < 1_000; n++) await writer.apply([{ put: 'a', object: n }])
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBeLessThan(400)
-    await writer.close()
   })
 
   describe('whose response is lost', () => {
@@ -256,85 +213,57 @@ describeRedis('a writer', (server) => {
         await other.apply([{ put: 'job', object: 4 }])
         await writer.apply([{ put: 'k', object: 1 }])
         expect(await contents(name)).toEqual({ job: '4', k: '1' })
-        await writer.close()
-        await other.close()
       })
     }
 
-    test('returns the version of its own write when the same call is repeated', async () => {
-      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
+    /** A writer that does not know what became of a change: its response, or the request, was lost. */
+    async function severed(lost: 'toClient' | 'toServer', change: RedisChange<unknown> = { put: 'a', object: 2 }) {
+      const proxy = await startFaultProxy({ targetPort: own.redis.port })
+      onTestFinished(() => proxy[Symbol.asyncDispose]())
       const [writer, name] = make({ port: proxy.port })
-      const [other] = make({ name })
       const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
-      void proxy.cutAfter(1, 'toClient')
-      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
-        code: 'OUTCOME_UNKNOWN',
-      })
-      await expect(other.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
+      const again = (by = writer): Promise<string> => by.apply([change], { ifVersion })
+      void proxy.cutAfter(1, lost)
+      await expect(again()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+      return { proxy, writer, name, again, other: make({ name })[0] }
+    }
+
+    test('returns the version of its own write when the same call is repeated', async () => {
+      const { again, other } = await severed('toClient')
+      await expect(again(other)).rejects.toMatchObject({ code: 'CONFLICT' })
       const reached = await other.apply([])
       await other.apply([{ put: 'b', object: 1 }])
-      expect(await writer.apply([{ put: 'a', object: 2 }], { ifVersion })).toBe(reached)
-      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
-      await writer.close()
-      await other.close()
+      expect(await again()).toBe(reached)
+      await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' })
     })
 
     test('returns the version of its own write also if an attempt in between was not sent', async () => {
-      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
-      const [writer, name] = make({ port: proxy.port })
-      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
-      const apply = (): Promise<string> => writer.apply([{ put: 'a', object: 2 }], { ifVersion })
-      void proxy.cutAfter(1, 'toClient')
-      await expect(apply()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+      const { proxy, writer, name, again } = await severed('toClient')
       proxy.refuse()
-      await expect(apply()).rejects.toMatchObject({ code: 'NOT_WRITTEN' })
+      await expect(again()).rejects.toMatchObject({ code: 'NOT_WRITTEN' })
       proxy.pass()
-      const version = await apply()
+      const version = await again()
       expect(await contents(name)).toEqual({ a: '2' })
       expect(await writer.apply([])).toBe(version)
-      await writer.close()
     })
 
     test('writes when the call is repeated, if the first one never arrived', async () => {
-      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
-      const [writer, name] = make({ port: proxy.port })
-      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
-      void proxy.cutAfter(1, 'toServer')
-      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
-        code: 'OUTCOME_UNKNOWN',
-      })
+      const { name, again } = await severed('toServer')
       expect(await contents(name)).toEqual({ a: '1' })
-      await writer.apply([{ put: 'a', object: 2 }], { ifVersion })
+      await again()
       expect(await contents(name)).toEqual({ a: '2' })
-      await writer.close()
     })
 
     test('rejects with CONFLICT when the call is repeated, if another client made the same change first', async () => {
-      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
-      const [writer, name] = make({ port: proxy.port })
-      const [other] = make({ name })
-      const ifVersion = await writer.apply([{ put: 'lock', object: 1 }])
-      void proxy.cutAfter(1, 'toServer')
-      await expect(writer.apply([{ delete: 'lock' }], { ifVersion })).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-      await other.apply([{ delete: 'lock' }], { ifVersion })
-      await expect(writer.apply([{ delete: 'lock' }], { ifVersion })).rejects.toMatchObject({ code: 'CONFLICT' })
-      await writer.close()
-      await other.close()
+      const { again, other } = await severed('toServer', { delete: 'a' })
+      await again(other)
+      await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' })
     })
 
     test('reports an unknown outcome when the call is repeated after the history was trimmed', async () => {
-      await using proxy = await startFaultProxy({ targetPort: own.redis.port })
-      const [writer, name] = make({ port: proxy.port })
-      const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
-      void proxy.cutAfter(1, 'toClient')
-      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
-        code: 'OUTCOME_UNKNOWN',
-      })
+      const { name, again } = await severed('toClient')
       await own.redis.client().xtrim(`{${name}}:s`, 'MAXLEN', 0)
-      await expect(writer.apply([{ put: 'a', object: 2 }], { ifVersion })).rejects.toMatchObject({
-        code: 'OUTCOME_UNKNOWN',
-      })
-      await writer.close()
+      await expect(again()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
     })
 
     test('returns the version of its own write also for the first change of a collection', async () => {
@@ -349,7 +278,6 @@ describeRedis('a writer', (server) => {
         code: 'OUTCOME_UNKNOWN',
       })
       expect(await writer.apply([{ put: 'a', object: 2 }], { ifVersion: before })).toBe(await source.head(context()))
-      await writer.close()
     })
 
     test('waits no longer than timeoutMs', async () => {
@@ -363,7 +291,6 @@ describeRedis('a writer', (server) => {
       })
       proxy.pass()
       await writer.apply([{ put: 'a', object: 3 }])
-      await writer.close()
     })
   })
 })

@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
 import { OptionError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
@@ -72,18 +72,12 @@ describeRedis('a Redis client', (server) => {
 })
 
 describeServer('redis 7.0', 'a Cluster that was closed', (server) => {
-  const closed = async (): Promise<Cluster> => {
-    const cluster = await RedisCluster.start(server)
-    onTestFinished(() => cluster[Symbol.asyncDispose]())
+  test('causes an OptionError of list, apply and synced, because its slot map is not current', async () => {
+    await using cluster = await RedisCluster.start(server)
     const client = new Cluster([{ host: '127.0.0.1', port: cluster.nodes[0]?.port ?? 0 }])
     await client.set('a', '1')
     await client.quit()
     await waitUntil('the Cluster to be closed', () => client.status === 'end')
-    return client
-  }
-
-  test('causes an OptionError of list, apply and synced, because its slot map is not current', async () => {
-    const client = await closed()
     const says = { option: 'client', message: expect.stringContaining('the Cluster was closed') }
     for (const source of sourcesOf(client)) {
       const error: unknown = await listed(source).catch((error: unknown) => error)

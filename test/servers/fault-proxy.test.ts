@@ -12,23 +12,26 @@ class Stand implements AsyncDisposable {
   readonly #server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {})
     this.sockets.push(socket)
-    this.answer(socket)
+    this.#answer(socket)
   })
-  answer: (socket: Socket) => void
+  readonly #answer: (socket: Socket) => void
+  readonly proxy: FaultProxy
 
-  private constructor(answer: (socket: Socket) => void) {
-    this.answer = answer
+  private constructor(answer: (socket: Socket) => void, proxy: FaultProxy) {
+    this.#answer = answer
+    this.proxy = proxy
   }
 
-  static async open(answer: (socket: Socket) => void): Promise<{ stand: Stand; proxy: FaultProxy }> {
-    const stand = new Stand(answer)
+  static async open(answer: (socket: Socket) => void): Promise<Stand> {
     const targetPort = await freePort()
+    const stand = new Stand(answer, await startFaultProxy({ targetPort }))
     stand.#server.listen(targetPort, '127.0.0.1')
     await once(stand.#server, 'listening')
-    return { stand, proxy: await startFaultProxy({ targetPort }) }
+    return stand
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.proxy[Symbol.asyncDispose]()
     for (const socket of this.sockets) socket.destroy()
     this.#server.close()
     await once(this.#server, 'close')
@@ -59,11 +62,18 @@ class Ear {
 
 const echo = (socket: Socket): unknown => socket.pipe(socket)
 
+/** A client that has heard its own `1`. */
+async function echoed(proxy: FaultProxy): Promise<Ear> {
+  const ear = new Ear(proxy)
+  ear.socket.write('1')
+  await waitUntil('the echo', () => ear.heard === '1')
+  return ear
+}
+
 test('what is said to the very end arrives, also when it is delayed past the end of the connection', async () => {
   const text = 'x'.repeat(300_000)
-  const { stand, proxy } = await Stand.open((socket) => socket.end(text))
-  await using _stand = stand
-  await using _proxy = proxy
+  await using stand = await Stand.open((socket) => socket.end(text))
+  const { proxy } = stand
   proxy.delay(50)
   const ear = new Ear(proxy)
   ear.socket.end()
@@ -74,9 +84,8 @@ test('what is said to the very end arrives, also when it is delayed past the end
 })
 
 test('a delay holds each piece back for its time', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
   proxy.delay(40)
   const ear = new Ear(proxy)
   await once(ear.socket, 'connect')
@@ -87,12 +96,9 @@ test('a delay holds each piece back for its time', async () => {
 })
 
 test('a hold stops both directions and new connections, and loses nothing', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
-  const old = new Ear(proxy)
-  old.socket.write('1')
-  await waitUntil('the first echo', () => old.heard === '1')
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
+  const old = await echoed(proxy)
 
   proxy.hold()
   old.socket.write('2')
@@ -109,12 +115,9 @@ test('a hold stops both directions and new connections, and loses nothing', asyn
 })
 
 test('a hold also holds what a delay has on its way', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
-  const ear = new Ear(proxy)
-  ear.socket.write('1')
-  await waitUntil('the first echo', () => ear.heard === '1')
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
+  const ear = await echoed(proxy)
   proxy.delay(30)
   stand.sockets[0]?.write('2')
   await sleep(15)
@@ -126,12 +129,9 @@ test('a hold also holds what a delay has on its way', async () => {
 })
 
 test('half open, the server hears the end and the client hears nothing', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
-  const ear = new Ear(proxy)
-  ear.socket.write('1')
-  await waitUntil('the echo', () => ear.heard === '1')
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
+  const ear = await echoed(proxy)
 
   proxy.halfOpen({ newConnections: true })
   await waitUntil('the server to hear of it', () => stand.sockets[0]?.readableEnded === true)
@@ -142,9 +142,7 @@ test('half open, the server hears the end and the client hears nothing', async (
   expect([stand.sockets.length, ear.fate, late.fate]).toEqual([1, 'open', 'open'])
 
   proxy.pass()
-  const next = new Ear(proxy)
-  next.socket.write('4')
-  await waitUntil('an echo', () => next.heard === '4')
+  await echoed(proxy)
   expect([ear.heard, ear.fate, late.heard, late.fate]).toEqual(['1', 'open', '', 'open'])
   ear.socket.destroy()
   late.socket.destroy()
@@ -152,30 +150,22 @@ test('half open, the server hears the end and the client hears nothing', async (
 })
 
 test('a reset is heard at both ends, once', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
-  const ear = new Ear(proxy)
-  ear.socket.write('1')
-  await waitUntil('the echo', () => ear.heard === '1')
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
+  const ear = await echoed(proxy)
   const server = stand.sockets[0]
   const heard = new Promise<unknown>((resolve) => server?.once('error', resolve))
   proxy.reset()
   expect(await heard).toMatchObject({ code: 'ECONNRESET' })
   await waitUntil('the reset', () => ear.fate === 'ECONNRESET')
-  const next = new Ear(proxy)
-  next.socket.write('2')
-  await waitUntil('an echo', () => next.heard === '2')
+  await echoed(proxy)
   expect(proxy.counts).toEqual({ accepted: 2, refused: 0, reset: 1, open: 1 })
 })
 
 test('refused connections are reset, the others stay', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
-  const old = new Ear(proxy)
-  old.socket.write('1')
-  await waitUntil('the echo', () => old.heard === '1')
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
+  const old = await echoed(proxy)
   proxy.refuse()
   const late = new Ear(proxy)
   await waitUntil('the refusal', () => late.fate === 'ECONNRESET')
@@ -185,9 +175,8 @@ test('refused connections are reset, the others stay', async () => {
 })
 
 test('a cut lets exactly the given number of bytes through, then resets', async () => {
-  const { stand, proxy } = await Stand.open((socket) => socket.write('0123456789'.repeat(20_000)))
-  await using _stand = stand
-  await using _proxy = proxy
+  await using stand = await Stand.open((socket) => socket.write('0123456789'.repeat(20_000)))
+  const { proxy } = stand
   const done = proxy.cutAfter(100_003, 'toClient')
   const ear = new Ear(proxy)
   await done
@@ -198,9 +187,8 @@ test('a cut lets exactly the given number of bytes through, then resets', async 
 })
 
 test('chopped, all arrives, in pieces of that size', async () => {
-  const { stand, proxy } = await Stand.open(echo)
-  await using _stand = stand
-  await using _proxy = proxy
+  await using stand = await Stand.open(echo)
+  const { proxy } = stand
   const ear = new Ear(proxy)
   await once(ear.socket, 'connect')
   proxy.chop(3)
@@ -214,9 +202,8 @@ test('chopped, all arrives, in pieces of that size', async () => {
 })
 
 test('throttled, all arrives, and takes its time over all connections together', async () => {
-  const { stand, proxy } = await Stand.open((socket) => socket.write('0123456789'.repeat(5_000)))
-  await using _stand = stand
-  await using _proxy = proxy
+  await using stand = await Stand.open((socket) => socket.write('0123456789'.repeat(5_000)))
+  const { proxy } = stand
   proxy.throttle(200_000)
   const before = performance.now()
   const ears = [new Ear(proxy), new Ear(proxy)]

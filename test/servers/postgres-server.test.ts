@@ -57,12 +57,6 @@ describePostgres('a Postgres of our own', ({ binDir, env, version }) => {
     await server.restart()
     expect((await server.log()).slice(before)).not.toMatch('was not properly shut down')
   })
-
-  test('recovers from its log after an immediate stop', async () => {
-    const before = (await server.log()).length
-    await server.restart('immediate')
-    expect((await server.log()).slice(before)).toMatch('was not properly shut down')
-  })
 })
 
 describeServer('postgres 18', 'the life of a Postgres', () => {

@@ -11,9 +11,7 @@ describePostgres('a share of a table', (postgres) => {
   const at = useServer(postgres)
 
   test('[T9] shows a worker thread what a transaction wrote, once its mark is waited for', async () => {
-    const db = await at.database()
-    await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)')
-    await db.install('t')
+    const db = await at.installed('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)')
     const { source, informer } = await mirror(db, { table: 't' })
     await using share = shareInformer(informer)
     const port = share.port()

@@ -44,7 +44,7 @@ export class Runs {
 }
 
 /** A controller of which the first runs have begun. */
-export async function running(
+export async function reconciling(
   entries: readonly (readonly [string, number])[],
   options: ReconcileOptions<number> = {},
 ): Promise<{ readonly mirror: Mirror<number>; readonly runs: Runs; readonly controller: FeedController<number> }> {

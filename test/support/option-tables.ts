@@ -1,137 +1,92 @@
 import { join } from 'node:path'
 import { textOf } from './sources.js'
 
-/** A table of docs/options.md: the options of one call, and the interface that declares them. */
-interface Table {
-  readonly heading: string
-  /** The path of a declaration file under `dist`, and the name of an interface in it. */
-  readonly of: readonly (readonly [path: string, name: string])[]
-  /** A line after the table. */
-  readonly note?: string
-}
+/** A table of docs/options.md: its heading, the interfaces that declare the options, as `path name`, and a line after it. */
+type Table = readonly [heading: string, interfaces: readonly string[], note?: string]
 
 const TABLES: readonly Table[] = [
-  { heading: '`createInformer`', of: [['src/informer/informer-types.d.ts', 'InformerOptions']] },
-  { heading: '`fileCache`', of: [['adapters/file-cache/file-cache.d.ts', 'FileCacheOptions']] },
-  {
-    heading: '`subscribe` and `changes`',
-    of: [
-      ['src/subscriptions/subscription-types.d.ts', 'Scope'],
-      ['src/subscriptions/subscription-types.d.ts', 'SubscribeOptions'],
+  ['`createInformer`', ['src/informer/informer-types InformerOptions']],
+  ['`fileCache`', ['adapters/file-cache/file-cache FileCacheOptions']],
+  [
+    '`subscribe` and `changes`',
+    ['src/subscriptions/subscription-types Scope', 'src/subscriptions/subscription-types SubscribeOptions'],
+  ],
+  [
+    '`reconcile`',
+    ['src/subscriptions/subscription-types Scope', 'src/subscriptions/controller-types ReconcileOptions'],
+  ],
+  ['`rateLimit` of `reconcile`', ['src/subscriptions/controller-types RateLimit']],
+  ['`retry` of `reconcile`', ['src/subscriptions/controller-types RetryOptions']],
+  [
+    '`synced`, `waitFor`, `fresh`, `relist` and `until`',
+    ['src/util/deadline Wait', 'src/subscriptions/version-waiters VersionWait'],
+  ],
+  ['`health`', ['src/informer/informer-types HealthOptions']],
+  ['`instrumentInformers`', ['telemetry/opentelemetry/index InstrumentationOptions']],
+  ['`new DeltaFIFO`', ['src/queue/delta-fifo DeltaFIFOOptions']],
+  ['`postgresSource`', ['adapters/postgres/postgres-options PostgresSourceOptions']],
+  [
+    '`postgresLeases`',
+    ['adapters/postgres/leases/postgres-leases PostgresLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
+  ],
+  ['`installChangeLog`', ['adapters/postgres/change-log-types ChangeLogOptions']],
+  ['`installLeases`', ['adapters/postgres/leases/install-leases InstallLeasesOptions']],
+  ['`etcdSource`', ['adapters/etcd/etcd-options EtcdSourceOptions']],
+  [
+    '`etcdLeases`',
+    ['adapters/etcd/leases/etcd-leases EtcdLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
+    '`client`, `endpoints`, `credentials` and `auth` are those of `etcdSource`.',
+  ],
+  ['`natsKvSource`', ['adapters/nats/nats-options NatsKvOptions']],
+  [
+    '`natsLeases`',
+    ['adapters/nats/leases/nats-leases NatsLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
+  ],
+  ['`natsRelayStore`', ['adapters/nats/relay-store NatsRelayStoreOptions']],
+  ['`redisCollection`', ['adapters/redis/collection/redis-collection RedisCollectionOptions']],
+  ['`redisWriter`', ['adapters/redis/collection/redis-writer RedisWriterOptions']],
+  ['`redisRelayStore`', ['adapters/redis/collection/relay-store RedisRelayStoreOptions']],
+  ['`redisStream`', ['adapters/redis/stream/stream-source RedisStreamOptions']],
+  ['`redisKeys`', ['adapters/redis/keys/keys-source RedisKeysOptions']],
+  [
+    '`redisLeases`',
+    ['adapters/redis/leases/redis-leases RedisLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
+  ],
+  ['`publish`', ['adapters/relay/relay-types PublishOptions']],
+  ['`relaySource`', ['adapters/relay/relay-source RelaySourceOptions']],
+  ['`memoryRelayStore`', ['adapters/memory/memory-relay-store MemoryRelayStoreOptions']],
+  [
+    '`kubernetesSource`',
+    ['adapters/kubernetes/kubernetes-options KubernetesSourceOptions'],
+    'With `namespaces: string[]` instead of `namespace`, the result is a set of sources, one for each namespace.',
+  ],
+  [
+    '`kubernetesLeases`',
+    [
+      'adapters/kubernetes/leases/kubernetes-leases KubernetesLeasesOptions',
+      'adapters/shared/lease-options LeaseOptions',
     ],
-  },
-  {
-    heading: '`reconcile`',
-    of: [
-      ['src/subscriptions/subscription-types.d.ts', 'Scope'],
-      ['src/subscriptions/controller-types.d.ts', 'ReconcileOptions'],
-    ],
-  },
-  { heading: '`rateLimit` of `reconcile`', of: [['src/subscriptions/controller-types.d.ts', 'RateLimit']] },
-  { heading: '`retry` of `reconcile`', of: [['src/subscriptions/controller-types.d.ts', 'RetryOptions']] },
-  {
-    heading: '`synced`, `waitFor`, `fresh`, `relist` and `until`',
-    of: [
-      ['src/util/deadline.d.ts', 'Wait'],
-      ['src/subscriptions/version-waiters.d.ts', 'VersionWait'],
-    ],
-  },
-  { heading: '`health`', of: [['src/informer/informer-types.d.ts', 'HealthOptions']] },
-  { heading: '`instrumentInformers`', of: [['telemetry/opentelemetry/index.d.ts', 'InstrumentationOptions']] },
-  { heading: '`new DeltaFIFO`', of: [['src/queue/delta-fifo.d.ts', 'DeltaFIFOOptions']] },
-  { heading: '`postgresSource`', of: [['adapters/postgres/postgres-options.d.ts', 'PostgresSourceOptions']] },
-  {
-    heading: '`postgresLeases`',
-    of: [
-      ['adapters/postgres/leases/postgres-leases.d.ts', 'PostgresLeasesOptions'],
-      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
-    ],
-  },
-  { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-types.d.ts', 'ChangeLogOptions']] },
-  { heading: '`installLeases`', of: [['adapters/postgres/leases/install-leases.d.ts', 'InstallLeasesOptions']] },
-  { heading: '`etcdSource`', of: [['adapters/etcd/etcd-options.d.ts', 'EtcdSourceOptions']] },
-  {
-    heading: '`etcdLeases`',
-    of: [
-      ['adapters/etcd/leases/etcd-leases.d.ts', 'EtcdLeasesOptions'],
-      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
-    ],
-    note: '`client`, `endpoints`, `credentials` and `auth` are those of `etcdSource`.',
-  },
-  { heading: '`natsKvSource`', of: [['adapters/nats/nats-options.d.ts', 'NatsKvOptions']] },
-  {
-    heading: '`natsLeases`',
-    of: [
-      ['adapters/nats/leases/nats-leases.d.ts', 'NatsLeasesOptions'],
-      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
-    ],
-  },
-  { heading: '`natsRelayStore`', of: [['adapters/nats/relay-store.d.ts', 'NatsRelayStoreOptions']] },
-  { heading: '`redisCollection`', of: [['adapters/redis/collection/redis-collection.d.ts', 'RedisCollectionOptions']] },
-  { heading: '`redisWriter`', of: [['adapters/redis/collection/redis-writer.d.ts', 'RedisWriterOptions']] },
-  { heading: '`redisRelayStore`', of: [['adapters/redis/collection/relay-store.d.ts', 'RedisRelayStoreOptions']] },
-  { heading: '`redisStream`', of: [['adapters/redis/stream/stream-source.d.ts', 'RedisStreamOptions']] },
-  { heading: '`redisKeys`', of: [['adapters/redis/keys/keys-source.d.ts', 'RedisKeysOptions']] },
-  {
-    heading: '`redisLeases`',
-    of: [
-      ['adapters/redis/leases/redis-leases.d.ts', 'RedisLeasesOptions'],
-      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
-    ],
-  },
-  { heading: '`publish`', of: [['adapters/relay/relay-types.d.ts', 'PublishOptions']] },
-  { heading: '`relaySource`', of: [['adapters/relay/relay-source.d.ts', 'RelaySourceOptions']] },
-  { heading: '`memoryRelayStore`', of: [['adapters/memory/memory-relay-store.d.ts', 'MemoryRelayStoreOptions']] },
-  {
-    heading: '`kubernetesSource`',
-    of: [['adapters/kubernetes/kubernetes-options.d.ts', 'KubernetesSourceOptions']],
-    note: 'With `namespaces: string[]` instead of `namespace`, the result is a set of sources, one for each namespace.',
-  },
-  {
-    heading: '`kubernetesLeases`',
-    of: [
-      ['adapters/kubernetes/leases/kubernetes-leases.d.ts', 'KubernetesLeasesOptions'],
-      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
-    ],
-  },
-  {
-    heading: '`kubernetesWriter`',
-    of: [['adapters/kubernetes/write/kubernetes-writer.d.ts', 'KubernetesWriterOptions']],
-  },
-  {
-    heading: '`apply` of `kubernetesWriter`',
-    of: [['adapters/kubernetes/write/kubernetes-writer.d.ts', 'KubernetesApplyOptions']],
-  },
-  {
-    heading: '`finalizer` of `kubernetesWriter`',
-    of: [['adapters/kubernetes/write/finalizer-types.d.ts', 'FinalizerOptions']],
-  },
-  {
-    heading: '`eventRecorder` of `kubernetesWriter`',
-    of: [['adapters/kubernetes/write/event-types.d.ts', 'EventRecorderOptions']],
-  },
-  { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
-  { heading: '`serveMirror`', of: [['adapters/http/serve-mirror.d.ts', 'ServeMirrorOptions']] },
-  { heading: '`shareInformer`', of: [['adapters/share/share-informer.d.ts', 'ShareOptions']] },
-  { heading: '`sharedSource`', of: [['adapters/share/shared-source.d.ts', 'SharedSourceOptions']] },
-  { heading: '`httpSource`', of: [['adapters/http/http-options.d.ts', 'HttpSourceOptions']] },
-  {
-    heading: '`informerCollectionOptions`',
-    of: [['bindings/tanstack-db/informer-collection-options.d.ts', 'InformerCollectionOptions']],
-  },
-  { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
-  { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
-  { heading: '`memoryLeases`', of: [['adapters/memory/memory-leases.d.ts', 'MemoryLeasesOptions']] },
-  {
-    heading: '`testController`',
-    of: [['testing/test-controller.d.ts', 'TestControllerOptions']],
-    note: 'The options of `reconcile` are allowed, too.',
-  },
-  {
-    heading: '`fakeKubernetes`',
-    of: [['testing/kubernetes/fake-kubernetes-types.d.ts', 'FakeKubernetesOptions']],
-  },
-  { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
+  ],
+  ['`kubernetesWriter`', ['adapters/kubernetes/write/kubernetes-writer KubernetesWriterOptions']],
+  ['`apply` of `kubernetesWriter`', ['adapters/kubernetes/write/kubernetes-writer KubernetesApplyOptions']],
+  ['`finalizer` of `kubernetesWriter`', ['adapters/kubernetes/write/finalizer-types FinalizerOptions']],
+  ['`eventRecorder` of `kubernetesWriter`', ['adapters/kubernetes/write/event-types EventRecorderOptions']],
+  ['`ownedBy`', ['adapters/kubernetes/owned-by OwnedByOptions']],
+  ['`serveMirror`', ['adapters/http/serve-mirror ServeMirrorOptions']],
+  ['`shareInformer`', ['adapters/share/share-informer ShareOptions']],
+  ['`sharedSource`', ['adapters/share/shared-source SharedSourceOptions']],
+  ['`httpSource`', ['adapters/http/http-options HttpSourceOptions']],
+  ['`informerCollectionOptions`', ['bindings/tanstack-db/informer-collection-options InformerCollectionOptions']],
+  ['`serveInspector`', ['inspector/serve-inspector InspectorOptions']],
+  ['`memorySource`', ['adapters/memory/memory-source MemorySourceOptions']],
+  ['`memoryLeases`', ['adapters/memory/memory-leases MemoryLeasesOptions']],
+  [
+    '`testController`',
+    ['testing/test-controller TestControllerOptions'],
+    'The options of `reconcile` are allowed, too.',
+  ],
+  ['`fakeKubernetes`', ['testing/kubernetes/fake-kubernetes-types FakeKubernetesOptions']],
+  ['`create` of a conformance harness', ['testing/conformance/harness ConformanceOptions']],
 ]
 
 const INTRODUCTION = `# All options
@@ -142,8 +97,11 @@ option, or a wrong value, is an \`OptionError\` that names the option and what i
 
 /** Returns docs/options.md. */
 export function optionTables(): string {
-  const sections = TABLES.map(({ heading, of, note }) => {
-    const rows = of.flatMap(([path, name]) => membersOf(textOf(join('dist', path)), name, path))
+  const sections = TABLES.map(([heading, interfaces, note]) => {
+    const rows = interfaces.flatMap((declared) => {
+      const [path = '', name = ''] = declared.split(' ')
+      return membersOf(textOf(join('dist', `${path}.d.ts`)), name, path)
+    })
     return `\n## ${heading}\n\n| option | type | meaning |\n|---|---|---|\n${rows.join('\n')}\n${note === undefined ? '' : `\n${note}\n`}`
   })
   return INTRODUCTION + sections.join('')
@@ -151,7 +109,7 @@ export function optionTables(): string {
 
 /** Returns the interfaces with options that no table has. `pages`: the public declarations. */
 export function interfacesWithoutTable(pages: Iterable<string>): string[] {
-  const listed = new Set(TABLES.flatMap(({ of }) => of.map(([, name]) => name)))
+  const listed = new Set(TABLES.flatMap(([, interfaces]) => interfaces.map((declared) => declared.split(' ')[1])))
   const declared = [...pages].join('\n').matchAll(/^export interface (\w*Options)\b/gm)
   return Array.from(declared, ([, name = '']) => name).filter((name) => !listed.has(name))
 }

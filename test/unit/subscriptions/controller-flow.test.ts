@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller-types.js'
-import { numbers, Runs, reconcile, running } from '../../support/controllers.js'
+import { numbers, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 
 describe('a paused controller', () => {
   test('[N7] starts no run, and continues to receive changes', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]], { concurrency: 3 })
+    const { mirror, runs, controller } = await reconciling([['a', 1]], { concurrency: 3 })
     expect(controller.isPaused).toBe(false)
     controller.pause()
     mirror.put('b', 1, '6').put('b', 2, '7')
@@ -20,7 +20,7 @@ describe('a paused controller', () => {
   })
 
   test('[N7] that is drained waits for the runs in progress only', async () => {
-    const { mirror, runs, controller } = await running([
+    const { mirror, runs, controller } = await reconciling([
       ['a', 1],
       ['b', 1],
     ])
@@ -81,7 +81,7 @@ describe('the option rateLimit', () => {
 describe('the option priority', () => {
   /** The keys in the order of their runs, while `a` holds the only place. */
   async function orderOf(options: ReconcileOptions<number>, act: (enqueue: (key: string) => void) => void) {
-    const { mirror, runs, controller } = await running([['a', 1]], options)
+    const { mirror, runs, controller } = await reconciling([['a', 1]], options)
     act((key) => controller.enqueue(key))
     mirror.put('changed', 1, '6')
     for (let n = 0; n < 10; n++) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TerminalError, terminal } from '../../../src/contract/errors.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
-import { numbers, reconcile, running } from '../../support/controllers.js'
+import { numbers, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 
 describe('the option retry', () => {
@@ -25,7 +25,7 @@ describe('the option retry', () => {
   })
 
   test('minMs is also the delay of a failed key that changes', async () => {
-    const { mirror, runs } = await running([['a', 1]], { retry: { minMs: 5_000 } })
+    const { mirror, runs } = await reconciling([['a', 1]], { retry: { minMs: 5_000 } })
     runs.fail()
     mirror.put('a', 2, '6')
     await mirror.clock.advance(2_499)
@@ -85,7 +85,7 @@ describe('a TerminalError', () => {
   })
 
   test('is followed by another run, after the first delay, if its key changed during the run', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
+    const { mirror, runs, controller } = await reconciling([['a', 1]])
     mirror.put('a', 2, '6')
     await mirror.clock.advance(0)
     runs.fail(terminal('no'))

@@ -3,7 +3,7 @@ import { OptionError } from '../../../src/contract/errors.js'
 import type { FeedController } from '../../../src/subscriptions/controller.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
-import { numbers, type Reconcile, Runs, reconcile, running } from '../../support/controllers.js'
+import { numbers, type Reconcile, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { mirrorOf, type Order, order, outcomeOf } from '../../support/informers.js'
 
@@ -93,7 +93,7 @@ describe('a run that fails', () => {
     ['a change during the run', 2, (fail, put) => void [put(), fail()]],
     ['an enqueue during the run', 1, (fail, _put, enqueue) => void [enqueue(), fail()]],
   ])('%s shortens the delay to 100 ms, and no further', async (_, value, act) => {
-    const { mirror, runs, controller } = await running([['a', 1]])
+    const { mirror, runs, controller } = await reconciling([['a', 1]])
     for (let i = 0; i < 8; i++) {
       runs.fail()
       await mirror.clock.advance(30_000)
@@ -111,7 +111,7 @@ describe('a run that fails', () => {
   })
 
   test('a change during a second run waits for its failure, not for the one before', async () => {
-    const { mirror, runs } = await running([['a', 1]])
+    const { mirror, runs } = await reconciling([['a', 1]])
     runs.fail()
     for (let ms = 0; ms < 98 && runs.begun.length < 2; ms++) await mirror.clock.advance(1)
     expect(runs.begun).toHaveLength(2)
@@ -149,7 +149,7 @@ describe('requeueAfter', () => {
 
 describe('enqueue', () => {
   test('with delayMs overtakes the delay of a failed run, and is not overtaken itself', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
+    const { mirror, runs, controller } = await reconciling([['a', 1]])
     const at: number[] = []
     runs.succeed()
     await mirror.clock.advance(1_000)
@@ -190,7 +190,7 @@ describe('enqueue', () => {
 
 describe('the version includes only changes that were reconciled with success', () => {
   test('it waits for a run in progress, and for the one run after it if the key changes meanwhile', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]], { concurrency: 4 })
+    const { mirror, runs, controller } = await reconciling([['a', 1]], { concurrency: 4 })
     const synced = controller.synced()
     expect([controller.version, await outcomeOf(synced, mirror.clock)]).toEqual([undefined, 'pending'])
     mirror.put('a', 2, '6').put('a', 3, '7')
@@ -247,7 +247,7 @@ describe('the version includes only changes that were reconciled with success', 
 
 describe('close', () => {
   test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
-    const { mirror, runs, controller } = await running([
+    const { mirror, runs, controller } = await reconciling([
       ['a', 1],
       ['b', 1],
     ])
@@ -272,7 +272,7 @@ describe('close', () => {
   })
 
   test('a run that fails because of the close is neither reported nor retried, and no delayed key keeps a timer', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
+    const { mirror, runs, controller } = await reconciling([['a', 1]])
     controller.enqueue('b', { delayMs: 5_000 })
     const closed = controller.close()
     runs.fail()
