@@ -4,19 +4,21 @@ import type { Entry, Put } from '../contract/source.js'
 import { redact } from '../util/redact.js'
 import { deepFreeze } from './deep-freeze.js'
 import { Interner } from './interner.js'
+import { structuralEqual } from './structural-equal.js'
 
 /** How the source's objects become stored objects. */
 export interface IngestOptions<T> {
   /** Returns the object to store; `undefined` filters it out. If it throws, the object is invalid. */
   readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
-  readonly equals: (a: T, b: T) => boolean
+  /** Default: a comparison of their content. */
+  readonly equals?: ((a: T, b: T) => boolean) | undefined
   /** Whether plain objects and arrays are deep-frozen. */
   readonly freeze: boolean
   /** Whether equal subtrees of all objects are stored once. Default: false. */
   readonly intern?: boolean | undefined
   /** Returns the name of the source of a partition, for messages. */
   readonly sourceOf?: ((partition: string | undefined) => string | undefined) | undefined
-  /** Called once, when `equals` throws for the first time. */
+  /** Called once, when the comparison of two objects fails for the first time. */
   readonly report: (error: SourceError) => void
 }
 
@@ -99,16 +101,25 @@ export class Ingest<T> {
   }
 
   #equals(a: T, b: T): boolean {
+    const { equals, prepare } = this.#options
     try {
-      return this.#options.equals(a, b)
+      return equals === undefined
+        ? structuralEqual(a, b, { isMade: prepare !== undefined, onHidden: this.#warnOfClass })
+        : equals(a, b)
     } catch (error) {
-      if (!this.#hasEqualsFailed) {
-        const message = `the equals function failed: ${messageOf(error)}; such objects count as changed`
-        this.#options.report(new SourceError(message, { code: 'DECODE', phase: 'apply', cause: error }))
-      }
-      this.#hasEqualsFailed = true
+      this.#reportOnce(`the equals function failed: ${messageOf(error)}`, error)
       return false
     }
+  }
+
+  readonly #warnOfClass = (name: string): void =>
+    this.#reportOnce(`a comparison cannot see the private state of the class ${name}; use the option "equals"`)
+
+  #reportOnce(what: string, cause?: unknown): void {
+    if (this.#hasEqualsFailed) return
+    this.#hasEqualsFailed = true
+    const message = `${what}; such objects count as changed`
+    this.#options.report(new SourceError(message, { code: 'DECODE', phase: 'apply', cause }))
   }
 }
 
