@@ -8,6 +8,7 @@ import type { IndexValue } from '../../src/store/indexes/index-types.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
+  checkScope,
   isCount,
   isFunction,
   isObject,
@@ -276,10 +277,6 @@ class MirrorServer<T> {
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
     const selected = Object.entries(where)
-    for (const [index, value] of selected) {
-      // Without this, a caller whose value is not known would read all objects.
-      if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
-    }
     const name = JSON.stringify(
       selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
     )
@@ -373,7 +370,7 @@ function assertRequest(request: Request): void {
 function assertScope(scope: unknown): void {
   if (isPlainObject(scope) !== undefined)
     throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
-  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject })
+  checkScope('serveMirror: the result of "scope"', scope)
 }
 
 /** The status of each source. A single source has no name. */

@@ -1,5 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import { redact } from './redact.js'
+import { membersOf } from './type-guards.js'
 
 /** Returns why a value is wrong; undefined if it is allowed. */
 export type OptionCheck = (value: unknown) => string | undefined
@@ -17,6 +18,14 @@ export const isPlainObject: OptionCheck = (value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a plain object'
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null ? undefined : 'must be a plain object'
+}
+/** The scope `where`: values of indexes. Each condition counts: one that is lost would select more objects. */
+export const isWhere: OptionCheck = (value) => {
+  const names = Object.keys(membersOf(value))
+  if (isPlainObject(value) !== undefined || Reflect.ownKeys(membersOf(value)).length > names.length)
+    return 'must be a plain object'
+  const name = names.find((each) => membersOf(value)[each] === undefined)
+  return name === undefined ? undefined : `has no value for the index "${name}"`
 }
 export const isName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
@@ -90,6 +99,12 @@ export function checkOptions(
       { option: name },
     )
   }
+}
+
+/** Checks the scope of another program. A `where` that is undefined is a mistake: it would select all objects. */
+export function checkScope(call: string, scope: object): void {
+  const where = 'where' in scope && scope.where === undefined ? null : membersOf(scope)['where']
+  checkOptions(call, { ...scope, where }, { where: isWhere })
 }
 
 function nameOf(call: string | (() => string)): string {

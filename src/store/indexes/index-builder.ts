@@ -153,7 +153,7 @@ function builderFor<T>(
         accessorAt: (pin) => index.compound(pin),
         includes: (remembered, value) => isScalars(value) && index.includes(remembered, value),
         ordinalsWith: (value) => (isScalars(value) ? index.ordinalsWith(value) : []),
-        flawIn: (value) => (isScalars(value) ? undefined : 'must be an array of scalars'),
+        flawIn: (value) => (isScalars(value) && value.length > 0 ? undefined : 'must be an array of scalars'),
         scalarsOf: () => undefined,
       })
     },
