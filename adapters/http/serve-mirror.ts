@@ -368,7 +368,7 @@ function assertRequest(request: Request): void {
 
 /** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */
 function assertScope(scope: unknown): void {
-  if (isPlainObject(scope) !== undefined)
+  if (typeof scope !== 'object' || scope === null || isPlainObject(scope) !== undefined)
     throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
   checkScope('serveMirror: the result of "scope"', scope)
 }
