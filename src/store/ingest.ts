@@ -2,6 +2,7 @@ import { messageOf, SourceError } from '../contract/errors.js'
 import type { SavedEntry } from '../contract/mirror-cache.js'
 import type { Entry, Put } from '../contract/source.js'
 import { redact } from '../util/redact.js'
+import { assertSynchronous } from '../util/type-guards.js'
 import { deepFreeze } from './deep-freeze.js'
 import { Interner } from './interner.js'
 import { structuralEqual } from './structural-equal.js'
@@ -103,9 +104,11 @@ export class Ingest<T> {
   #equals(a: T, b: T): boolean {
     const { equals, prepare } = this.#options
     try {
-      return equals === undefined
-        ? structuralEqual(a, b, { isMade: prepare !== undefined, onHidden: this.#warnOfClass })
-        : equals(a, b)
+      if (equals === undefined)
+        return structuralEqual(a, b, { isMade: prepare !== undefined, onHidden: this.#warnOfClass })
+      const isEqual: unknown = equals(a, b)
+      assertSynchronous(isEqual, 'equals function')
+      return Boolean(isEqual)
     } catch (error) {
       this.#reportOnce(`the equals function failed: ${messageOf(error)}`, error)
       return false

@@ -1,5 +1,6 @@
 import { messageOf } from '../../contract/errors.js'
 import type { Entry } from '../../contract/source.js'
+import { isThenable } from '../../util/type-guards.js'
 import type { Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import type { Store } from '../store.js'
@@ -80,7 +81,9 @@ function builderFor<T>(
     let hasFailed = false
     return (entry) => {
       try {
-        return read(of(entry.object, entry.key))
+        const value = of(entry.object, entry.key)
+        if (isThenable(value)) value.then(undefined, () => {}) // It is no scalar.
+        return read(value)
       } catch (error) {
         if (!hasFailed) report(self(), error, entry.key)
         hasFailed = true
@@ -203,5 +206,6 @@ function readScalars(values: Iterable<unknown>): readonly Scalar[] {
 
 function describe(value: unknown): string {
   if (typeof value === 'string') return 'a string'
+  if (isThenable(value)) return 'a promise'
   return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`
 }

@@ -438,6 +438,12 @@ describe('until', () => {
     expect([await outcomeOf(waited, clock), await waited]).toEqual(['resolved', 4])
   })
 
+  test('[B16a] until rejects if its condition is asynchronous', async () => {
+    const { informer } = await started()
+    const waited = informer.until('a', (async () => Promise.reject(new Error('mine'))) as never)
+    await expect(waited).rejects.toThrow('the condition of until is asynchronous')
+  })
+
   test('until rejects with the error that the condition throws', async () => {
     const { clock, source, informer } = await started()
     const waited = informer.until('a', (n) => {
