@@ -4,6 +4,25 @@ import { ABORTED } from '../contract/errors.js'
 /** A relist that takes longer continues, but its slot is released after this time, in milliseconds. */
 export const SLOT_MS: number = 5 * 60_000
 
+/** Acquires a slot of each limiter, in their order. Rejects when `signal` aborts, without a slot. */
+export async function acquireAll(
+  limiters: Iterable<RelistLimiter>,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<() => void> {
+  const releases: (() => void)[] = []
+  const release = (): void => {
+    for (const each of releases) each()
+  }
+  try {
+    for (const limiter of limiters) releases.push(await limiter.acquire(signal, clock))
+  } catch (error) {
+    release()
+    throw error
+  }
+  return release
+}
+
 /** Limits the number of concurrent relists. The others wait for a slot, in the order of their requests. */
 export class RelistLimiter {
   readonly #max: number

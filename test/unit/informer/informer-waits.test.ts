@@ -348,7 +348,7 @@ describe('fresh', () => {
     expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
   })
 
-  test.each<[string, Error, object]>([
+  test.each<[string, Error | undefined, object]>([
     [
       '[C22] TIMEOUT and the error of head, if head fails until the timeout',
       new Error('down'),
@@ -360,8 +360,10 @@ describe('fresh', () => {
       { code: 'UNAUTHORIZED', source: 'scripted' },
     ],
     ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
+    ['[C23a] PROTOCOL, if head resolves without a version', undefined, { code: 'PROTOCOL' }],
   ])('fresh rejects with %s', async (_what, thrown, rejected) => {
-    const source = ordered<number>([], '5', { head: () => Promise.reject(thrown) })
+    const head = async (): Promise<Version> => (thrown === undefined ? (undefined as never) : Promise.reject(thrown))
+    const source = ordered<number>([], '5', { head })
     const { clock, informer } = await running(informerOf(source))
     const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
     await clock.advance(3_000)
