@@ -53,6 +53,7 @@ export class Ingest<T> {
     if (!isOther && !ignoreVersions && current.version !== undefined && current.version === arrived.version)
       return UNCHANGED
     const { prepare, freeze } = this.#options
+    if (arrived.object === undefined) return this.invalid(arrived.key, new TypeError('it has no object'), partition)
     let object = arrived.object as T | undefined
     if (prepare !== undefined) {
       try {
