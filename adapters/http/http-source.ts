@@ -1,5 +1,5 @@
 import { systemClock, wallNowOf } from '../../src/contract/clock.js'
-import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { messageWithCause, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import {
   DEFAULT_HEARTBEAT_MS,
   type ListContext,
@@ -340,8 +340,7 @@ class Http<T> implements HttpSource<T> {
 
   #failed(thrown: unknown, signal: AbortSignal): unknown {
     if (thrown instanceof SourceError || thrown instanceof OptionError || signal.aborted) return thrown
-    const cause = thrown instanceof Error && thrown.cause !== undefined ? `: ${messageOf(thrown.cause)}` : ''
-    return new SourceError(`the request to ${this.#base} failed: ${messageOf(thrown)}${cause}`, {
+    return new SourceError(`the request to ${this.#base} failed: ${messageWithCause(thrown)}`, {
       code: 'UNAVAILABLE',
       cause: thrown,
     })
