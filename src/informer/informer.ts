@@ -71,7 +71,6 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   /** Aborts when the informer is stopped. */
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
-  /** Those of all groups, in the order in which the groups were created: so no two relists wait for each other. */
   readonly #limiters: RelistLimiter[] = []
   /** The informers that each controller waits for. */
   readonly #dependencies = new WeakMap<Feed<T>, readonly object[]>()
@@ -95,8 +94,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       stopped,
       ...savedOptions(options, source),
       onAccessLost: options.onAccessLost ?? 'keep',
-      acquireRelistSlot: (signal) =>
-        this.#limiters.length === 0 ? undefined : acquireAll(this.#limiters, signal, clock),
+      acquireRelistSlot: (signal) => acquireAll(this.#limiters, signal, clock),
       committed: (runner, commit) => this.#routing.committed(runner, commit),
       writing: (runner) => this.#observation.writing(runner),
       confirmed: (runner) => this.#routing.confirmed(runner),

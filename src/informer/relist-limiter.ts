@@ -4,12 +4,19 @@ import { ABORTED } from '../contract/errors.js'
 /** A relist that takes longer continues, but its slot is released after this time, in milliseconds. */
 export const SLOT_MS: number = 5 * 60_000
 
-/** Acquires a slot of each limiter, in their order. Rejects when `signal` aborts, without a slot. */
-export async function acquireAll(
-  limiters: Iterable<RelistLimiter>,
+/**
+ * Acquires a slot of each limiter, in the order in which they were created: so no two relists wait for each other.
+ * Rejects when `signal` aborts, without a slot. Undefined if there is no limiter.
+ */
+export function acquireAll(
+  limiters: readonly RelistLimiter[],
   signal: AbortSignal,
   clock: Clock,
-): Promise<() => void> {
+): Promise<() => void> | undefined {
+  return limiters.length === 0 ? undefined : acquireEach(limiters, signal, clock)
+}
+
+async function acquireEach(limiters: readonly RelistLimiter[], signal: AbortSignal, clock: Clock): Promise<() => void> {
   const releases: (() => void)[] = []
   const release = (): void => {
     for (const each of releases) each()

@@ -82,7 +82,7 @@ function builderFor<T>(
     return (entry) => {
       try {
         const value = of(entry.object, entry.key)
-        if (isThenable(value)) value.then(undefined, () => {}) // It is no scalar.
+        if (isThenable(value)) value.then(undefined, () => {}) // It is not a scalar.
         return read(value)
       } catch (error) {
         if (!hasFailed) report(self(), error, entry.key)
