@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib'
  */
 const MAGIC: Buffer = Buffer.from('listwatch cache\n')
 /** The format that this version of the library writes and reads. */
-export const FORMAT = 2
+export const FORMAT = 3
 export const PRELUDE_BYTES = 60
 export const FRAME_BYTES = 20
 const SALT_BYTES = 32

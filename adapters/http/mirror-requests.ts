@@ -1,5 +1,5 @@
 import { systemClock, wallNowOf } from '../../src/contract/clock.js'
-import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { messageWithCause, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { type Properties, propertiesOf } from '../shared/properties.js'
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../shared/retry-after.js'
 import { serverSentEvents } from './event-stream.js'
@@ -135,8 +135,7 @@ export class MirrorRequests {
 
   #failed(thrown: unknown, signal: AbortSignal): unknown {
     if (thrown instanceof SourceError || thrown instanceof OptionError || signal.aborted) return thrown
-    const cause = thrown instanceof Error && thrown.cause !== undefined ? `: ${messageOf(thrown.cause)}` : ''
-    return new SourceError(`the request to ${this.#base} failed: ${messageOf(thrown)}${cause}`, {
+    return new SourceError(`the request to ${this.#base} failed: ${messageWithCause(thrown)}`, {
       code: 'UNAVAILABLE',
       cause: thrown,
     })

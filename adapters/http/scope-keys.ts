@@ -18,8 +18,6 @@ export function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<
  */
 export function scopeName(where: Where): string {
   const selected = Object.entries(where).sort(([a], [b]) => (a < b ? -1 : 1))
-  for (const [index, value] of selected)
-    if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
   return JSON.stringify(selected.map(([index, value]) => [index, textOf(value)]))
 }
 

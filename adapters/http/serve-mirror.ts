@@ -8,6 +8,7 @@ import type { IndexValue } from '../../src/store/indexes/index-types.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
+  checkScope,
   isCount,
   isFunction,
   isObject,
@@ -387,9 +388,9 @@ function assertRequest(request: Request): void {
 
 /** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */
 function assertScope(scope: unknown): void {
-  if (isPlainObject(scope) !== undefined)
+  if (typeof scope !== 'object' || scope === null || isPlainObject(scope) !== undefined)
     throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
-  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject, signal: isSignal })
+  checkScope('serveMirror: the result of "scope"', scope, { signal: isSignal })
 }
 
 /** The status of each source. A single source has no name. */

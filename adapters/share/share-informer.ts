@@ -5,7 +5,7 @@ import { OptionError, SourceError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
-import { checkOptions, isCount, isObject, isPlainObject, isPositive } from '../../src/util/validate-options.js'
+import { checkOptions, checkScope, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
 import { DEFAULT_HISTORY_BYTES, type MirrorScope, mirrorHandler, type SharedHandler } from '../http/serve-mirror.js'
 import { servePort } from './port-server.js'
 import { type OpenContext, SharedSnapshots } from './shared-snapshots.js'
@@ -160,12 +160,10 @@ class InformerShare<T, I extends object> implements Share<I> {
 
   #handler(call: string, scope: MirrorScope<I>): (request: Request) => Promise<Response> {
     if (this.#isClosed) throw new SourceError(`share.${call}: the share is closed`, { code: 'STOPPED' })
-    checkOptions(`share.${call}`, scope, { where: isPlainObject })
-    for (const [index, value] of Object.entries(scope.where ?? {})) {
+    checkScope(`share.${call}`, scope)
+    for (const index of Object.keys(scope.where ?? {})) {
       if (!Object.hasOwn(this.#informer.by, index))
         throw new OptionError(`share.${call}: the informer has no index "${index}"`, { option: 'where' })
-      if (value === undefined)
-        throw new OptionError(`share.${call}: the index "${index}" has no value`, { option: 'where' })
     }
     return (request) => {
       this.#scopes.set(request, scope)

@@ -30,10 +30,10 @@ export function useObjects<T, V extends Scalar>(
   range?: Range<NoInfer<V>> & { readonly prefix?: NoInfer<V> & string },
 ): readonly T[]
 /** Returns the objects of a compound index. */
-export function useObjects<T, V extends readonly Scalar[]>(
+export function useObjects<T, V extends readonly Scalar[], const P extends Partial<NoInfer<V>> & readonly unknown[]>(
   index: Compound<T, V>,
-  prefix: Partial<NoInfer<V>>,
-  range?: Range<NoInfer<V>[number]>,
+  prefix: P,
+  range?: Range<NoInfer<V[P['length']]>>,
 ): readonly T[]
 /** Returns the objects with this value in an index. */
 export function useObjects<T, V extends Scalar>(index: Equal<T, V>, value: NoInfer<V>): readonly T[]

@@ -233,6 +233,13 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** The message of anything that can be thrown, with that of its cause: `fetch failed` alone says nothing. */
+export function messageWithCause(thrown: unknown): string {
+  const message = messageOf(thrown)
+  const cause = thrown instanceof Error && thrown.cause !== undefined ? messageOf(thrown.cause) : ''
+  return message.includes(cause) ? message : `${message}: ${cause}`
+}
+
 /**
  * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any
  * other value that is not a SourceError counts as `UNAVAILABLE`.
@@ -248,7 +255,7 @@ export function toSourceError(
 ): SourceError {
   const known = thrown instanceof SourceError ? thrown : undefined
   if (known?.phase !== undefined && known.source !== undefined) return known
-  return new SourceError(messageOf(thrown), {
+  return new SourceError(known === undefined ? messageWithCause(thrown) : known.message, {
     code: known?.code ?? where.code ?? (thrown instanceof OptionError ? 'PROTOCOL' : 'UNAVAILABLE'),
     cause: known === undefined ? thrown : known.cause,
     retryAfterMs: known?.retryAfterMs,

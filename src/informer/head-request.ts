@@ -1,6 +1,6 @@
 import { ABORTED, OptionError, SourceError, type SourceErrorCode, toSourceError } from '../contract/errors.js'
 import { LIST_STALL_MS, type ListerWatcher, type SourceContext } from '../contract/source.js'
-import type { Version } from '../contract/version.js'
+import { assertVersion, type Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
 import { backoff, drawDelay, grown } from '../reflector/backoff.js'
 
@@ -63,7 +63,9 @@ async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Pr
   const silent = `no head for ${LIST_STALL_MS / 1_000} s`
   void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
   try {
-    return await attempt.race(Promise.resolve(source.head?.({ ...context, signal: attempt.signal })))
+    const head = await attempt.race(Promise.resolve(source.head?.({ ...context, signal: attempt.signal })))
+    if (source.head !== undefined) assertVersion(head, 'the head of the source')
+    return head
   } finally {
     context.signal.removeEventListener('abort', end)
     attempt.abort(ABORTED)

@@ -5,6 +5,7 @@ import { emitWarning } from '../contract/node-or-browser.js'
 import type { Logger, Status } from '../contract/status.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 import { channels } from '../util/telemetry.js'
+import { isThenable } from '../util/type-guards.js'
 
 /** Process warnings about unhandled errors are at least this far apart, in milliseconds. */
 const WARNING_MS = 60_000
@@ -73,27 +74,32 @@ export class InformerEvents {
 
   log(level: keyof Logger, message: string, fields: object): void {
     if (this.#isClosed) return
-    try {
-      this.#logger?.[level](message, fields)
-    } catch (thrown) {
-      this.#warn(failed(`the logger of ${this.#nameNow()}`, thrown))
-    }
+    this.#isolate(
+      () => this.#logger?.[level](message, fields),
+      () => `the logger of ${this.#nameNow()}`,
+    )
   }
 
   #emit<E extends keyof Events>(event: E, ...args: Parameters<Events[E]>): void {
     this.#notifications.defer(
       ...this.#events.listeners(event).map((listener) => () => {
         if (this.#events.listeners(event).includes(listener))
-          this.#call(event, () => Reflect.apply(listener, undefined, args))
+          this.#isolate(
+            () => Reflect.apply(listener, undefined, args),
+            () => `a listener of "${event}" on ${this.#nameNow()}`,
+          )
       }),
     )
   }
 
-  #call(event: keyof Events, call: () => void): void {
+  /** A function that throws or rejects is a process warning. */
+  #isolate(call: () => unknown, nameOf: () => string): void {
+    const warn = (thrown: unknown): void => this.#warn(failed(nameOf(), thrown))
     try {
-      call()
+      const result = call()
+      if (isThenable(result)) result.then(undefined, warn)
     } catch (thrown) {
-      this.#warn(failed(`a listener of "${event}" on ${this.#nameNow()}`, thrown))
+      warn(thrown)
     }
   }
 

@@ -319,7 +319,13 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
    * throws, the object is invalid. It runs once for each object that arrives, and must not call the informer.
    */
   readonly transform?: (object: P, key: string) => T | undefined
-  /** Returns whether two objects are equal: then no change is delivered. Default: a comparison of their content. */
+  /**
+   * Returns whether two objects are equal: then no change is delivered. Default: a comparison of their content, which
+   * includes all own properties. Typed arrays are compared by their bytes. Of plain objects and arrays that the source
+   * yields, and neither `schema` nor `transform` has made, only enumerable names and elements are compared. An instance
+   * counts as changed if its class may have state that is not in its own properties, such as private fields. That is
+   * reported once, with the name of the class.
+   */
   readonly equals?: (a: T, b: T) => boolean
   /** Declares the indexes, which are then members of `informer.by`. Default: no indexes. */
   readonly indexes?: (ix: IndexBuilder<T>) => I

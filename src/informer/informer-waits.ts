@@ -5,6 +5,7 @@ import type { Version } from '../contract/version.js'
 import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import type { Latch } from '../util/latch.js'
+import { assertSynchronous } from '../util/type-guards.js'
 import { requestHead } from './head-request.js'
 import type { InformerEvents } from './informer-events.js'
 import type { InformerSources } from './informer-sources.js'
@@ -163,7 +164,9 @@ export class InformerWaits<S, T> {
         if (!this.#synced.isOpen) return
         const object = this.#host.get(key)
         try {
-          if (condition(object)) settle.resolve(object)
+          const isMet: unknown = condition(object)
+          assertSynchronous(isMet, 'condition of until')
+          if (isMet) settle.resolve(object)
         } catch (error) {
           settle.reject(error)
         }

@@ -40,7 +40,7 @@ import { Observation } from './observation.js'
 import { type LargeWrite, rememberStore } from './packable-mirror.js'
 import { informers } from './registry.js'
 import { rememberMirror } from './relayed-mirror.js'
-import type { RelistLimiter } from './relist-limiter.js'
+import { acquireAll, type RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
 import type { DynamicSourceSet } from './source-set.js'
 
@@ -71,7 +71,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   /** Aborts when the informer is stopped. */
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
-  #limiter: RelistLimiter | undefined
+  readonly #limiters: RelistLimiter[] = []
   /** The informers that each controller waits for. */
   readonly #dependencies = new WeakMap<Feed<T>, readonly object[]>()
 
@@ -94,7 +94,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       stopped,
       ...savedOptions(options, source),
       onAccessLost: options.onAccessLost ?? 'keep',
-      acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
+      acquireRelistSlot: (signal) => acquireAll(this.#limiters, signal, clock),
       committed: (runner, commit) => this.#routing.committed(runner, commit),
       writing: (runner) => this.#observation.writing(runner),
       confirmed: (runner) => this.#routing.confirmed(runner),
@@ -158,7 +158,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   /** @internal */
   limitRelists(limiter: RelistLimiter): void {
-    this.#limiter = limiter
+    this.#limiters.push(limiter)
   }
 
   /** @internal */

@@ -6,7 +6,7 @@ import type { RelistLimiter } from './relist-limiter.js'
 export interface GroupMember extends Lifecycle {
   /** Throws the error with which `start` would fail now. */
   assertStartable(): void
-  /** Sets the limiter of all later relists. The limiter of an outer group replaces that of an inner one. */
+  /** Adds a limiter of all later relists. A relist needs a slot of each limiter. */
   limitRelists(limiter: RelistLimiter): void
   readonly clock: Clock
   /** This member, and of a group all members. */

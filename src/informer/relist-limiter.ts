@@ -4,6 +4,32 @@ import { ABORTED } from '../contract/errors.js'
 /** A relist that takes longer continues, but its slot is released after this time, in milliseconds. */
 export const SLOT_MS: number = 5 * 60_000
 
+/**
+ * Acquires a slot of each limiter, in the order in which they were created: so no two relists wait for each other.
+ * Rejects when `signal` aborts, without a slot. Undefined if there is no limiter.
+ */
+export function acquireAll(
+  limiters: readonly RelistLimiter[],
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<() => void> | undefined {
+  return limiters.length === 0 ? undefined : acquireEach(limiters, signal, clock)
+}
+
+async function acquireEach(limiters: readonly RelistLimiter[], signal: AbortSignal, clock: Clock): Promise<() => void> {
+  const releases: (() => void)[] = []
+  const release = (): void => {
+    for (const each of releases) each()
+  }
+  try {
+    for (const limiter of limiters) releases.push(await limiter.acquire(signal, clock))
+  } catch (error) {
+    release()
+    throw error
+  }
+  return release
+}
+
 /** Limits the number of concurrent relists. The others wait for a slot, in the order of their requests. */
 export class RelistLimiter {
   readonly #max: number

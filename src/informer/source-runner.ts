@@ -326,7 +326,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
     }
-    if (committedAt !== undefined) this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
+    if (committedAt !== undefined && Number.isFinite(committedAt))
+      this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
   }
 
   status(state: ReflectorState = this.reflector.state): Status {

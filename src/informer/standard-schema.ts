@@ -1,4 +1,4 @@
-import { isThenable, membersOf } from '../util/type-guards.js'
+import { assertSynchronous, membersOf } from '../util/type-guards.js'
 /**
  * A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others.
  *
@@ -105,13 +105,6 @@ export function preparing<P, T>({
   const parse = parserOf(schema)
   if (convert === undefined) return parse as (object: unknown) => T | undefined
   return (object, key) => convert(parse(object), key)
-}
-
-/** Throws if `result` is a promise: a step of the store cannot wait. */
-function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
-  if (!isThenable(result)) return
-  Promise.resolve(result).catch(() => {})
-  throw new TypeError(`the ${what} is asynchronous; only synchronous ones can be used here`)
 }
 
 function messageOf(issues: readonly SchemaIssue[]): string {

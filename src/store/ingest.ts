@@ -2,21 +2,24 @@ import { messageOf, SourceError } from '../contract/errors.js'
 import type { SavedEntry } from '../contract/mirror-cache.js'
 import type { Entry, Put } from '../contract/source.js'
 import { redact } from '../util/redact.js'
+import { assertSynchronous } from '../util/type-guards.js'
 import { deepFreeze } from './deep-freeze.js'
 import { Interner } from './interner.js'
+import { structuralEqual } from './structural-equal.js'
 
 /** How the source's objects become stored objects. */
 export interface IngestOptions<T> {
   /** Returns the object to store; `undefined` filters it out. If it throws, the object is invalid. */
   readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
-  readonly equals: (a: T, b: T) => boolean
+  /** Default: a comparison of their content. */
+  readonly equals?: ((a: T, b: T) => boolean) | undefined
   /** Whether plain objects and arrays are deep-frozen. */
   readonly freeze: boolean
   /** Whether equal subtrees of all objects are stored once. Default: false. */
   readonly intern?: boolean | undefined
   /** Returns the name of the source of a partition, for messages. */
   readonly sourceOf?: ((partition: string | undefined) => string | undefined) | undefined
-  /** Called once, when `equals` throws for the first time. */
+  /** Called once, when the comparison of two objects fails for the first time. */
   readonly report: (error: SourceError) => void
 }
 
@@ -50,6 +53,7 @@ export class Ingest<T> {
     if (!isOther && !ignoreVersions && current.version !== undefined && current.version === arrived.version)
       return UNCHANGED
     const { prepare, freeze } = this.#options
+    if (arrived.object === undefined) return this.invalid(arrived.key, new TypeError('it has no object'), partition)
     let object = arrived.object as T | undefined
     if (prepare !== undefined) {
       try {
@@ -99,16 +103,27 @@ export class Ingest<T> {
   }
 
   #equals(a: T, b: T): boolean {
+    const { equals, prepare } = this.#options
     try {
-      return this.#options.equals(a, b)
+      if (equals === undefined)
+        return structuralEqual(a, b, { isMade: prepare !== undefined, onHidden: this.#warnOfClass })
+      const isEqual: unknown = equals(a, b)
+      assertSynchronous(isEqual, 'equals function')
+      return Boolean(isEqual)
     } catch (error) {
-      if (!this.#hasEqualsFailed) {
-        const message = `the equals function failed: ${messageOf(error)}; such objects count as changed`
-        this.#options.report(new SourceError(message, { code: 'DECODE', phase: 'apply', cause: error }))
-      }
-      this.#hasEqualsFailed = true
+      this.#reportOnce(`the equals function failed: ${messageOf(error)}`, error)
       return false
     }
+  }
+
+  readonly #warnOfClass = (name: string): void =>
+    this.#reportOnce(`a comparison cannot see the private state of the class ${name}; use the option "equals"`)
+
+  #reportOnce(what: string, cause?: unknown): void {
+    if (this.#hasEqualsFailed) return
+    this.#hasEqualsFailed = true
+    const message = `${what}; such objects count as changed`
+    this.#options.report(new SourceError(message, { code: 'DECODE', phase: 'apply', cause }))
   }
 }
 

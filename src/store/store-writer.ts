@@ -13,7 +13,6 @@ import type { DeclaredIndex } from './indexes/index-builder.js'
 import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 import { Store } from './store.js'
-import { structuralEqual } from './structural-equal.js'
 
 /** The keys that are written while a recording is active. */
 export interface WriteRecord {
@@ -77,7 +76,7 @@ export class StoreWriter<T> {
     this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment())
     this.ingest = new Ingest({
       prepare: hooks.prepare,
-      equals: hooks.equals ?? structuralEqual,
+      equals: hooks.equals,
       freeze: hooks.freeze ?? false,
       intern: hooks.intern,
       sourceOf: hooks.sourceOf,

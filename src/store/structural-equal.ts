@@ -1,3 +1,5 @@
+import { membersOf } from '../util/type-guards.js'
+
 /** Values below this depth count as different. That can cause an unnecessary update, but never loses one. */
 const MAX_DEPTH = 500
 /**
@@ -10,6 +12,7 @@ const PLAIN_PAIRS = 10_000
 const REMEMBERED_DEPTH = 3
 
 type Properties = Readonly<Record<string, unknown>>
+type Members = Readonly<Record<PropertyKey, unknown>>
 
 /**
  * The names that lead to the property in which two objects differed last. Later names may be of an earlier comparison.
@@ -18,20 +21,41 @@ const lastDifference: string[] = []
 let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
 let merged: Map<object, object> | undefined
+let comparison: ComparisonOptions = {}
+
+/** Whether the classes of a prototype have all their state in the own properties of instances. */
+const openPrototypes = new WeakMap<object, boolean>()
+/** The content of their instances is compared. */
+const contentPrototypes: ReadonlySet<unknown> = new Set([Array, Date, Map, Set].map(({ prototype }) => prototype))
+/** Private names, and calls with `this` that keep its state in another object, as compilers write private names. */
+const HIDES_STATE =
+  /#|WeakMap|rivate|\.(?:get|set|has|add)\(\s*this\b|(?<![.\w$])[\w$]+\(\s*this\s*,\s*[\w$]|\[native code\]/
+
+/** How two values are compared. */
+export interface ComparisonOptions {
+  /**
+   * Whether a program made the values. Then plain objects and arrays are compared by all their own properties, which
+   * takes ten times as long. Default: by their enumerable names or their elements, which JSON and rows have.
+   */
+  readonly isMade?: boolean
+  /** Called with the name of a class whose instances may have state that is not in their own properties. */
+  readonly onHidden?: (className: string) => void
+}
 
 /**
- * Whether two values are equal. Plain objects, arrays, Dates, typed arrays, Maps and Sets are compared by content. An
- * instance of a class is compared by its own enumerable properties, or by identity if it has none.
+ * Whether two values are equal. Plain objects, arrays, Dates, Maps and Sets are compared by content, typed arrays by
+ * their bytes. An instance of another class is compared by its own properties. It equals only itself if it has none, or
+ * if its class may have other state.
  */
-export function structuralEqual(a: unknown, b: unknown): boolean {
+export function structuralEqual(a: unknown, b: unknown, options: ComparisonOptions = {}): boolean {
   if (differAsBefore(a, b)) return false
   // A getter of a compared object may call this function too.
-  const outer = [pairsLeft, merged] as const
-  ;[pairsLeft, merged] = [PLAIN_PAIRS, undefined]
+  const outer = [pairsLeft, merged, comparison] as const
+  ;[pairsLeft, merged, comparison] = [PLAIN_PAIRS, undefined, options]
   try {
     return equalAt(a, b, 0)
   } finally {
-    ;[pairsLeft, merged] = outer
+    ;[pairsLeft, merged, comparison] = outer
   }
 }
 
@@ -59,13 +83,17 @@ function equalAt(a: unknown, b: unknown, depth: number): boolean {
   if (pairsLeft-- <= 0 && isMerged(a, b)) return true
   const prototype: unknown = Object.getPrototypeOf(a)
   if (prototype !== Object.getPrototypeOf(b)) return false
-  if (Array.isArray(a)) return Array.isArray(b) && equalArrays(a, b, depth)
   if (prototype === Object.prototype || prototype === null) return equalProperties(a, b, depth)
-  if (a instanceof Date) return b instanceof Date && Object.is(a.getTime(), b.getTime())
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || !equalArrays(a, b, depth)) return false
+    if (prototype === Array.prototype && comparison.isMade !== true) return true
+    return equalInstances(a, b, depth)
+  }
   if (ArrayBuffer.isView(a)) return ArrayBuffer.isView(b) && equalBytes(a, b)
-  if (a instanceof Map) return b instanceof Map && equalMaps(a, b, depth)
-  if (a instanceof Set) return b instanceof Set && equalSets(a, b)
-  return equalInstances(a, b, depth)
+  if (a instanceof Date) return b instanceof Date && Object.is(a.getTime(), b.getTime()) && equalInstances(a, b, depth)
+  if (a instanceof Map) return b instanceof Map && equalMaps(a, b, depth) && equalInstances(a, b, depth)
+  if (a instanceof Set) return b instanceof Set && equalSets(a, b) && equalInstances(a, b, depth)
+  return equalInstances(a, b, depth) && Reflect.ownKeys(a).length > 0
 }
 
 function isEnumerable(object: Properties, name: string): boolean {
@@ -82,7 +110,7 @@ function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number
   return true
 }
 
-/** Loops over each object once, without an array of names: most differences are found early. */
+/** Loops over each object once, without an array of values: most differences are found early. */
 function equalProperties(left: Properties, right: Properties, depth: number): boolean {
   let names = 0
   for (const name in left) {
@@ -96,14 +124,35 @@ function equalProperties(left: Properties, right: Properties, depth: number): bo
     names++
   }
   for (const _name in right) names--
-  return names === 0
+  return names === 0 && (comparison.isMade !== true || equalKeys(left, right, depth))
 }
 
-/** Classes in the old style have enumerable methods, which `for … in` would include. */
 function equalInstances(left: Properties, right: Properties, depth: number): boolean {
-  const names = Object.keys(left)
-  if (names.length === 0 || names.length !== Object.keys(right).length) return false
-  return names.every((name) => Object.hasOwn(right, name) && equalAt(left[name], right[name], depth + 1))
+  return equalKeys(left, right, depth) && isOpen(Object.getPrototypeOf(left))
+}
+
+/** Compares all own properties: also symbols, and those that are not enumerable. */
+function equalKeys(left: Members, right: Members, depth: number): boolean {
+  const keys = Reflect.ownKeys(left)
+  if (keys.length !== Reflect.ownKeys(right).length) return false
+  return keys.every((key) => Object.hasOwn(right, key) && equalAt(left[key], right[key], depth + 1))
+}
+
+/** Reads the text of classes: nothing else shows whether their instances have private state. */
+function isOpen(prototype: unknown): boolean {
+  // The last prototype is that of all objects, perhaps of another realm.
+  if (!isObject(prototype) || contentPrototypes.has(prototype) || Object.getPrototypeOf(prototype) === null) return true
+  let isOpenClass = openPrototypes.get(prototype)
+  if (isOpenClass === undefined) {
+    const members = Object.values(Object.getOwnPropertyDescriptors(prototype))
+    const texts = members
+      .flatMap(({ value, get, set }) => [value, get, set])
+      .filter((each) => typeof each === 'function')
+    isOpenClass = !texts.some((each) => HIDES_STATE.test(Function.prototype.toString.call(each)))
+    openPrototypes.set(prototype, isOpenClass)
+  }
+  if (!isOpenClass) comparison.onHidden?.(String(membersOf(membersOf(prototype)['constructor'])['name']))
+  return isOpenClass && isOpen(Object.getPrototypeOf(prototype))
 }
 
 function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {

@@ -68,7 +68,7 @@ export interface ReconcileContext<T> {
    * Runs the key again after `delayMs` milliseconds, if this run succeeds. A change, a resync or an `enqueue` of the
    * key before that time cancels it.
    *
-   * @throws TypeError if `delayMs` is not a finite number above 0.
+   * @throws TypeError if `delayMs` is not a finite number of at least 0.
    */
   requeueAfter(delayMs: number): void
 }

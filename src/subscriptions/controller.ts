@@ -5,7 +5,7 @@ import { WorkQueue } from '../queue/work-queue.js'
 import { drawDelay } from '../reflector/backoff.js'
 import { performSlice, type Steps } from '../util/steps.js'
 import { TimeSlice } from '../util/time-slice.js'
-import { checkOptions, isPositive } from '../util/validate-options.js'
+import { checkOptions, isDelay } from '../util/validate-options.js'
 import { observedRun } from './call-messages.js'
 import { ControllerErrors } from './controller-errors.js'
 import type {
@@ -148,7 +148,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
-    checkOptions('enqueue', options, { delayMs: isPositive })
+    checkOptions('enqueue', options, { delayMs: isDelay })
     if (this.#queue.isDraining) return
     if (options.delayMs === undefined) this.#enqueueFor('enqueued', key)
     else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
@@ -329,7 +329,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     item.reason = undefined
     let requeueMs: number | undefined
     const requeueAfter = (delayMs: number): void => {
-      checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
+      checkOptions('requeueAfter', { delayMs }, { delayMs: isDelay })
       requeueMs = delayMs
     }
     const call = new RunCall(key, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal, owner: this.#replicas })

@@ -1,3 +1,4 @@
+import { assertSynchronous } from '../util/type-guards.js'
 import type { RunReason } from './controller-types.js'
 
 /** Returns a function that calls `priority`, and returns 0 if that fails. `failed` is called for the first failure. */
@@ -10,6 +11,7 @@ export function checkedPriority(
   return (key) => {
     try {
       const number = priority(key, reasonOf(key) ?? 'requeued')
+      assertSynchronous(number, 'priority function')
       if (Number.isFinite(number)) return number
       throw new TypeError(`it returned ${number}`)
     } catch (error) {

@@ -4,6 +4,7 @@ import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Ordinal } from '../store/ordinals.js'
+import { assertSynchronous } from '../util/type-guards.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
@@ -193,7 +194,9 @@ export class ScopeFilter<T> {
   #passes(object: T, key: string): boolean {
     if (this.#filter === undefined) return true
     try {
-      return this.#filter(object, key)
+      const passes: unknown = this.#filter(object, key)
+      assertSynchronous(passes, 'filter')
+      return Boolean(passes)
     } catch (error) {
       this.#onFilterError(error, key)
       return false

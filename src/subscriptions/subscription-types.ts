@@ -10,11 +10,11 @@ import {
   isCount,
   isFunction,
   isName,
-  isObject,
   isOneOf,
   isPositive,
   isSignal,
   isString,
+  isWhere,
   type OptionCheck,
 } from '../util/validate-options.js'
 import type { VersionWait } from './version-waiters.js'
@@ -189,7 +189,7 @@ export const scopeChecks: Readonly<Record<string, OptionCheck>> = {
   timeoutMs: isPositive,
   resyncMs: isPositive,
   key: isString,
-  where: isObject,
+  where: isWhere,
   filter: isFunction,
 }
 
@@ -218,7 +218,6 @@ export function declaredIn<T>(
       const allowed = declared.size === 0 ? 'no index is declared' : `allowed are ${[...declared.keys()].join(', ')}`
       throw new OptionError(`${call}: where: there is no index "${name}"; ${allowed}`, { option: 'where' })
     }
-    if (value === undefined) continue
     const flaw = index.flawIn(value)
     if (flaw !== undefined) throw new OptionError(`${call}: where "${name}" ${flaw}`, { option: 'where' })
     named.push([index, copyOf(value)])

@@ -1,5 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import { redact } from './redact.js'
+import { membersOf } from './type-guards.js'
 
 /** Returns why a value is wrong; undefined if it is allowed. */
 export type OptionCheck = (value: unknown) => string | undefined
@@ -18,6 +19,14 @@ export const isPlainObject: OptionCheck = (value) => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null ? undefined : 'must be a plain object'
 }
+/** The scope `where`: values of indexes. Each condition counts: one that is lost would select more objects. */
+export const isWhere: OptionCheck = (value) => {
+  const names = Object.keys(membersOf(value))
+  if (isPlainObject(value) !== undefined || Reflect.ownKeys(membersOf(value)).length > names.length)
+    return 'must be a plain object'
+  const name = names.find((each) => membersOf(value)[each] === undefined)
+  return name === undefined ? undefined : `has no value for the index "${name}"`
+}
 export const isName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
 
@@ -27,6 +36,10 @@ export const isNames: OptionCheck = (value) =>
 /** A duration or a size: a number above 0. */
 export const isPositive: OptionCheck = (value) =>
   typeof value === 'number' && value > 0 && Number.isFinite(value) ? undefined : 'must be a finite number above 0'
+
+/** A delay: a number from 0. */
+export const isDelay: OptionCheck = (value) =>
+  value === 0 || isPositive(value) === undefined ? undefined : 'must be a finite number of at least 0'
 
 /** A count: a whole number of at least 1. */
 export const isCount: OptionCheck = (value) =>
@@ -90,6 +103,12 @@ export function checkOptions(
       { option: name },
     )
   }
+}
+
+/** Checks the scope of another program. A `where` that is undefined is a mistake: it would select all objects. */
+export function checkScope(call: string, scope: object, checks: Readonly<Record<string, OptionCheck>> = {}): void {
+  const where = 'where' in scope && scope.where === undefined ? null : membersOf(scope)['where']
+  checkOptions(call, { ...scope, where }, { where: isWhere, ...checks })
 }
 
 function nameOf(call: string | (() => string)): string {

@@ -105,10 +105,21 @@ function seen(
     items: keys.map(get),
     tenant: ['t', 'u', 'v', 'w'].map((value) => [sorted(by.tenant(value)), by.tenant.count(value)]),
     tags: queries.map((value) => [sorted(by.tags(value)), by.tags.count(value)]),
-    at: bounds.map((range) => named(by.at(range))),
+    at: bounds.map((range) => attempt(() => named(by.at(range)))),
     atEach: queries.map((value) => [by.at.count(value), Array.from(by.at.entries(value), ([key]) => key)]),
-    both: ['t', 'w'].flatMap((value) => bounds.slice(0, 6).map((range) => named(by.both([value], range)))),
+    both: ['t', 'w'].flatMap((value) =>
+      bounds.slice(0, 6).map((range) => attempt(() => named(by.both([value], range)))),
+    ),
     values: [[...by.tenant.values()].sort(), [...by.tags.values()].map(String).sort(), [...by.at.values()]],
+  }
+}
+
+/** A bound of another type than the values is refused. */
+function attempt(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch (error) {
+    return String(error)
   }
 }
 

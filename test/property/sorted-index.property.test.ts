@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { OptionError } from '../../src/contract/errors.js'
 import type { Range } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
@@ -54,6 +55,35 @@ function answer(items: readonly Item[], head: Tuple, range: Range<Scalar> & { pr
   return (reverse ? found.toReversed() : found).slice(0, limit)
 }
 
+/** The answer, or the name of a bound whose type no value has that follows `head`. */
+function outcome(items: readonly Item[], head: Tuple, range: Range<Scalar>): Item[] | string {
+  const typeOf = (value: Scalar | undefined): string | undefined => {
+    if (typeof value === 'number') return Number.isFinite(value) ? 'number' : undefined
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? undefined : 'Date'
+    return typeof value === 'bigint' ? 'number' : typeof value
+  }
+  const isInvalid = (bound: unknown): boolean => bound instanceof Date && Number.isNaN(bound.getTime())
+  const invalid = Object.entries(range).find(([, bound]) => isInvalid(bound))
+  if (invalid !== undefined) return invalid[0]
+  const following = items.filter(({ at }) => at !== undefined && compare(at.slice(0, head.length), head) === 0)
+  const types = new Set(following.map(({ at }) => typeOf(at?.[head.length])).filter((type) => type !== 'undefined'))
+  types.delete(undefined)
+  for (const [name, bound] of Object.entries(range)) {
+    const type = typeOf(bound as Scalar)
+    const isBound = /^[gl]te?$/.test(name) && type !== undefined && types.size > 0
+    if (isBound && !types.has(type)) return name
+  }
+  return answer(items, head, range)
+}
+
+function attempt(read: () => readonly Item[]): readonly Item[] | string {
+  try {
+    return read()
+  } catch (error) {
+    return (error as OptionError).option
+  }
+}
+
 const bound = { nil: undefined, freq: 2 }
 const range: fc.Arbitrary<Range<Scalar>> = fc.record(
   {
@@ -83,10 +113,12 @@ describe('[I9] an ordered index equals the recomputed one', () => {
           const { index, put, all } = sorted()
           const by = index.ordered<Scalar>()
           for (const each of first) put(each)
-          expect(by(asked)).toEqual(answer(all(), [], asked))
+          expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
           for (const each of later) put(each)
-          expect(by(asked)).toEqual(answer(all(), [], asked))
-          expect(Array.from(by.entriesIn(asked), ([, object]) => object)).toEqual(by(asked))
+          expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
+          expect(attempt(() => Array.from(by.entriesIn(asked), ([, object]) => object))).toEqual(
+            attempt(() => by(asked)),
+          )
         },
       ),
       runs(1_000),
@@ -101,6 +133,7 @@ describe('[I9] an ordered index equals the recomputed one', () => {
         for (const [at, each] of texts.entries()) put({ key: `${at}`, at: [each] })
         put({ key: 'n', at: [1] })
         put({ key: 'o', at: [new Date(0)] })
+        put({ key: 'p', at: ['a'] })
         expect(index.ordered<Scalar>()({ prefix, reverse })).toEqual(answer(all(), [], { prefix, reverse }))
       }),
       runs(500),
@@ -139,7 +172,7 @@ describe('[I9] a compound index equals the recomputed one', () => {
         if (isKept) by([])
         for (const each of items) put(each)
         for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
-          expect(by(from, asked)).toEqual(answer(all(), from, asked))
+          expect(attempt(() => by(from, asked))).toEqual(outcome(all(), from, asked))
           expect(by.count(from)).toBe(answer(all(), from, {}).length)
         }
       }),

@@ -23,7 +23,9 @@ export interface Clock {
   wallNow?(): number
 }
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
-  (prefix: Partial<V>, range?: Range<V[number]>): readonly T[]
+  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: Range<V[P['length']]>): readonly T[]
+  count(prefix: Partial<V>): number
+  entries(prefix: Partial<V>): IteratorObject<[key: string, object: T], undefined>
 }
 export interface Controller extends Subscription {
   enqueue(key: string, options?: { readonly delayMs?: number }): void

@@ -186,8 +186,15 @@ describe('by', () => {
   test('a compound index takes a prefix of its tuple, and a range', () => {
     orders.by.latest(['acme'], { lt: new Date(), reverse: true, limit: 20 })
     orders.by.latest(['acme', new Date()])
+    orders.by.latest([], { gte: 'acme' })
+    orders.by.latest.count(['acme'])
+    orders.by.latest.entries(['acme'])
     // @ts-expect-error the first component is a string
     orders.by.latest([5])
+    // @ts-expect-error the second component is a Date
+    orders.by.latest(['acme'], { gte: '2026-01-15' })
+    // @ts-expect-error a bound of the first component is a string
+    orders.by.latest([], { gte: new Date() })
   })
 
   test('the tuple of a compound index may contain null and undefined, which queries do not accept', () => {
@@ -199,8 +206,8 @@ describe('by', () => {
         either: ix.compound((o) => (o.region === null ? [o.tenant] : [o.tenant, o.region])),
       }),
     })
-    expectTypeOf(regional.by.latest).parameter(0).toEqualTypeOf<Partial<readonly [string, string, Date]>>()
-    expectTypeOf(regional.by.some).parameter(0).toEqualTypeOf<Partial<readonly [string, string]>>()
+    expectTypeOf(regional.by.latest.count).parameter(0).toEqualTypeOf<Partial<readonly [string, string, Date]>>()
+    expectTypeOf(regional.by.some.count).parameter(0).toEqualTypeOf<Partial<readonly [string, string]>>()
     regional.by.either(['acme'])
     regional.by.either(['acme', 'eu'])
     expectTypeOf(regional.by.latest.values()).toEqualTypeOf<Iterable<readonly [string, string, Date]>>()

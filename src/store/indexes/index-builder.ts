@@ -1,5 +1,6 @@
 import { messageOf } from '../../contract/errors.js'
 import type { Entry } from '../../contract/source.js'
+import { isThenable } from '../../util/type-guards.js'
 import type { Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import type { Store } from '../store.js'
@@ -80,7 +81,9 @@ function builderFor<T>(
     let hasFailed = false
     return (entry) => {
       try {
-        return read(of(entry.object, entry.key))
+        const value = of(entry.object, entry.key)
+        if (isThenable(value)) value.then(undefined, () => {}) // It is not a scalar.
+        return read(value)
       } catch (error) {
         if (!hasFailed) report(self(), error, entry.key)
         hasFailed = true
@@ -153,7 +156,7 @@ function builderFor<T>(
         accessorAt: (pin) => index.compound(pin),
         includes: (remembered, value) => isScalars(value) && index.includes(remembered, value),
         ordinalsWith: (value) => (isScalars(value) ? index.ordinalsWith(value) : []),
-        flawIn: (value) => (isScalars(value) ? undefined : 'must be an array of scalars'),
+        flawIn: (value) => (isScalars(value) && value.length > 0 ? undefined : 'must be an array of scalars'),
         scalarsOf: () => undefined,
       })
     },
@@ -203,5 +206,6 @@ function readScalars(values: Iterable<unknown>): readonly Scalar[] {
 
 function describe(value: unknown): string {
   if (typeof value === 'string') return 'a string'
+  if (isThenable(value)) return 'a promise'
   return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`
 }

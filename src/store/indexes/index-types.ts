@@ -37,7 +37,8 @@ export interface Equal<T, V> extends Index<T, V> {
 }
 
 /**
- * The bounds of a read in order. Default: no bounds.
+ * The bounds of a read in order. Default: no bounds. The order is: booleans, -Infinity, numbers and bigints, Dates,
+ * Infinity, NaN, strings by code unit. So `infinity` of Postgres is later than every Date.
  *
  * @example
  * ```ts
@@ -70,7 +71,7 @@ export interface Range<V> {
  * `by.created({ gte: monday, limit: 10 })` returns the first ten objects since Monday. With `prefix`, it returns only
  * strings that start with it.
  *
- * @throws TypeError when an option is unknown or has a wrong type.
+ * @throws TypeError when an option is unknown or has a wrong type. A bound has the type of one of the values.
  *
  * @example
  * ```ts
@@ -88,7 +89,8 @@ export interface Ordered<T, V> extends Index<T, V> {
  * An index in the order of a tuple: equality on the first components, a range on the next one.
  * `by.latest(['acme'], { reverse: true, limit: 20 })` returns the last twenty objects of one tenant.
  *
- * @throws TypeError when the prefix is not an array of scalars, or an option is unknown or has a wrong type.
+ * @throws TypeError when the prefix is not an array of scalars, or an option is unknown or has a wrong type. A bound has
+ * the type of one of the values of its component.
  *
  * @example
  * ```ts
@@ -97,7 +99,11 @@ export interface Ordered<T, V> extends Index<T, V> {
  * ```
  */
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
-  (prefix: Partial<V>, range?: Range<V[number]>): readonly T[]
+  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: Range<V[P['length']]>): readonly T[]
+  /** Returns `[key, object]` pairs of the objects whose tuple begins with this prefix, in order. */
+  entries(prefix: Partial<V>): IteratorObject<[key: string, object: T], undefined>
+  /** Returns the number of objects whose tuple begins with this prefix. */
+  count(prefix: Partial<V>): number
 }
 
 /**

@@ -44,9 +44,38 @@ export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolea
   return compareScalars(a, b) === 0
 }
 
+/** Kinds of values, in order. Only values of the kinds `BOOLEAN`, `NUMBER`, `DATE` and `STRING` differ. */
+export const ENDED = 0
+export const BOOLEAN = 1
+const LEAST = 2
+export const NUMBER = 3
+export const DATE = 4
+const INVALID_DATE = 5
+const GREATEST = 6
+const NAN = 7
+export const STRING = 8
+
+export function kindOf(value: Scalar | undefined): number {
+  switch (typeof value) {
+    case 'undefined':
+      return ENDED
+    case 'boolean':
+      return BOOLEAN
+    case 'number':
+      if (Number.isFinite(value)) return NUMBER
+      return value === Infinity ? GREATEST : value === -Infinity ? LEAST : NAN
+    case 'bigint':
+      return NUMBER
+    case 'string':
+      return STRING
+    default:
+      return Number.isNaN(value.getTime()) ? INVALID_DATE : DATE
+  }
+}
+
 /**
- * Compares two scalars. The total order is: booleans, numbers and bigints by value (NaN first), Dates, strings by code
- * unit. Returns a negative number, 0 or a positive number.
+ * Compares two scalars. The total order is: booleans, -Infinity, numbers and bigints by value, Dates, invalid Dates,
+ * Infinity, NaN, strings by code unit. Returns a negative number, 0 or a positive number.
  */
 export function compareScalars(a: Scalar, b: Scalar): number {
   if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a < b ? -1 : 1
@@ -55,30 +84,21 @@ export function compareScalars(a: Scalar, b: Scalar): number {
     if (a > b) return 1
     if (a === b) return 0
   }
-  const left = rankOf(a)
-  const right = rankOf(b)
+  const left = kindOf(a)
+  const right = kindOf(b)
   if (left !== right) return left - right
   const x = a instanceof Date ? a.getTime() : a
   const y = b instanceof Date ? b.getTime() : b
-  if (x < y) return -1
-  if (x > y) return 1
-  // Neither is smaller: they are equal, or one is NaN, which comes before all numbers.
-  return Number(Number.isNaN(y)) - Number(Number.isNaN(x))
+  return x < y ? -1 : x > y ? 1 : 0
 }
 
-function rankOf(value: Scalar): number {
-  switch (typeof value) {
-    case 'boolean':
-      return 0
-    case 'number':
-    case 'bigint':
-      return 1
-    case 'string':
-      return 3
-    default:
-      return 2
-  }
-}
+/** The kinds of values that programs tell apart. Infinity is beyond numbers and Dates, so it has none of them. */
+export const TYPES: ReadonlyMap<number, string> = new Map([
+  [BOOLEAN, 'boolean'],
+  [NUMBER, 'number'],
+  [DATE, 'Date'],
+  [STRING, 'string'],
+])
 
 /** The type of a wrong value, in an error. */
 export function typeOf(value: unknown): string {

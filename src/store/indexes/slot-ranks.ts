@@ -1,6 +1,6 @@
 import type { Steps } from '../../util/steps.js'
-import type { Scalar } from './scalar.js'
-import { type Column, type KnownRanks, kindOf, STEP, STRING } from './slot-sort.js'
+import { kindOf, type Scalar, STRING } from './scalar.js'
+import { type Column, type KnownRanks, STEP } from './slot-sort.js'
 
 /** The number of characters in a rank. Each is a number up to `OTHERS`: 0 is the end, the greatest is not ASCII. */
 const WIDTH = 7

@@ -1,4 +1,4 @@
-import { compareScalars, type Scalar } from './scalar.js'
+import { BOOLEAN, compareScalars, DATE, ENDED, kindOf, NUMBER, type Scalar, STRING } from './scalar.js'
 
 /** Values by slot. A tuple that ends before this column has undefined in it. */
 export type Column = readonly (Scalar | undefined)[]
@@ -10,17 +10,6 @@ export const STEP = 4_096
 /** A rank has 7 ASCII characters, or 3 UTF-16 code units, and ends of strings: all of these fit 53 bits. */
 const ASCII = { width: 7, base: 129 }
 const UTF_16 = { width: 3, base: 65_537 }
-
-/**
- * Values of one kind are compared with each other by their numbers, or are equal, or are strings. Kinds are in order.
- */
-const ENDED = 0
-const BOOLEAN = 1
-const NAN = 2
-const NUMBER = 3
-const INVALID_DATE = 4
-const DATE = 5
-export const STRING = 6
 
 /** A part of the slots that is equal in all columns before `column`, and in the first `skip` characters there. */
 interface Part {
@@ -115,7 +104,7 @@ export class SlotSort {
           ? { column: part.column + 1, skip: 0, isNew: true }
           : { column: part.column, skip: end, isNew: false }
       }
-    } else if (kind === ENDED || kind === NAN || kind === INVALID_DATE) {
+    } else if (kind !== BOOLEAN && kind !== NUMBER && kind !== DATE) {
       this.#add({ ...next(low), low, high })
       return
     }
@@ -287,23 +276,6 @@ export class SlotSort {
     slots.set(spareSlots.subarray(left, length), at)
     ranks.set(spareRanks.subarray(left, length), at)
     if (this.#isStepOver(Math.min(high - low, STEP))) yield
-  }
-}
-
-export function kindOf(value: Scalar | undefined): number {
-  switch (typeof value) {
-    case 'undefined':
-      return ENDED
-    case 'boolean':
-      return BOOLEAN
-    case 'number':
-      return Number.isNaN(value) ? NAN : NUMBER
-    case 'bigint':
-      return NUMBER
-    case 'string':
-      return STRING
-    default:
-      return Number.isNaN(value.getTime()) ? INVALID_DATE : DATE
   }
 }
 

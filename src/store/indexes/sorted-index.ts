@@ -1,3 +1,4 @@
+import { OptionError } from '../../contract/errors.js'
 import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
@@ -13,7 +14,7 @@ import { ChunkObjects } from './chunk-objects.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
 import { Moves } from './moves.js'
-import { compareScalars, copyScalar, isScalar, isScalars, type Scalar, typeOf } from './scalar.js'
+import { compareScalars, copyScalar, isScalar, isScalars, kindOf, type Scalar, TYPES, typeOf } from './scalar.js'
 import type { Run } from './slot-order.js'
 import {
   compareElements,
@@ -136,11 +137,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
     const entriesIn = (range: Range<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
-      checkOptions(this.#nameOf, range, PREFIX_RANGE)
+      this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#select(spanOf([], range), range, pin)
     }
     const objects = (range: Range<V> & { readonly prefix?: string } = {}): readonly T[] => {
-      checkOptions(this.#nameOf, range, PREFIX_RANGE)
+      this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#selectObjects(spanOf([], range), range, pin)
     }
     return Object.assign(objects, {
@@ -153,18 +154,46 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   /** Returns the public function of an index with several components, over the store or over a pin. */
   compound<V extends readonly Scalar[]>(pin?: Pin<T>): Compound<T, V> {
-    const objects = (prefix: Partial<V>, range: Range<V[number]> = {}): readonly T[] => {
-      if (!isScalars(prefix)) {
-        throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
-      }
-      checkOptions(this.#nameOf, range, RANGE)
+    const prefixOf = (prefix: unknown): Tuple => {
+      if (isScalars(prefix)) return prefix
+      throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
+    }
+    const objects = (of: unknown, range: Range<Scalar> = {}): readonly T[] => {
+      const prefix = prefixOf(of)
+      this.#checkRange(range, RANGE, prefix, pin)
       return this.#selectObjects(spanOf(prefix, range), range, pin)
     }
     return Object.assign(objects, {
-      entries: (value: V) => pairsOf(this.entriesWith(value, pin)),
-      count: (value: V) => this.#count(equalTo(value), pin),
+      entries: (prefix: Partial<V>) => pairsOf(this.entriesWith(prefixOf(prefix), pin)),
+      count: (prefix: Partial<V>) => this.#count(equalTo(prefixOf(prefix)), pin),
       values: () => this.#distinct(pin).map((value) => value.map(copyScalar)) as unknown as V[],
-    })
+    }) as Compound<T, V>
+  }
+
+  /** A bound of another type than all values would select everything or nothing. */
+  #checkRange(range: Range<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
+    checkOptions(this.#nameOf, range, checks)
+    this.#store.assertIndexed()
+    for (const [option, bound] of Object.entries(range)) {
+      const kind = kindOf(bound)
+      const type = TYPES.get(kind)
+      if (option === 'reverse' || option === 'limit' || type === undefined || this.#hasKind(head, kind, pin)) continue
+      const others = [...TYPES].filter(([each]) => this.#hasKind(head, each, pin)).map(([, name]) => name)
+      if (others.length === 0) continue
+      const what = `option "${option}" is a ${type}, but the values have the type ${others.join(' or ')}`
+      throw new OptionError(`${this.#nameOf()}: ${what}`, { option })
+    }
+  }
+
+  /** Whether a value of this kind follows `head` in a tuple. */
+  #hasKind(head: Tuple, kind: number, pin: Pin<T> | undefined = this.#store.held): boolean {
+    const orderOf = (each: Tuple): number => compareHead(each, head) || kindOf(each[head.length]) - kind
+    const span = { isBefore: (each: Tuple) => orderOf(each) < 0, isWithin: (each: Tuple) => orderOf(each) === 0 }
+    if (pin !== undefined || this.#base !== undefined) {
+      for (const _ of this.#elements(span, false, 1, pin)) return true
+      return false
+    }
+    return this.#walk(span, false)() >= 0
   }
 
   #selectObjects(span: Span, range: Range<unknown>, pin: Pin<T> | undefined = this.#store.held): readonly T[] {
@@ -306,7 +335,10 @@ function* elementsOf(packed: PackedSortedIndex, span: Span, reverse: boolean, li
   }
 }
 
-const isBound = (value: unknown): string | undefined => (isScalar(value) ? undefined : 'must be a scalar')
+const isBound = (value: unknown): string | undefined => {
+  if (!isScalar(value)) return 'must be a scalar'
+  return value instanceof Date && Number.isNaN(value.getTime()) ? 'must be a valid Date' : undefined
+}
 const isPrefix = (value: unknown): string | undefined => (typeof value === 'string' ? undefined : 'must be a string')
 const RANGE = { gt: isBound, gte: isBound, lt: isBound, lte: isBound, reverse: isBoolean, limit: isCount }
 const PREFIX_RANGE = { ...RANGE, prefix: isPrefix }

@@ -109,8 +109,9 @@ export class QueryModel {
     const accessor = index as IndexesOf['score']
     this.#same(what, accessor(), rows, true)
     for (let nth = 0; nth < QUESTIONS; nth++) {
-      const range = this.#range(rows, 0)
-      const prefix = hasPrefixes && this.#stream.chance(0.2) ? this.#stream.pick(['', 'a', 'ab', '0', '😀']) : undefined
+      const range = legal(this.#range(rows, 0), rows, [])
+      const drawn = hasPrefixes && this.#stream.chance(0.2) ? this.#stream.pick(['', 'a', 'ab', '0', '😀']) : undefined
+      const { prefix } = legal({ prefix: drawn }, rows, [])
       const right = within(rows, [], range, prefix)
       const query = `${what} ${show(prefix)} ${showRange(range)}`
       this.#same(query, accessor({ ...range, ...(prefix !== undefined && { prefix }) }), right, true)
@@ -133,7 +134,7 @@ export class QueryModel {
       const [first, second] = this.#tuple(rows)
       const heads: readonly Tuple[] = [[], [first], [first, second]]
       const head = this.#stream.pick(heads)
-      const range = this.#range(rows, head.length)
+      const range = legal(this.#range(rows, head.length), rows, head)
       this.#same(`${what} ${head.map(show)} ${showRange(range)}`, index(head, range), within(rows, head, range), true)
     }
     const value = this.#tuple(rows)
@@ -247,6 +248,19 @@ function rowsOf(entries: ReadonlyMap<string, Entry<Item>>, of: (item: Item) => r
   return rows.sort((a, b) => compare(a.tuple, b.tuple) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
+/** Leaves out bounds that an index refuses: invalid Dates, and those of a type that no value after `head` has. */
+function legal<R extends object>(range: R, rows: readonly Row[], head: Tuple): R {
+  const following = rows.filter(({ tuple }) => head.every((each, at) => order(tuple[at], each) === 0))
+  const typed = [0, 2, 3, 7]
+  const types = following.map(({ tuple }) => place(tuple[head.length])).filter((type) => typed.includes(type))
+  const isLegal = ([name, bound]: [string, Scalar | undefined]): boolean => {
+    const type = place(bound)
+    const isOfAType = typed.includes(type) && name !== 'reverse' && name !== 'limit'
+    return type !== 4 && (!isOfAType || types.length === 0 || types.includes(type))
+  }
+  return Object.fromEntries(Object.entries(range).filter(isLegal)) as R
+}
+
 function within(
   rows: readonly Row[],
   head: Tuple,
@@ -278,14 +292,12 @@ function compare(a: Tuple, b: Tuple): number {
   return 0
 }
 
-/** The order: undefined, booleans, numbers of both kinds with NaN first, Dates, and strings. */
+/** The order: undefined, booleans, -Infinity, numbers of both kinds, Dates, Infinity, NaN, and strings. */
 function order(a: Scalar | undefined, b: Scalar | undefined): number {
   if (a === b) return 0
   if (typeof a === 'number' && typeof b === 'number' && (a < b || a > b)) return a < b ? -1 : 1
   const [left, right] = [place(a), place(b)]
   if (left !== right) return left - right
-  const [x, y] = [Number.isNaN(Number(plain(a))), Number.isNaN(Number(plain(b)))]
-  if (left !== 3 && (x || y)) return Number(y) - Number(x)
   const [p, q] = [plain(a) as number, plain(b) as number]
   return p < q ? -1 : p > q ? 1 : 0
 }
@@ -296,8 +308,9 @@ function plain(value: Scalar | undefined): string | number | bigint | boolean | 
 
 function place(value: Scalar | undefined): number {
   if (value === undefined) return -1
-  if (value instanceof Date) return 2
-  return { boolean: 0, number: 1, bigint: 1, string: 3 }[typeof value as 'boolean' | 'number' | 'bigint' | 'string']
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 4 : 3
+  if (typeof value === 'number' && !Number.isFinite(value)) return value === -Infinity ? 1 : value === Infinity ? 5 : 6
+  return { boolean: 0, number: 2, bigint: 2, string: 7 }[typeof value as 'boolean' | 'number' | 'bigint' | 'string']
 }
 
 function single(value: Scalar): Tuple {

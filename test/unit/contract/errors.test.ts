@@ -86,10 +86,10 @@ describe('messageOf', () => {
 
 describe('toSourceError', () => {
   test('[C18] a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
-    const cause = new Error('ECONNRESET')
+    const cause = new TypeError('fetch failed', { cause: new Error('ECONNRESET') })
     expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
       code: 'UNAVAILABLE',
-      message: 'ECONNRESET',
+      message: 'fetch failed: ECONNRESET',
       cause,
       phase: 'watch',
       source: 's',

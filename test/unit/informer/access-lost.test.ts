@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
+import { Partition } from '../../../src/store/partition.js'
 import { informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { heard, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
@@ -69,6 +70,17 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     await clock.advance(60_000)
     for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('resolved')
     expect(informer.size).toBe(2)
+  })
+
+  test('[C25] with onAccessLost clear deletes the objects at the next refusal, if the deletion failed before', async () => {
+    const defect = vi.spyOn(Partition.prototype, 'clear').mockImplementationOnce(() => {
+      throw new Error('a defect')
+    })
+    onTestFinished(() => defect.mockRestore())
+    const { clock, informer, told } = await refused('clear', 2)
+    expect(informer.size).toBe(2)
+    await clock.advance(30_000)
+    expect(told.slice(2, 4)).toEqual(['delete a access-lost unknown', 'delete b access-lost unknown'])
   })
 
   test('with onAccessLost clear forgets what was invalid', async () => {

@@ -178,6 +178,15 @@ describe('maxRelists', () => {
     expect(slow.most).toBe(maxRelists ?? 3)
   })
 
+  test('[G1a] a relist needs a slot of each group of its member', async () => {
+    const { slow, members } = await started({ maxRelists: 1 })
+    slow.most = 0
+    groupInformers([groupInformers(members.slice(0, 2)), ...members.slice(2)], { maxRelists: 2 })
+    for (const member of members) void member.relist().catch(() => {})
+    await slow.clock.advance(20_000)
+    expect([slow.most, slow.lists.toSorted()]).toEqual([1, ['a', 'b', 'c']])
+  })
+
   test('[G5] a member that waits for a slot stops at once', async () => {
     const { slow, members } = await started({ maxRelists: 1 })
     for (const member of members) void member.relist().catch(() => {})

@@ -323,6 +323,7 @@ describe('status', () => {
     expect(await lagAfter(8 * 3_600_000, '6')).toBe(30_000)
     expect(await lagAfter(-16 * 3_600_000, '7')).toBe(30_000)
     expect(await lagAfter(0, '8', -30)).toBe(0)
+    expect(await lagAfter(0, '9', Number.NaN)).toBe(0)
   })
 })
 

@@ -177,6 +177,46 @@ describe('equals', () => {
     await clock.advance(0)
     expect([told, errors.length]).toEqual([[1, 1], 1])
   })
+
+  test('[B16a] an asynchronous equals, filter or index function is reported, and none of its promises counts', async () => {
+    const rejecting = (async () => Promise.reject(new Error('no'))) as never
+    const { clock, source, informer, errors } = mirrorOf([['a', 1]], {
+      equals: rejecting,
+      indexes: (ix) => ({ n: ix.equal<number>(rejecting) }),
+    })
+    const told: number[] = []
+    informer.subscribe({ update: ({ object }) => void told.push(object) })
+    informer.subscribe({ add: ({ object }) => void told.push(-object) }, { filter: rejecting })
+    await running({ clock, informer })
+    source.put('a', 2)
+    await clock.advance(0)
+    expect([told, [...informer.by.n.values()]]).toEqual([[2], []])
+    expect(errors.filter(({ message }) => /is asynchronous|a promise/.test(message))).toHaveLength(3)
+  })
+
+  test('[S1a] an instance with private fields counts as changed, and its class is reported once', async () => {
+    class Row implements Order {
+      readonly #row: Order
+      constructor(row: Order) {
+        this.#row = row
+      }
+      get total(): number {
+        return this.#row.total
+      }
+      get tenant(): string {
+        return this.#row.tenant
+      }
+    }
+    const { clock, source, informer, errors } = mirrorOf<Order, object>([['a', order(1)]], {
+      transform: (row) => new Row(row),
+    })
+    await running({ clock, informer })
+    source.put('a', order(2))
+    source.put('a', order(3))
+    await clock.advance(0)
+    expect(informer.get('a')?.total).toBe(3)
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringMatching(/class Row; .* "equals"/)])
+  })
 })
 
 describe('freezing', () => {

@@ -364,7 +364,7 @@ describe('fresh', () => {
     expect([await outcomeOf(fresh, clock), informer.keys().toArray()]).toEqual(['resolved', ['new']])
   })
 
-  test.each<[string, Error, object]>([
+  test.each<[string, Error | undefined, object]>([
     [
       '[C22] TIMEOUT and the error of head, if head fails until the timeout',
       new Error('down'),
@@ -376,8 +376,10 @@ describe('fresh', () => {
       { code: 'UNAUTHORIZED', source: 'scripted' },
     ],
     ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
+    ['[C23a] PROTOCOL, if head resolves without a version', undefined, { code: 'PROTOCOL' }],
   ])('fresh rejects with %s', async (_what, thrown, rejected) => {
-    const source = ordered<number>([], '5', { head: () => Promise.reject(thrown) })
+    const head = async (): Promise<Version> => (thrown === undefined ? (undefined as never) : Promise.reject(thrown))
+    const source = ordered<number>([], '5', { head })
     const { clock, informer } = await running(informerOf(source))
     const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
     await clock.advance(3_000)
@@ -452,6 +454,12 @@ describe('until', () => {
     expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', [1, 2, undefined]])
     source.put('a', 4)
     expect([await outcomeOf(waited, clock), await waited]).toEqual(['resolved', 4])
+  })
+
+  test('[B16a] until rejects if its condition is asynchronous', async () => {
+    const { informer } = await started()
+    const waited = informer.until('a', (async () => Promise.reject(new Error('mine'))) as never)
+    await expect(waited).rejects.toThrow('the condition of until is asynchronous')
   })
 
   test('until rejects with the error that the condition throws', async () => {

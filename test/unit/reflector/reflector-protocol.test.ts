@@ -155,6 +155,15 @@ describe('[B18] an object without a key', () => {
     )
   })
 
+  test('[B18] a put without an object is invalid, and the last object stays', async () => {
+    const sink = new Indexer<number>({}, { report: () => {} })
+    const source = healthy([put('a', 1)])
+    const { clock } = await reflect(source, sink)
+    source.watches[0]?.batch([odd({ type: 'put', key: 'a' })], '16')
+    await clock.advance(0)
+    expect([Object.fromEntries(sink.entries()), [...sink.invalid.keys()]]).toEqual([{ a: 1 }, ['a']])
+  })
+
   test('a list with an object without a key deletes nothing', async () => {
     const { objects, clock, reflector } = await reflected(healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless]))
     reflector.relist('wanted')

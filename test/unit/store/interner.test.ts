@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { Ingest } from '../../../src/store/ingest.js'
 import { Interner } from '../../../src/store/interner.js'
-import { structuralEqual } from '../../../src/store/structural-equal.js'
 import { mirrorOf } from '../../support/informers.js'
 
 interface Pod {
@@ -165,7 +164,7 @@ describe('the table', () => {
 
 describe('ingest with intern', () => {
   const intake = (options: object = {}): Ingest<Pod> =>
-    new Ingest<Pod>({ equals: structuralEqual, freeze: false, intern: true, report: () => {}, ...options })
+    new Ingest<Pod>({ freeze: false, intern: true, report: () => {}, ...options })
 
   test('an update shares the subtrees that did not change with the object before', () => {
     const it = intake()

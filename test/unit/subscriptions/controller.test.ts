@@ -139,12 +139,23 @@ describe('requeueAfter', () => {
     expect(mirror.clock.sleeping).toBe(0)
   })
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('of %d makes the run fail', async (delayMs) => {
+  test.each(['1', -1, Number.NaN, Number.POSITIVE_INFINITY])('of %s makes the run fail', async (delayMs) => {
     const mirror = numbers(['a', 1])
-    reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs))
+    reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs as number))
     await mirror.clock.advance(0)
-    expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number above 0')
+    expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number of at least 0')
   })
+})
+
+test('[N1a] a delay of 0 runs the key again soon', async () => {
+  const mirror = numbers(['a', 1])
+  const runs: string[] = []
+  const controller = reconcile(mirror, async (key, { reason, requeueAfter }) => {
+    if (runs.push(`${key} ${reason}`) < 3) requeueAfter(0)
+  })
+  controller.enqueue('b', { delayMs: 0 })
+  await mirror.clock.advance(10)
+  expect(runs.toSorted()).toEqual(['a initial', 'a requeued', 'b enqueued', 'b requeued'])
 })
 
 describe('enqueue', () => {
@@ -180,7 +191,7 @@ describe('enqueue', () => {
 
   test.each([
     [[5], 'enqueue: the key must be a string, got number'],
-    [['a', { delayMs: 0 }], 'enqueue: option "delayMs" must be a finite number above 0, got 0'],
+    [['a', { delayMs: -1 }], 'enqueue: option "delayMs" must be a finite number of at least 0, got -1'],
     [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
   ])('enqueue with %j throws a TypeError with the reason', (args, message) => {
     const controller = reconcile(numbers(), async () => {})

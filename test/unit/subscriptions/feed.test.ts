@@ -116,11 +116,6 @@ describe('a scope', () => {
     expect([feed.dequeue(), feed.version, await outcomeOf(waited, mirror.clock)]).toEqual([undefined, '8', 'resolved'])
   })
 
-  test('a value of undefined in `where` is ignored', () => {
-    const mirror = orders(['a', order(1)], ['b', order(1, 'other')])
-    expect(drain(mirror.feed({ where: { tenant: undefined } }))).toEqual(['add a, add b, @5'])
-  })
-
   test('a filter that throws is reported once, and the objects that it throws for are out of scope', () => {
     const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
     const filter = (n: number): boolean => {
@@ -241,7 +236,7 @@ describe('close', () => {
   })
 })
 
-describe('invalid options are TypeErrors that name the option', () => {
+describe('[B1a] invalid options are TypeErrors that name the option', () => {
   const WHERE = 'where'
 
   test.each([
@@ -254,7 +249,17 @@ describe('invalid options are TypeErrors that name the option', () => {
     [{ where: { tag: ['x'] } }, `subscribe: ${WHERE} "tag" must be a string, number, bigint, boolean or Date`],
     [{ where: { both: 'acme' } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
     [{ where: { both: ['acme', null] } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
-    [{ where: 5 }, `subscribe: option "${WHERE}" must be an object, got 5`],
+    [{ where: 5 }, `subscribe: option "${WHERE}" must be a plain object, got 5`],
+    [{ where: new Map([['tenant', 'x']]) }, `subscribe: option "${WHERE}" must be a plain object, got an object`],
+    [
+      { where: Object.defineProperty({}, 'tenant', { get: () => 'x' }) },
+      `subscribe: option "${WHERE}" must be a plain object, got an object`,
+    ],
+    [
+      { where: { tenant: undefined } },
+      `subscribe: option "${WHERE}" has no value for the index "tenant", got an object`,
+    ],
+    [{ where: { both: [] } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
     [{ resyncMs: 0 }, 'subscribe: option "resyncMs" must be a finite number above 0, got 0'],
     [{ key: 5 }, 'subscribe: option "key" must be a string, got 5'],
     [{ filter: 5 }, 'subscribe: option "filter" must be a function, got 5'],

@@ -17,6 +17,7 @@ test.each([
   ['an empty text as `where`', { where: '' }, 'must be a plain object'],
   ['a number as `where`', { where: 7 }, 'must be a plain object'],
   ['a Map as `where`', { where: new Map([['tenant', 'birch']]) }, 'must be a plain object'],
+  ['an undefined `where`', { where: undefined }, 'must be a plain object'],
   ['an array', ['birch'], 'must return a plain object'],
   ['a Response of another library', new OtherResponse(), 'must return a plain object'],
 ])('[V15] a scope that is %s serves no objects, and the server reports why', async (_what, scope, why) => {

@@ -255,6 +255,7 @@ describe('a mistake in the program', () => {
     expect(optionOf(() => share.port({ where: new Map([['tenant', 'acme']]) as never }))).toMatch(
       /^where: .*plain object/,
     )
+    expect(optionOf(() => share.port({ where: undefined as never }))).toMatch(/^where: .*plain object/)
     for (const path of ['', `/tmp/${'x'.repeat(100)}`])
       await expect(share.listen(path)).rejects.toMatchObject({ option: 'path' })
     await share.close()

@@ -122,7 +122,7 @@ describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {
   test.each<[string, unknown, string]>([
     ['an object', {}, 'a value of type object'],
     ['a symbol', Symbol('s'), 'a value of type symbol'],
-    ['a promise', Promise.resolve(1), 'a value of type object'],
+    ['a promise', Promise.reject(new Error('not awaited')), 'a promise'],
     ['a function', () => 1, 'a value of type function'],
   ])('an index function that returns %s is reported, and the object is not in the index', (_, value, described) => {
     const { by, put, reports } = declared((ix) => ({ it: make(ix) }))

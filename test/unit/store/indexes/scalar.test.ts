@@ -40,11 +40,10 @@ describe('sameScalar', () => {
   })
 })
 
-test('the order is booleans, numbers and bigints by value with NaN first, Dates, strings by code unit', () => {
+test('[S11] the order is booleans, numbers, Dates, strings; Infinity is beyond Dates, and NaN comes after it', () => {
   const inOrder: readonly Scalar[] = [
     false,
     true,
-    Number.NaN,
     -Infinity,
     -(2n ** 70n),
     -1,
@@ -53,11 +52,12 @@ test('the order is booleans, numbers and bigints by value with NaN first, Dates,
     1n,
     2 ** 53,
     2n ** 53n + 1n,
-    Infinity,
-    noDate(),
     new Date(-1),
     day(1),
     day(2),
+    noDate(),
+    Infinity,
+    Number.NaN,
     '',
     '\u0000',
     '10',

@@ -187,6 +187,19 @@ describe('the membership of a replica', () => {
     expect(first.membership.step({ now, wall }).wakeAt - now).toBe(20)
   })
 
+  test('[L8] the record of a lost membership is removed only when its runs have settled', () => {
+    const [first] = joined(1) as [Member]
+    const former = first.membership.member
+    const names = (): string[] => table.records.map(({ member }) => member)
+    first.membership.begin('key-0')
+    now += 7_100
+    pass(1_000, first)
+    expect(names()).toEqual([former, first.membership.member])
+    first.membership.end('key-0')
+    pass(1_000, first)
+    expect(names()).toEqual([first.membership.member])
+  })
+
   test('[L7] a member whose record is missing stops and joins again', () => {
     const [first] = joined(1) as [Member]
     const { member } = first.membership

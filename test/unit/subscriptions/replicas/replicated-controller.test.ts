@@ -253,6 +253,8 @@ describe('a controller on several replicas', () => {
     const owners = new Owners('share', members)
     const lost = KEYS.find((key) => owners.owns(member ?? '', hashOf(key)) && !group.keysOf(1).includes(key)) ?? ''
     group.source.delete(lost)
+    await group.clock.advance(100)
+    group.controllers[0]?.enqueue(lost)
     group.runs = []
     await group.clock.advance(14_000)
     expect(group.runs.find(({ key }) => key === lost)).toMatchObject({
