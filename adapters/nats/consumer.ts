@@ -64,8 +64,7 @@ export class Consumer {
   readonly #options: ConsumerOptions
   readonly #name: string
   readonly #unlink: () => void
-  readonly #replies: { readonly subject: string; remove(): void }
-  readonly #probes: { readonly subject: string; remove(): void }
+  readonly #receivers: Record<'replies' | 'probes', { readonly subject: string; remove(): void }>
   #messages: StoredMessage[] = []
   #position: number
   #delivery = 0
@@ -91,8 +90,10 @@ export class Consumer {
     this.#position = from - 1
     this.#pullSize = options.pullSize
     this.#unlink = session.onStored(name, (message) => this.#stored(message))
-    this.#replies = session.receiver((message) => this.#replied(message, false))
-    this.#probes = session.receiver((message) => this.#replied(message, true))
+    this.#receivers = {
+      replies: session.receiver((message) => this.#replied(message, false)),
+      probes: session.receiver((message) => this.#replied(message, true)),
+    }
     session.onEnd(() => this.#notify())
   }
 
@@ -179,13 +180,13 @@ export class Consumer {
     const { session, stream } = this.#options
     const body = { batch: 1, expires: PROBE_LIFE_MS * MS, idle_heartbeat: PROBE_MS * MS }
     this.#isProbing = true
-    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#probes.subject)
+    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#receivers.probes.subject)
   }
 
   close(): void {
     this.#unlink()
-    this.#replies.remove()
-    this.#probes.remove()
+    this.#receivers.replies.remove()
+    this.#receivers.probes.remove()
     this.#options.session.farewell(`CONSUMER.DELETE.${this.#options.stream}.${this.#name}`)
   }
 
@@ -199,7 +200,7 @@ export class Consumer {
       ...(waitMs === 0 ? { no_wait: true } : { expires: 4 * waitMs * MS, idle_heartbeat: waitMs * MS }),
     }
     this.#isAlone = false
-    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#replies.subject)
+    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#receivers.replies.subject)
   }
 
   #stored(message: StoredMessage): void {

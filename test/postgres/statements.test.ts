@@ -230,7 +230,7 @@ describePostgres('statements', (postgres) => {
   })
 
   describe('the application_name of a mirror', () => {
-    const names = `SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'listwatch'`
+    const names = `SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
     test('is listwatch when the client does not set one', async () => {
       const { db } = await mirrored()

@@ -2,6 +2,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { isEpochChange, SourceError } from '../../../src/contract/errors.js'
 import type { WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
+import { unlessAborted } from '../../shared/on-abort.js'
 import type { Decoder } from '../decode/decoder.js'
 import { type LineBlock, linesOf } from '../decode/line-splitter.js'
 import type { ApiSession } from '../http/api-session.js'
@@ -136,8 +137,8 @@ export class SharedWatch {
     const reader = new BatchReader(decoder, after, follower.position?.end ?? from)
     this.#followers.add(follower)
     try {
-      await unlessAborted(this.#opening, signal)
-      if (this.#silentMs > MAX_SILENCE_TO_JOIN_MS) await unlessAborted(this.#replace(), signal)
+      await unlessAborted(signal, () => this.#opening)
+      if (this.#silentMs > MAX_SILENCE_TO_JOIN_MS) await unlessAborted(signal, () => this.#replace())
       context.onProgressRequest(() => this.#requestProgress())
       // The watch is open. That confirms no saved content: an expiry may be the first event.
       if (context.isUnconfirmed !== true) yield { events: [], version: after }
@@ -148,7 +149,7 @@ export class SharedWatch {
         if (segment === undefined) {
           if (follower.position === undefined) return 'early'
           if (this.#end !== undefined) return this.#end
-          await unlessAborted(this.#readMore(), signal)
+          await unlessAborted(signal, () => this.#readMore())
           continue
         }
         for (const block of segment.blocks)
@@ -344,9 +345,9 @@ export class SharedWatch {
 
   /** No stream can resume at the current version any more, and the open one may be half open. */
   #failIfSilent(): void {
-    if (this.#silentMs < (this.#options.probeMs || Infinity)) return
     const message = 'the server sent nothing, and cannot resume the watch: its version has expired'
-    this.fail(new SourceError(message, { code: 'VERSION_EXPIRED' }))
+    if (this.#silentMs >= (this.#options.probeMs || Infinity))
+      this.fail(new SourceError(message, { code: 'VERSION_EXPIRED' }))
   }
 
   #endProbe(probe: BookmarkProbe): void {
@@ -394,15 +395,4 @@ export class SharedWatch {
     this.#schedule.request(this.#options.clock.now())
     this.#main?.interrupt()
   }
-}
-
-/** Settles as `promise`, or rejects with the signal's reason if that aborts first. */
-function unlessAborted<V>(promise: Promise<V>, signal: AbortSignal): Promise<V> {
-  return new Promise<V>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    const settle = (): void => signal.removeEventListener('abort', abort)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).then(settle, settle)
-  })
 }

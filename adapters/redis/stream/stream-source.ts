@@ -18,7 +18,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { onAbort } from '../../shared/on-abort.js'
+import { unlessAborted } from '../../shared/on-abort.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
@@ -279,18 +279,6 @@ class StreamSource<T> implements RedisStream<T> {
     const events: ListEvent<T>[] = []
     for (const entry of entries) decodeEntry(this.#options.decode, entry, events)
     return events
-  }
-}
-
-/** The result of `work`. Rejects as soon as the signal aborts, even if the work ignores it. */
-async function unlessAborted<V>(signal: AbortSignal, work: () => Promise<V> | undefined): Promise<V | undefined> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const unlink = onAbort(signal, () => aborted.reject(signal.reason))
-  try {
-    return await Promise.race([work(), aborted.promise])
-  } finally {
-    unlink()
   }
 }
 

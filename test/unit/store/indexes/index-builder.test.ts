@@ -119,14 +119,14 @@ describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {
     expect([...by.it.values()]).toEqual([])
   })
 
-  test.each<[string, unknown, string]>([
-    ['an object', {}, 'a value of type object'],
-    ['a symbol', Symbol('s'), 'a value of type symbol'],
-    ['a promise', Promise.reject(new Error('not awaited')), 'a promise'],
-    ['a function', () => 1, 'a value of type function'],
-  ])('an index function that returns %s is reported, and the object is not in the index', (_, value, described) => {
+  test.each<[string, () => unknown, string]>([
+    ['an object', () => ({}), 'a value of type object'],
+    ['a symbol', () => Symbol('s'), 'a value of type symbol'],
+    ['a promise', () => Promise.reject(new Error('not awaited')), 'a promise'],
+    ['a function', () => () => 1, 'a value of type function'],
+  ])('an index function that returns %s is reported, and the object is not in the index', (_, valueOf, described) => {
     const { by, put, reports } = declared((ix) => ({ it: make(ix) }))
-    put('a', value)
+    put('a', valueOf())
     expect([...by.it.values()]).toEqual([])
     expect(reports.map(({ message }) => message)).toEqual([
       expect.stringContaining(`the function of index "it" failed: it returned ${described}; `),
