@@ -61,7 +61,7 @@ export interface ListerWatcherSubject<T> {
   connections?(): Promise<number> | number
   corrupt?(key: string): Promise<void> | void
   disconnect?(): Promise<void> | void
-  dispose?(): PromiseLike<unknown> | void
+  dispose?(): PromiseLike<void> | void
   keyOf?(key: string): string
   read(object: T): string
   refuses?(key: string): string | undefined

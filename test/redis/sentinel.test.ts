@@ -129,7 +129,7 @@ test.each(driverNames)('a master that does not respond is named as that of its S
     const client = userClient(driver, 1, { sentinels, name: NAME })
     const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
     await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
-    writer.close()
+    await writer.close()
   } finally {
     server.close()
     for (const socket of sockets) socket.destroy()

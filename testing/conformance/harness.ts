@@ -175,5 +175,5 @@ export interface ListerWatcherSubject<T> {
   /** Returns the number of connections, files or watchers that the source has open. */
   connections?(): Promise<number> | number
   /** Called at the end of the case. */
-  dispose?(): PromiseLike<unknown> | void
+  dispose?(): PromiseLike<void> | void
 }

@@ -143,7 +143,7 @@ test('[V8] a watch ends after `watchMs`, also if that is shorter than the heartb
   await clock.advance(100)
   const watch = await accounts.mirror(get(`/watch?after=${encodeURIComponent((await bodyOf(version)).version)}`))
   let isEnded = false
-  watch.text().then(() => (isEnded = true))
+  void watch.text().then(() => (isEnded = true))
   await clock.advance(4_999)
   expect(isEnded).toBe(false)
   await clock.advance(1)

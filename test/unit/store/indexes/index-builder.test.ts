@@ -124,9 +124,9 @@ describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {
     ['a symbol', () => Symbol('s'), 'a value of type symbol'],
     ['a promise', () => Promise.reject(new Error('not awaited')), 'a promise'],
     ['a function', () => () => 1, 'a value of type function'],
-  ])('an index function that returns %s is reported, and the object is not in the index', (_, valueOf, described) => {
+  ])('an index function that returns %s is reported, and the object is not in the index', (_, returned, described) => {
     const { by, put, reports } = declared((ix) => ({ it: make(ix) }))
-    put('a', valueOf())
+    put('a', returned())
     expect([...by.it.values()]).toEqual([])
     expect(reports.map(({ message }) => message)).toEqual([
       expect.stringContaining(`the function of index "it" failed: it returned ${described}; `),
