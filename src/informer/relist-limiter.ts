@@ -13,7 +13,9 @@ export function acquireAll(
   signal: AbortSignal,
   clock: Clock,
 ): Promise<() => void> | undefined {
-  return limiters.length === 0 ? undefined : acquireEach(limiters, signal, clock)
+  const [first, second] = limiters
+  // A single limiter decides in the step in which a slot becomes free.
+  return second === undefined ? first?.acquire(signal, clock) : acquireEach(limiters, signal, clock)
 }
 
 async function acquireEach(limiters: readonly RelistLimiter[], signal: AbortSignal, clock: Clock): Promise<() => void> {

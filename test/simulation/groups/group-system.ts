@@ -13,6 +13,8 @@ import { RelistSlotChecker } from './relist-slot-checker.js'
 interface SlotGroup {
   readonly members: readonly InformerDriver[]
   readonly max: number
+  /** Whether some members share slots of another group too. */
+  readonly isNested?: boolean
 }
 
 /** One run of a group of informers, each with its source and all its users. */
@@ -43,8 +45,8 @@ export class GroupSystem implements SystemUnderTest {
     })
     const { group, slotGroups } = this.#formed()
     this.#group = group
-    this.#slots = slotGroups.map(({ members, max }) => {
-      const slots = new RelistSlotChecker(scenario, members, max)
+    this.#slots = slotGroups.map(({ members, max, isNested }) => {
+      const slots = new RelistSlotChecker(scenario, members, max, isNested)
       for (const member of members) member.informer.on('status', () => slots.moved(member))
       return slots
     })
@@ -159,7 +161,7 @@ export class GroupSystem implements SystemUnderTest {
     return this.drivers.filter(({ isStopping }) => !isStopping)
   }
 
-  /** Creates the group; sometimes a group of groups, with the outer limit if there is one. */
+  /** Creates the group; sometimes a group of groups, of which both or the inner one may have a limit. */
   #formed(): { readonly group: Lifecycle; readonly slotGroups: readonly SlotGroup[] } {
     const { drivers } = this
     const { decisions, settings, mark } = this.#scenario
@@ -175,7 +177,9 @@ export class GroupSystem implements SystemUnderTest {
     const isOuter = max !== undefined && decisions.chance('outer limit', 0.5)
     const inner = groupInformers(informersOf(some), isOuter ? { maxRelists: 1 } : limit)
     const group = groupInformers([inner, ...informersOf(others)], isOuter ? limit : {})
-    return { group, slotGroups: slotGroupsOf(isOuter ? drivers : some) }
+    if (!isOuter) return { group, slotGroups: slotGroupsOf(some) }
+    const slotGroups = [...slotGroupsOf(drivers), { members: some, max: 1 }]
+    return { group, slotGroups: slotGroups.map((slots) => ({ ...slots, isNested: true })) }
   }
 
   /** Waits for all members, perhaps with a short timeout. */

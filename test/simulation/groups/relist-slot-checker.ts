@@ -18,6 +18,8 @@ export class RelistSlotChecker {
   readonly #scenario: Scenario
   readonly #members: readonly Member[]
   readonly #max: number
+  /** Whether members need a slot of another group too, for which they may wait. */
+  readonly #isNested: boolean
   /** Members that relist or wait for a slot, in the order of arrival, with the number of their earlier lists. */
   readonly #relists = new Map<Member, number>()
   /** The time since which each relisting member lists. */
@@ -26,7 +28,8 @@ export class RelistSlotChecker {
   #skipped = 0
   #skippedAt = -Infinity
 
-  constructor(scenario: Scenario, members: readonly Member[], max: number) {
+  constructor(scenario: Scenario, members: readonly Member[], max: number, isNested = false) {
+    this.#isNested = isNested
     this.#scenario = scenario
     this.#members = members
     this.#max = max
@@ -69,7 +72,7 @@ export class RelistSlotChecker {
     if (this.#members.some(({ reflectorState, lists }) => reflectorState === 'listing' && lists === 0))
       violate('groups', 'a first list is held back')
     if (inSlot.length > this.#max) violate('groups', `${inSlot.length} list again at a time, and ${this.#max} may`)
-    if (first < 0) return
+    if (first < 0 || this.#isNested) return
     mark('a member waited for its relist slot')
     if (mayHold.length < this.#max)
       violate('groups', `a member waits for its slot, and ${mayHold.length} of ${this.#max} list again`)
