@@ -73,7 +73,6 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'pgbouncer',
     program: 'pgbouncer',
-    isForAllTests: true,
     installed: () => ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder),
     version: (at) => versionOf(at, 'pgbouncer'),
     ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
