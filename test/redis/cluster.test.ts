@@ -60,7 +60,7 @@ describeRedis('a cluster', (server) => {
         await kind.write(writer, name, 'a', n)
         await mirror.shows({ a: n })
       }
-      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+      expect([mirror.errors, mirror.informer.status.reconnects, mirror.informer.status.relists]).toEqual([[], 0, 0])
     })
 
     test('whose slot is being migrated: a list waits until it has moved', async () => {
