@@ -219,7 +219,7 @@ describeRedis('a cluster', (server) => {
       await use(0)
       await require('other')
       redisOptions.password = 'other'
-      for (const admin of admins) await admin.client('KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES')
+      for (const admin of admins) await admin.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES')
       const isRenewed = () =>
         renew(1).then(
           () => true,

@@ -49,7 +49,7 @@ export class SessionRunner<C extends Connected> {
     }
   }
 
-  /** A watch whose slot has moved continues at the new master: that is no failure. */
+  /** A watch whose slot has moved continues at the new master, without a failure. */
   async *watch<T>(context: WatchContext, run: RunWatch<C, T>): AsyncGenerator<WatchBatch<T>> {
     for (let current = context; ; ) {
       const begun = current
