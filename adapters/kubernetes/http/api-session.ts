@@ -250,8 +250,11 @@ export class ApiSession {
       },
     })
     request.once('response', resolve)
-    // An agent for SOCKS would also end a connection that is silent later. It begins that after this event.
-    request.once('proxy', ({ socket }: { readonly socket: Socket }) => queueMicrotask(() => socket.setTimeout(0)))
+    // An agent for SOCKS would also end a connection that is silent later: it listens for that after this event.
+    request.once('proxy', async ({ socket }: { readonly socket: Socket }) => {
+      await undefined
+      socket.removeAllListeners('timeout')
+    })
     // Later errors of the connection also reach the body.
     request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
