@@ -1,11 +1,8 @@
 import { isEpochChange, SourceError } from '../../src/contract/errors.js'
 import type { ListContext, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import type { UpstreamVersions } from '../shared/upstream-versions.js'
-import { type HttpVersion, hasReached, isBehind, parseVersion } from './http-version.js'
-
-/** After the end of an epoch, lists of other servers that are behind are refused for this time, in milliseconds. */
-export const OTHER_SERVERS_MS = 30_000
+import { isBehindUpstream, REFUSAL_MS, type UpstreamVersions } from '../shared/upstream-versions.js'
+import { type HttpVersion, hasReached, parseVersion } from './http-version.js'
 
 /** An epoch that a server has ended, until the next watch. */
 interface EndedEpoch {
@@ -53,8 +50,8 @@ export class EndedEpochs {
    */
   assertNotBehind(listed: HttpVersion, { mirror = this, clock }: SourceContext): void {
     const ended = this.#byMirror.get(mirror)
-    if (ended === undefined || clock.now() - ended.endedAt >= OTHER_SERVERS_MS) return
-    if (!isBehind(listed, ended.shown, this.#compare)) return
+    if (ended === undefined || clock.now() - ended.endedAt >= REFUSAL_MS) return
+    if (!isBehindUpstream(listed.upstream, ended.shown.upstream, this.#compare)) return
     const message = 'the list is of another server, which may not have detected the end of the epoch yet'
     throw new SourceError(message, { code: 'STALE_LIST' })
   }

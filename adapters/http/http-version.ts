@@ -79,16 +79,6 @@ export function hasReached(at: Version, mark: Version, compare: UpstreamVersions
   return hasReachedUpstream({ compare, at: here.upstream, mark: upstream, isOfFollower, of: 'an HTTP source' })
 }
 
-/** Whether the upstream version of `at` can be compared with that of `mark`, and is earlier. */
-export function isBehind(at: HttpVersion, mark: HttpVersion, compare: UpstreamVersions | undefined): boolean {
-  const [ours, theirs] = [at.upstream, mark.upstream]
-  try {
-    return !hasReachedUpstream({ compare, at: ours, mark: theirs, isOfFollower: true, of: 'an HTTP source' })
-  } catch {
-    return false // Without a comparison, or of another epoch.
-  }
-}
-
 /** Whether `mark` belongs to a later epoch of the upstream source. */
 export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
   return isLaterUpstreamEpoch({ compare, at: parsed(at).upstream, mark: parseVersion(mark)?.upstream ?? mark })

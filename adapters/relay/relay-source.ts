@@ -1,4 +1,4 @@
-import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { isEpochChange, messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -15,7 +15,7 @@ import { backoff, drawDelay, grown } from '../../src/reflector/backoff.js'
 import { checkOptions } from '../../src/util/validate-options.js'
 import { OwnSignal } from '../shared/own-signal.js'
 import { unavailable } from '../shared/source-errors.js'
-import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
+import { isBehindUpstream, isUpstream, REFUSAL_MS, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import {
   type Comparison,
@@ -23,6 +23,7 @@ import {
   hasReached,
   isLaterEpoch,
   parsedVersion,
+  type RelayVersion,
   upstreamChanged,
 } from './relay-version.js'
 import { isStore } from './store-check.js'
@@ -116,6 +117,8 @@ class Relayed<T> implements RelaySource<T> {
   readonly heartbeatMs?: number
   readonly #store: RelayStore
   readonly #comparison: Comparison
+  /** By mirror: what it shows of an epoch that has ended, and since when, until the next watch. */
+  readonly #ended = new WeakMap<object, { readonly shown: RelayVersion; readonly endedAt: number }>()
 
   constructor({ store, upstream }: RelaySourceOptions) {
     const { collection, name } = store
@@ -144,6 +147,27 @@ class Relayed<T> implements RelaySource<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    try {
+      yield* this.#list(context)
+    } catch (error) {
+      throw this.#failed(error, context, context.floor)
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    this.#ended.delete(context.mirror ?? this)
+    let at = context.after
+    try {
+      for await (const batch of this.#watch(context)) {
+        at = batch.version
+        yield batch
+      }
+    } catch (error) {
+      throw this.#failed(error, context, at)
+    }
+  }
+
+  async *#list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const floor = context.floor === undefined ? undefined : parsedVersion(context.floor)
     // A store that stays incomplete is not read as a whole.
     await this.#awaitProgress(context)
@@ -152,6 +176,7 @@ class Relayed<T> implements RelaySource<T> {
     const last = (events: readonly ListEvent<T>[], position: Version): ListPage<T> => {
       const complete = this.#complete(header)
       if (floor !== undefined && floor.epoch !== complete.epoch) throw upstreamChanged()
+      this.#assertNotBehind(complete, context)
       return { events, version: this.#version(position, complete) }
     }
     const decoded = (stored: readonly WatchEvent<string>[]): readonly ListEvent<T>[] => {
@@ -184,7 +209,7 @@ class Relayed<T> implements RelaySource<T> {
     this.#complete(header)
   }
 
-  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const after = parsedVersion(context.after)
     let version = context.after
     let { epoch, upstream } = after
@@ -210,6 +235,29 @@ class Relayed<T> implements RelaySource<T> {
         pending = []
       } else yield { events: [], version } // The watch is alive.
     }
+  }
+
+  /** Remembers what a mirror shows if its epoch has ended with this error, which is returned. */
+  #failed(error: unknown, { mirror = this, clock }: SourceContext, at: Version | undefined): unknown {
+    if (isEpochChange(error) && at !== undefined)
+      this.#ended.set(mirror, { shown: parsedVersion(at), endedAt: clock.now() })
+    return error
+  }
+
+  /**
+   * Throws `STALE_LIST` for an earlier state: the engine has lost writes, which a relay will write again. If the upstream
+   * has another history, the epoch of the relay is later. If engine and upstream were restored, no relay may know that,
+   * so the time of the refusals is limited.
+   */
+  #assertNotBehind({ epoch, version = '' }: RelayHeader, { mirror = this, clock }: SourceContext): void {
+    const { upstream } = this.#comparison
+    const ended = this.#ended.get(mirror)
+    if (upstream === undefined || ended === undefined || clock.now() - ended.endedAt >= REFUSAL_MS) return
+    const { shown } = ended
+    if (epoch > shown.epoch) return
+    if (epoch === shown.epoch && !isBehindUpstream(version, shown.upstream, upstream)) return
+    const message = `${this.name} has lost writes, and no relay has written them again yet`
+    throw new SourceError(message, { code: 'STALE_LIST' })
   }
 
   /** If the store has a part of a batch, waits until a relay has written more of it. It may follow soon. */

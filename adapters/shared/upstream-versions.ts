@@ -28,6 +28,9 @@ export interface UpstreamVersions {
 /** The upstream version of a mirror of several sources, which have a version each. */
 export const SEVERAL_SOURCES = '*'
 
+/** After the end of an epoch, a list that is behind it is refused for this time, in milliseconds. */
+export const REFUSAL_MS = 30_000
+
 /** The check of an option `upstream`. */
 export const isUpstream: OptionCheck = (value) =>
   hasMethods(value, 'hasReached') ? undefined : 'must have the method hasReached'
@@ -58,6 +61,15 @@ export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: Upst
       ? 'the option "upstream" allows versions of the upstream source'
       : 'the mirror has several sources'
   throw new SourceError(`the version is not one of ${of} (${reason})`, { code: 'PROTOCOL' })
+}
+
+/** Whether a version can be compared with that of a mark, and is earlier. */
+export function isBehindUpstream(at: string, mark: string, compare: UpstreamVersions | undefined): boolean {
+  try {
+    return !hasReachedUpstream({ compare, at, mark, isOfFollower: true, of: 'a follower' })
+  } catch {
+    return false // Without a comparison, or of another epoch.
+  }
 }
 
 /** Whether `mark` belongs to a later epoch of the upstream source. */

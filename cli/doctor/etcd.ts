@@ -1,6 +1,8 @@
+import { etcdSource } from '../../adapters/etcd/index.js'
 import { KNOWN_LOSSES, losesEvents } from '../../adapters/etcd/internal.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
+import { systemRandom } from '../../src/contract/random.js'
 import { formatDuration } from '../args/duration.js'
 import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
@@ -53,6 +55,7 @@ export async function diagnoseEtcd(url: string, flags: EtcdFlags, onProgress: On
   const members = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   const [first] = members
   if (first === undefined) {
+    await assertEtcd(url, flags)
     const reasons = answers.flatMap((answer) => (answer.status === 'rejected' ? [reasonOf(answer.reason)] : []))
     throw new CliError(`cannot connect to ${shown}: ${reasons.join('; ')}`)
   }
@@ -67,6 +70,16 @@ export async function diagnoseEtcd(url: string, flags: EtcdFlags, onProgress: On
     metrics: async () => await (await fetch(`${endpoint}/metrics`, { signal: AbortSignal.timeout(TIMEOUT_MS) })).text(),
   }
   return await runChecks(etcdChecks, context, { onProgress })
+}
+
+/** Throws for a server with the protocol of etcd, in part, and without its JSON gateway: kine. */
+async function assertEtcd(url: string, flags: EtcdFlags): Promise<void> {
+  const { endpoints, auth } = addressOf(url)
+  const source = etcdSource({ endpoints, prefix: flags.prefix, ...(auth === undefined ? {} : { auth }) })
+  const context = { signal: AbortSignal.timeout(TIMEOUT_MS), clock: systemClock, random: systemRandom }
+  await source.head(context).catch((error: unknown) => {
+    if (fieldOf(error, 'code') === 'PROTOCOL') throw new CliError(oneLine(error))
+  })
 }
 
 export const etcdChecks: readonly Check<EtcdContext>[] = [

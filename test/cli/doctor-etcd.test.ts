@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../tools/postgres/free-port.js'
+import { ScriptedEtcd } from '../etcd/scripted-etcd.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -45,6 +46,13 @@ describeServer('etcd 3.6', 'doctor etcd://', (server) => {
     const line = await refusalOf(listwatch(['doctor', `etcd://u:${SECRET}@127.0.0.1:${await freePort()}`, ...JOBS]))
     expect(line).toMatch(/^cannot connect to etcd:\/\/u:\*\*\*@127\.0\.0\.1:\d+: .*ECONNREFUSED/)
     expect(await refusalOf(listwatch(['doctor', 'etcd://127.0.0.1:1']))).toContain('--prefix is missing')
+  })
+
+  test('[E13] kine: exit code 2', async () => {
+    await using kine = await ScriptedEtcd.start()
+    kine.isKine = true
+    const line = await refusalOf(listwatch(['doctor', `etcd://${kine.endpoint}`, ...JOBS]))
+    expect(line).toMatch(/not etcd but kine/)
   })
 
   test('endpoints and different-clusters', async () => {

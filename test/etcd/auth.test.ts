@@ -1,9 +1,14 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
 import type { Etcd3 } from 'etcd3'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { etcdSource } from '../../adapters/etcd/index.js'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { etcdLeases, etcdSource } from '../../adapters/etcd/index.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { listed } from './follow.js'
@@ -21,7 +26,7 @@ describeEtcd('etcd with authentication', (server) => {
     const client = etcd.client()
     const role = client.role('reads')
     await role.create()
-    await role.grant({ permission: 'Read', range: client.range({ prefix: '/stage' }) })
+    await role.grant({ permission: 'Readwrite', range: client.range({ prefix: '/stage' }) })
     await client.user('root').create('root')
     await client.user('root').addRole('root')
     await client.user('reader').create('secret')
@@ -50,6 +55,12 @@ describeEtcd('etcd with authentication', (server) => {
     const user = root.user('reader')
     let password = auth.password
     const source = { auth: async () => ({ ...auth, password }) }
+    const leases = etcdLeases({ ...source, endpoints: etcd.endpoint, group: 'g', prefix: '/stage/', leaseMs: 3_000 })
+    const session = leases.open()
+    onTestFinished(() => session.close())
+    const renew = (renewal: number) =>
+      session.renew({ member: 'member000001', renewal, members: [], holds: [] }, [], new AbortController().signal)
+    await renew(0)
     await using stage = await Stage.open({ etcd, source, writer: root })
     await stage.put(['k', 1])
     await stage.live()
@@ -57,7 +68,9 @@ describeEtcd('etcd with authentication', (server) => {
       await user.setPassword('other')
       stage.proxy.reset()
       await stage.until('the refusal', () => stage.errors.some(({ code }) => code === 'UNAUTHORIZED'))
+      await expect(renew(1)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
       password = 'other'
+      await renew(2)
       await stage.put(['k', 2])
       await stage.healed(60_000)
       expect(stage.relists).toBe(0)
@@ -102,6 +115,40 @@ describeEtcd('etcd with authentication', (server) => {
     await role.grant({ permission: 'Read', range })
     await stage.put(['k', 2])
     await stage.healed(60_000)
+  })
+
+  test('[E12] with JWT, mirrors and leases continue after a change of users, by an Etcd3 and by endpoints', async () => {
+    const folder = await temporaryFolder('listwatch-jwt-')
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+    const [publicPath, privatePath] = [join(folder, 'public.pem'), join(folder, 'private.pem')]
+    await writeFile(publicPath, publicKey.export({ type: 'spki', format: 'pem' }))
+    await writeFile(privatePath, privateKey.export({ type: 'pkcs1', format: 'pem' }))
+    const token = `jwt,pub-key=${publicPath},priv-key=${privatePath},sign-method=RS256,ttl=10m`
+    const jwt = await EtcdServer.start({ server, args: ['--auth-token', token] })
+    onTestFinished(() => jwt[Symbol.asyncDispose]())
+    const login = { username: 'root', password: 'root' }
+    const admin = jwt.client({ auth: login })
+    await jwt.client().user('root').create('root')
+    await jwt.client().user('root').addRole('root')
+    await jwt.client().auth.authEnable()
+    const { signal } = new AbortController()
+    const of = [{ client: jwt.client({ auth: login }) }, { endpoints: jwt.endpoint, auth: login }].map((own, at) => {
+      const mirror = createInformer({ source: etcdSource({ ...own, prefix: '/a/' }), audit: false }).start()
+      const session = etcdLeases({ ...own, group: `g${at}`, leaseMs: 3_000 }).open()
+      onTestFinished(async () => void (await Promise.all([mirror.stop(), session.close()])))
+      return { mirror, session }
+    })
+    const renewed = (renewal: number) => ({ member: 'member000001', renewal, members: [], holds: [] })
+    for (const { mirror, session } of of) {
+      await mirror.synced()
+      await session.renew(renewed(0), [], signal)
+    }
+    await admin.user('another').create('another')
+    for (const { mirror, session } of of) {
+      await mirror.fresh({ timeoutMs: 5_000 })
+      await session.renew(renewed(1), [], signal)
+    }
   })
 
   test('a user and a password are ignored if the server has no authentication', async () => {

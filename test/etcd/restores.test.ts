@@ -54,7 +54,7 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
       }))
   }
 
-  test.concurrent('[C10] between EPOCH_CHANGED and the list, a wait for a write of the restored history waits for the list', () =>
+  test.concurrent('[C10][C38] between EPOCH_CHANGED and the list, fresh and a wait for a write of the restored history wait for the list', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()
@@ -73,7 +73,10 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
         read.push(stage.informer.get(`${stage.prefix}new`))
       }
       stage.informer.on('error', (error) => void follow(error))
+      await stage.until('a long delay', () => stage.informer.status.attempt > 3)
       stage.proxy.pass()
+      await stage.informer.fresh({ timeoutMs: 60_000 })
+      expect(stage.informer.has(`${stage.prefix}lost29`)).toBe(false)
       await stage.until('the wait to end', () => read.length > 0)
       expect(read).toEqual([{ n: 7 }])
       await stage.healed()

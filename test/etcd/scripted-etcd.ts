@@ -14,6 +14,9 @@ export interface ScriptedEvent {
   readonly revision: number
 }
 
+/** The field `keys_only` of a range request. */
+const KEYS_ONLY = Buffer.from([0x40, 1])
+
 const asIs = (bytes: Buffer): Buffer => bytes
 
 /** A fake etcd with scripted responses, such as those of versions that are no longer available. It ignores progress requests. */
@@ -21,6 +24,8 @@ export class ScriptedEtcd implements AsyncDisposable {
   /** Opened watches. */
   readonly streams = new Set<ServerDuplexStream<Buffer, Buffer>>()
   clusterId = 7
+  /** Whether it refuses what kine refuses. Its cluster id is then 0. */
+  isKine = false
   revision = 10
   version = '3.6.16'
   /** How many keys it says there are. */
@@ -90,12 +95,20 @@ export class ScriptedEtcd implements AsyncDisposable {
   }
 
   #header(message: WireWriter, revision: number): WireWriter {
-    return message.message(1, new WireWriter().number(1, this.clusterId).number(3, revision).number(4, 2).finish())
+    return message.message(
+      1,
+      new WireWriter()
+        .number(1, this.isKine ? 0 : this.clusterId)
+        .number(3, revision)
+        .number(4, 2)
+        .finish(),
+    )
   }
 
   async #listen(): Promise<void> {
-    const range: handleUnaryCall<Buffer, Buffer> = (_call, answer) => {
+    const range: handleUnaryCall<Buffer, Buffer> = ({ request }, answer) => {
       this.ranges++
+      if (this.isKine && request.includes(KEYS_ONLY)) return answer({ code: 2, details: 'keysOnly is unsupported' })
       const response = this.#header(new WireWriter(), this.revision)
       if (this.#newest !== undefined) response.message(2, this.#newest)
       answer(null, response.number(4, this.count).finish())

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { etcdSource } from '../../adapters/etcd/index.js'
+import { etcdLeases, etcdSource } from '../../adapters/etcd/index.js'
 import type { WatchBatch } from '../../src/contract/source.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context } from '../support/source-calls.js'
@@ -161,3 +161,16 @@ test('a watch that never responds to progress requests is healthy while it deliv
     etcd.count = 3
     await expect(next()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^no data for/) })
   }))
+
+test('[E13] kine is named by the list, by the head and by leases, before a mirror is synced', async () => {
+  await using etcd = await ScriptedEtcd.start()
+  etcd.isKine = true
+  const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/a/' })
+  const session = etcdLeases({ endpoints: etcd.endpoint, group: 'g' }).open()
+  const record = { member: 'member000001', renewal: 0, members: [], holds: [] }
+  const named = { code: 'PROTOCOL', message: expect.stringMatching(/not etcd but kine/) }
+  await expect(listed(source)).rejects.toMatchObject(named)
+  await expect(source.head(context())).rejects.toMatchObject(named)
+  await expect(session.renew(record, [], new AbortController().signal)).rejects.toMatchObject(named)
+  await session.close()
+})

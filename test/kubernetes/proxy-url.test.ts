@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { rootCertificates } from 'node:tls'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, onTestFinished, test } from 'vitest'
@@ -82,17 +83,22 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
   })
 
   test.each(['socks5', 'socks5h'])(
-    '[K4] of SOCKS (%s) leads to a server that is named by its address',
+    '[K4] of SOCKS (%s) leads to a server that is named by its address, and keeps a silent watch',
     async (scheme) => {
       const { admin, api } = own.kubernetes
       await using proxy = await SocksProxy.start(api.port)
       const kubeConfig = through(proxy.url.replace('socks5', scheme))
-      const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+      const of = { kind: 'ConfigMap', namespace: 'default', stallMs: 1_000 }
+      const source = kubernetesSource<KubeObject>({ kubeConfig, ...of })
       const informer = createInformer({ source, audit: false })
       onTestFinished(() => informer.stop())
+      const errors: unknown[] = []
+      informer.on('error', (error) => errors.push(error))
       await admin.create(PATH, { metadata: { name: scheme } })
       await informer.start().synced({ timeoutMs: 30_000 })
-      expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0]).toEqual([true, true])
+      await waitUntil('the watch', () => informer.status.state === 'live')
+      await sleep(2_500)
+      expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0, errors]).toEqual([true, true, []])
     },
   )
 

@@ -78,7 +78,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
       },
       async ({ informer, delivered, errors, healed }) => {
         await informer.start()
-        expect([errors, delivered]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list' }], []])
+        expect([errors, delivered]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list', statusCode: 500 }], []])
         await healed()
         expect(delivered).toEqual(['add k0 0', 'add k1 1'])
       },
@@ -152,8 +152,8 @@ describe("makeInformer in the place of client-node's: known failures of other in
       },
     ))
 
-  test('M: a version that has expired is followed by one list, of which only the differences are delivered', () =>
-    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
+  test('M: a version that has expired is not an error, but is followed by one list, of which only the differences are delivered', () =>
+    withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
       await informer.start()
       await opened(fake)
       const [watch] = fake.collection.watching
@@ -164,7 +164,7 @@ describe("makeInformer in the place of client-node's: known failures of other in
       watch?.end()
       await healed()
       expect(delivered.slice(2).sort()).toEqual(['delete k1 1', 'update k0 after'])
-      expect(fake.lists.length).toBe(2)
+      expect([fake.lists.length, errors]).toEqual([2, []])
     }))
 
   test('Q: a stop is not an error', () =>

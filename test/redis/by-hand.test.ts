@@ -131,12 +131,15 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
     await stage.healed()
   })
 
-  test('a field that another client overwrites is not found: only a list shows it', async () => {
+  test('a field that another client overwrites, or puts in the place of another one, is not found: only a list shows it', async () => {
     await using stage = await Stage.live({ redis: own.redis })
     await admin().hset(stage.key('h'), 'k7', '{"n":7}')
+    await admin().hdel(stage.key('h'), 'k8')
+    await admin().hset(stage.key('h'), 'new', '{"n":8}')
     await stage.informer.waitFor(await stage.put(['k1', 5]), { timeoutMs: 60_000 })
-    expect([stage.codes, stage.informer.get('k7')]).toEqual([[], { n: 0 }])
-    expect((await listed(stage.source)).objects.get('k7')).toEqual({ n: 7 })
+    expect([stage.codes, stage.informer.get('k7'), stage.informer.has('new')]).toEqual([[], { n: 0 }, false])
+    const { objects } = await listed(stage.source)
+    expect([objects.get('k7'), objects.has('k8'), objects.get('new')]).toEqual([{ n: 7 }, false, { n: 8 }])
   })
 
   test('an entry that another client adds before the response of a write is lost does not cause a conflict', async () => {

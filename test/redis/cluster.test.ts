@@ -2,13 +2,14 @@ import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ClusterRoute } from '../../adapters/redis/connection/cluster-route.js'
-import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
+import { type RedisClient, redisCollection, redisKeys, redisLeases, redisWriter } from '../../adapters/redis/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { sourceSet } from '../../src/informer/source-set.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { listed } from '../support/source-calls.js'
 import { startForTests } from '../support/start-for-tests.js'
 import { driverNames } from './drivers.js'
@@ -59,7 +60,7 @@ describeRedis('a cluster', (server) => {
         await kind.write(writer, name, 'a', n)
         await mirror.shows({ a: n })
       }
-      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
+      expect([mirror.errors, mirror.informer.status.reconnects, mirror.informer.status.relists]).toEqual([[], 0, 0])
     })
 
     test('whose slot is being migrated: a list waits until it has moved', async () => {
@@ -194,16 +195,40 @@ describeRedis('a cluster', (server) => {
     expect(() => redisKeys({ client: user, prefix: 'user:' })).toThrow('must have a hash tag')
   })
 
-  test.each(driverNames)('with a password receives the one of the client (%s)', async (driver) => {
+  test.each(driverNames)('with a password receives the one that the client has now (%s)', async (driver) => {
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
     const admins = cluster().nodes.map((node) => node.client())
-    await Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', 'secret')))
+    const require = (password: string) =>
+      Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', password)))
+    const redisOptions = { password: 'secret' }
+    await require('secret')
     try {
-      const source = redisCollection<Item>({ client: client(driver, { password: 'secret' }), name })
-      expect((await listed(source)).objects).toEqual(new Map([['a', { n: 1 }]]))
+      const user = client(driver, redisOptions)
+      const source = redisCollection<Item>({ client: user, name })
+      await using writer = redisWriter<Item>({ client: user, name })
+      const session = redisLeases({ client: user, group: name }).open()
+      onTestFinished(() => session.close())
+      const renew = (renewal: number) =>
+        session.renew({ member: 'member000001', renewal, members: [], holds: [] }, [], new AbortController().signal)
+      const use = async (n: number) => {
+        await writer.apply([{ put: 'a', object: { n } }])
+        expect((await listed(source)).objects).toEqual(new Map([['a', { n }]]))
+        await renew(n)
+      }
+      await use(0)
+      await require('other')
+      redisOptions.password = 'other'
+      for (const admin of admins) await admin.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES')
+      const isRenewed = () =>
+        renew(1).then(
+          () => true,
+          () => false,
+        )
+      await waitUntil('the connections to be lost', isRenewed, 10_000)
+      await use(2)
     } finally {
-      await Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', '')))
+      await require('')
     }
   })
 })

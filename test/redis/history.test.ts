@@ -91,7 +91,7 @@ describeRedis('a history that is lost or replaced', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('[C10] after the restore of a snapshot, a wait for a write of the restored history waits for the list', async () => {
+  test.concurrent('[C10][C38] after the restore of a snapshot, fresh and a wait for a write of the restored history wait for the list', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.live({ redis })
     await redis.client().save()
@@ -109,7 +109,10 @@ describeRedis('a history that is lost or replaced', (server) => {
       read.push(stage.informer.get('new'))
     }
     stage.informer.on('error', (error) => void follow(error))
+    await stage.until('a long delay', () => stage.informer.status.attempt > 3)
     stage.proxy.pass()
+    await stage.informer.fresh({ timeoutMs: 60_000 })
+    expect(stage.informer.has('lost')).toBe(false)
     await stage.until('the wait to end', () => read.length > 0)
     expect(read).toEqual([{ n: 7 }])
     await stage.healed()

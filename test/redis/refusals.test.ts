@@ -45,12 +45,16 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
       const source = (options: object = {}, name = 'refusals'): ListerWatcher<unknown> =>
         redisCollection({ client: userClient(driver, own.redis.port, options), name, timeoutMs: 2_000 })
 
-      test('a wrong password, which is in no part of the error', async () => {
+      test('a wrong password, which is in no part of the error, until the client has another one', async () => {
         await user('known', '~*', '+@all')
-        const error = await refusal(source({ username: 'known', password: 'wrong-word' }))
+        const client = userClient(driver, own.redis.port, { username: 'known', password: 'wrong-word' })
+        const collection = redisCollection({ client, name: 'refusals' })
+        const error = await refusal(collection)
         expect(error.code).toBe('UNAUTHORIZED')
         expect(error.message).toContain("check the client's username and password")
         expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('wrong-word')
+        client.options.password = 'secret-known'
+        expect((await listed(collection)).objects.size).toBe(0)
       })
 
       test('a missing password', async () => {

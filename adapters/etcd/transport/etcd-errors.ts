@@ -2,6 +2,7 @@ import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../..
 import { redact, redactError } from '../../../src/util/redact.js'
 import { networkHint } from '../../shared/network-hints.js'
 import { propertiesOf } from '../../shared/properties.js'
+import type { Header } from './etcd-messages.js'
 
 /** The gRPC status codes that etcd uses. */
 const INVALID_ARGUMENT = 3
@@ -13,6 +14,14 @@ const UNIMPLEMENTED = 12
 const UNAUTHENTICATED = 16
 
 const CHECK_SCHEME = 'check the scheme of the endpoints and credentials: rootCertificate, privateKey, certChain'
+
+/** Of a server that sends no cluster id, or refuses an option of a request that etcd has. */
+const LOOK_ALIKE = 'the server is not etcd but kine, or another program that lacks a part of its protocol: use etcd'
+
+/** Throws PROTOCOL for the header of a server that has the protocol of etcd only in part. */
+export function assertEtcd({ clusterId }: Header): void {
+  if (clusterId === '0') throw new SourceError(LOOK_ALIKE, { code: 'PROTOCOL' })
+}
 
 /** The gRPC status code of an error. Errors of etcd3 have it only at the beginning of their message. */
 export function statusOf(thrown: unknown): number | undefined {
@@ -50,9 +59,15 @@ export function isTooLarge(thrown: unknown): boolean {
   return statusOf(thrown) === RESOURCE_EXHAUSTED && /larger than max/.test(messageOf(thrown))
 }
 
+/** Of kine: "keysOnly is unsupported". */
+function isOfLookAlike(message: string): boolean {
+  return /\b\w+ is unsupported$/.test(message)
+}
+
 function meaningOf(status: number | undefined, message: string): SourceErrorCode {
   if (isCompacted(message)) return 'VERSION_EXPIRED'
   if (isTokenError(message)) return 'UNAVAILABLE'
+  if (isOfLookAlike(message)) return 'PROTOCOL'
   switch (status) {
     case PERMISSION_DENIED:
     case UNAUTHENTICATED:
@@ -81,6 +96,7 @@ function hintFor(status: number | undefined, message: string, endpoint = 'the se
   // A server with another protocol may end the connection like this.
   if (/No connection established.*Failed to connect/.test(message))
     return ` (${endpoint} ended the connection: is this an etcd server? check host and port; ${CHECK_SCHEME})`
+  if (isOfLookAlike(message)) return ` (${LOOK_ALIKE})`
   if (/authentication failed|user name is empty/.test(message)) return ' (check auth: username, password)'
   if (/permission denied/.test(message))
     return ' (grant the role: etcdctl role grant-permission <role> read --prefix=true <prefix>)'

@@ -1,6 +1,6 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import type { EtcdClient } from './etcd-client.js'
-import { isCompacted } from './etcd-errors.js'
+import { isCompacted, isTokenError } from './etcd-errors.js'
 import {
   COMPARE_CREATE_REVISION,
   COMPARE_RESULTS,
@@ -115,7 +115,7 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   let isLost = false
   const capture = (options: object, next: (options: object) => InterceptedCall): InterceptedCall => {
     if (isLost) return refused(next(options))
-    current = withCompactedStatus(next(options))
+    current = withKnownStatus(next(options))
     return current
   }
   const response = begin({ interceptors: [capture] })
@@ -128,20 +128,28 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   return { response, cancel }
 }
 
-/**
- * The grpc-proxy of etcd sends "has been compacted" as UNKNOWN, which the client counts as a failure of the host: its
- * circuit breaker would then also reject the following calls. The result has the status that etcd itself sends.
- */
-function withCompactedStatus(call: InterceptedCall): InterceptedCall {
+/** A call whose result has a status that the client understands. */
+function withKnownStatus(call: InterceptedCall): InterceptedCall {
   const start = call.start.bind(call)
   call.start = (metadata, listener) =>
     start(metadata, {
       onReceiveMetadata: (value) => listener?.onReceiveMetadata?.(value),
       onReceiveMessage: (value) => listener?.onReceiveMessage?.(value),
-      onReceiveStatus: (status) =>
-        listener?.onReceiveStatus?.(isCompacted(status.details) ? { ...status, code: OUT_OF_RANGE } : status),
+      onReceiveStatus: (status) => listener?.onReceiveStatus?.(knownStatus(status)),
     })
   return call
+}
+
+/**
+ * The grpc-proxy of etcd sends "has been compacted" as UNKNOWN, which the client counts as a failure of the host: its
+ * circuit breaker would then also reject the following calls. The result has the status that etcd itself sends.
+ *
+ * With JWT, etcd refuses each token that is older than the last change of a user or role. The client requests another
+ * token only after the other text.
+ */
+function knownStatus(status: Status): Status {
+  if (isCompacted(status.details)) return { ...status, code: OUT_OF_RANGE }
+  return isTokenError(status.details) ? { ...status, details: 'etcdserver: invalid auth token' } : status
 }
 
 /** A call that ends as soon as it is started. */
@@ -242,7 +250,12 @@ interface Metadata {
 interface ResponseListener {
   onReceiveMetadata?(metadata: Metadata): void
   onReceiveMessage?(message: unknown): void
-  onReceiveStatus?(status: { readonly code: number; readonly details: string }): void
+  onReceiveStatus?(status: Status): void
+}
+
+interface Status {
+  readonly code: number
+  readonly details: string
 }
 
 interface InterceptedCall {

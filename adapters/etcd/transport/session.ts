@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { isUnavailable, unavailable } from '../../shared/source-errors.js'
-import { etcdError, isTooLarge } from './etcd-errors.js'
+import { assertEtcd, etcdError, isTooLarge } from './etcd-errors.js'
 import type {
   Header,
   RangeRequest,
@@ -73,8 +73,10 @@ export class Session {
     return header
   }
 
-  range(request: RangeRequest, timeoutMs: number = this.#options.timeoutMs): Promise<RangeResponse> {
-    return this.#request(() => this.#connection.range(request), timeoutMs)
+  async range(request: RangeRequest, timeoutMs: number = this.#options.timeoutMs): Promise<RangeResponse> {
+    const response = await this.#request(() => this.#connection.range(request), timeoutMs)
+    assertEtcd(response.header)
+    return response
   }
 
   txn(request: TxnRequest, timeoutMs: number = this.#options.timeoutMs): Promise<TxnResponse> {

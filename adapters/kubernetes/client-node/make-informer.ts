@@ -1,6 +1,7 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
+import { apiStatusIn } from '../http/api-error.js'
 import { isKubeConfig, type KubeConfigLike } from '../http/credentials.js'
 import type { KubernetesSourceOptions } from '../kubernetes-options.js'
 import { kubernetesSource } from '../kubernetes-source.js'
@@ -28,7 +29,10 @@ export interface ClientNodeInformer<T> {
    * @throws TypeError for an unknown verb.
    */
   on(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
-  /** Adds a callback for errors. Without one, errors are process warnings. */
+  /**
+   * Adds a callback for errors. Without one, errors are process warnings. An error has the HTTP status of the server as
+   * `statusCode`, if there is one. Its `code` is that of `SourceError`.
+   */
   on(verb: 'error', callback: (error: Error) => void): void
   /** Adds a callback for errors, or for the beginning of each connection attempt. */
   on(verb: 'error' | 'connect', callback: (error: never) => void): void
@@ -163,7 +167,10 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     this.#unread.clear()
     const isFirst = Promise.withResolvers<void>()
     informer.on('error', (error) => {
-      this.#emit('error', error)
+      // client-node, too, lists again after 410 without an error.
+      if (error.code === 'VERSION_EXPIRED' && error.phase === 'watch') return
+      const statusCode = apiStatusIn(error)?.code
+      this.#emit('error', statusCode === undefined ? error : Object.assign(error, { statusCode }))
       isFirst.resolve()
     })
     informer.on('status', ({ state }, { state: previous }) => {

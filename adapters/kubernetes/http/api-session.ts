@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
@@ -229,7 +229,7 @@ export class ApiSession {
       path: base + path,
       method: METHODS[verb],
       ...(signal === undefined ? {} : { signal }),
-      agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
+      agent: withTimeout(proxy, this.#options.stallMs) ?? (isSecure ? this.#agents.https : this.#agents.http),
       // Only the proxy's agent can close the connection it opens. It does so after this time without an answer.
       ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
       // An agent for SOCKS does not pass the host to TLS, and an address is not a TLS server name. Node would compare
@@ -250,6 +250,11 @@ export class ApiSession {
       },
     })
     request.once('response', resolve)
+    // An agent for SOCKS would also end a connection that is silent later: it listens for that after this event.
+    request.once('proxy', async ({ socket }: { readonly socket: Socket }) => {
+      await undefined
+      socket.removeAllListeners('timeout')
+    })
     // Later errors of the connection also reach the body.
     request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
@@ -284,6 +289,11 @@ export class ApiSession {
     }
     return Buffer.concat(chunks).toString()
   }
+}
+
+/** The agent of a proxy. One for SOCKS has no other limit for the answer of the proxy, and may be the user's own. */
+function withTimeout(proxy: HttpAgent | undefined, ms: number): HttpAgent | undefined {
+  return proxy !== undefined && 'shouldLookup' in proxy ? Object.create(proxy, { timeout: { value: ms } }) : proxy
 }
 
 function newAgent<A extends HttpAgent>(Agent: new (options: object) => A, maxSockets: number): A {

@@ -97,8 +97,8 @@ export class CollectionSource<T> implements RedisCollection<T> {
   }
 
   watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, ({ session }) =>
-      this.#watch(this.#reader(session, MAX_ENTRIES), session, context),
+    return this.#runner.watch(context, ({ session }, current) =>
+      this.#watch(this.#reader(session, MAX_ENTRIES), session, current),
     )
   }
 

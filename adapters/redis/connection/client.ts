@@ -76,7 +76,13 @@ type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => Host
 /** The used parts of a `Cluster` of ioredis: its map of slots. */
 export interface ClusterClient {
   readonly isCluster: true
-  readonly options: { readonly keyPrefix?: string; readonly natMap?: NatMap | null }
+  readonly options: {
+    readonly keyPrefix?: string
+    readonly natMap?: NatMap | null
+    readonly redisOptions?: { readonly username?: string; readonly password?: string }
+  }
+  /** As the user named them: `{ host, port }`, an address or a port. */
+  readonly startupNodes: readonly unknown[]
   readonly status: string
   /** The nodes of each slot, the master first, as `host:port`. */
   readonly slots: readonly (readonly string[] | undefined)[]

@@ -1,4 +1,5 @@
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type SingleClient } from './client.js'
 import { slotOf } from './hash-slot.js'
@@ -6,6 +7,11 @@ import { Session, type SessionOptions } from './session.js'
 
 /** The interval at which a Cluster that is not ready is checked, in milliseconds. */
 const POLL_MS = 25
+
+interface Login {
+  readonly username?: string
+  readonly password?: string
+}
 
 /**
  * Opens sessions to the server that has a key. Only the slot map and the node options of a Cluster are used. Its own
@@ -48,7 +54,10 @@ export class ClusterRoute {
     cluster.refreshSlotsCache(() => {})
   }
 
-  async #master(cluster: ClusterClient, options: SessionOptions): Promise<readonly [SingleClient, HostAndPort]> {
+  async #master(
+    cluster: ClusterClient,
+    options: SessionOptions,
+  ): Promise<readonly [SingleClient, HostAndPort & Login]> {
     if (cluster.status === 'wait') cluster.connect().catch(() => {}) // The Cluster reports errors with its own events.
     const slot = slotOf(this.#key)
     for (let leftMs = options.timeoutMs; leftMs > 0; leftMs -= POLL_MS) {
@@ -56,7 +65,7 @@ export class ClusterRoute {
       const target = address === undefined ? undefined : mappedAddress(cluster, address)
       const nodes = cluster.nodes('all')
       const node = nodes.find((each) => isAt(each, target)) ?? nodes[0]
-      if (node !== undefined && target !== undefined) return [node, target]
+      if (node !== undefined && target !== undefined) return [node, { ...target, ...loginOf(cluster) }]
       if (cluster.status === 'end') throw closed()
       await options.clock.sleep(POLL_MS, options.signal)
     }
@@ -71,6 +80,17 @@ function closed(): OptionError {
       option: 'client',
     },
   )
+}
+
+/**
+ * The user and password of the Cluster now: a node has those of the time at which the Cluster found it. A startup node
+ * may have its own ones.
+ */
+function loginOf({ options: { redisOptions }, startupNodes }: ClusterClient): Login {
+  const hasOwn = (node: unknown): boolean => String(node).includes('@') || propertiesOf(node)['password'] !== undefined
+  if (redisOptions?.password === undefined || startupNodes.some(hasOwn)) return {}
+  const { username, password } = redisOptions
+  return username === undefined ? { password } : { username, password }
 }
 
 function isAt({ options: { host, port } }: SingleClient, target: HostAndPort | undefined): boolean {

@@ -40,9 +40,14 @@ export function isDemoted(thrown: unknown): boolean {
   return /^(READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
 }
 
+/** The slot of the keys was moved to another master of the cluster. */
+export function isMoved(thrown: unknown): boolean {
+  return /^MOVED /.test(messageOf(thrown))
+}
+
 /** Another server has the keys now: another master of the cluster, or a promoted replica. */
 export function isRedirected(thrown: unknown): boolean {
-  return /^MOVED /.test(messageOf(thrown)) || isDemoted(thrown)
+  return isMoved(thrown) || isDemoted(thrown)
 }
 
 /** The slot of the keys is being migrated to another server, which has some of its keys already. */

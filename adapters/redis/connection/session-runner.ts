@@ -2,7 +2,7 @@ import { OptionError } from '../../../src/contract/errors.js'
 import type { ListContext, SourceContext, WatchBatch, WatchContext } from '../../../src/contract/source.js'
 import { withKeepAliveBatches } from '../../shared/keep-alive-batches.js'
 import type { ClusterRoute } from './cluster-route.js'
-import { redisError } from './redis-errors.js'
+import { isMoved, redisError } from './redis-errors.js'
 import { checkServer, type Warnings } from './server-checks.js'
 import type { Session, SessionOptions } from './session.js'
 
@@ -21,6 +21,8 @@ export interface SessionRunnerSettings<C extends Connected> {
   readonly mayEvict?: boolean
   open(options: SessionOptions): Promise<C>
 }
+
+type RunWatch<C, T> = (connected: C, context: WatchContext) => AsyncGenerator<WatchBatch<T>>
 
 type RunContext = Pick<SourceContext, 'signal' | 'clock' | 'warn'>
 
@@ -47,18 +49,31 @@ export class SessionRunner<C extends Connected> {
     }
   }
 
+  /** A watch whose slot has moved continues at the new master, without a failure. */
+  async *watch<T>(context: WatchContext, run: RunWatch<C, T>): AsyncGenerator<WatchBatch<T>> {
+    for (let current = context; ; ) {
+      const begun = current
+      try {
+        for await (const batch of this.#watch(current, run)) {
+          current = { ...current, after: batch.version, isUnconfirmed: false }
+          yield batch
+        }
+        return
+      } catch (error) {
+        if (current === begun || !isMoved(error)) throw error
+      }
+    }
+  }
+
   /** A watch repeats its last version as a bookmark while a large response arrives. */
-  async *watch<T>(
-    context: WatchContext,
-    run: (connected: C) => AsyncGenerator<WatchBatch<T>>,
-  ): AsyncGenerator<WatchBatch<T>> {
+  async *#watch<T>(context: WatchContext, run: RunWatch<C, T>): AsyncGenerator<WatchBatch<T>> {
     const connected = await this.#open(context)
     const { session } = connected
     const { after, isUnconfirmed } = context
     const keepAlive = (last?: WatchBatch<T>): WatchBatch<T> | undefined =>
       last === undefined && isUnconfirmed === true ? undefined : { events: [], version: last?.version ?? after }
     try {
-      yield* withKeepAliveBatches(run(connected), {
+      yield* withKeepAliveBatches(run(connected, context), {
         session,
         clock: context.clock,
         everyMs: this.#settings.blockMs,

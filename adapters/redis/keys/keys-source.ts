@@ -160,7 +160,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
 
   /** Begins with all keys, unless they have not changed since `after`. */
   watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, (keys) => this.#watch(keys, context))
+    return this.#runner.watch(context, (keys, current) => this.#watch(keys, current))
   }
 
   async *#list(keys: TrackedKeys, size: number): AsyncGenerator<ListPage<T>> {

@@ -212,8 +212,8 @@ class StreamSource<T> implements RedisStream<T> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const position = parsePosition(context.after)
-    yield* this.#runner.watch(context, ({ session }) => this.#watch(session, context, position))
+    parsePosition(context.after) // Before a connection is opened.
+    yield* this.#runner.watch(context, ({ session }, current) => this.#watch(session, current))
   }
 
   /** The id of the newest entry. */
@@ -250,8 +250,8 @@ class StreamSource<T> implements RedisStream<T> {
     }
   }
 
-  async *#watch(session: Session, { warn }: WatchContext, position: StreamPosition): AsyncGenerator<WatchBatch<T>> {
-    const reader = this.#reader(session, position, { most: MAX_ENTRIES })
+  async *#watch(session: Session, { after, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const reader = this.#reader(session, parsePosition(after), { most: MAX_ENTRIES })
     for (;;) {
       const { entries, isAll } = await reader.next()
       if (entries.length === 0) await checkRole(session, this.#warnings.through(warn))

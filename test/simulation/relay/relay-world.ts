@@ -1,5 +1,6 @@
 import { memoryLeases, memoryRelayStore } from '../../../adapters/memory/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
+import { REFUSAL_MS } from '../../../adapters/shared/upstream-versions.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer, type Informer, type LeaseSession, type Leases } from '../../../src/index.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
@@ -215,6 +216,8 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
 class RelayFollower extends UpstreamFollower {
   readonly informer: Informer<Item>
   readonly #world: RelayWorld
+  /** When its watch has ended with `EPOCH_CHANGED`. */
+  #endedAt = Number.NEGATIVE_INFINITY
 
   constructor(world: RelayWorld, name: string) {
     super(world, name, 'all')
@@ -222,13 +225,20 @@ class RelayFollower extends UpstreamFollower {
     const source = relaySource<Item>({ store: world.store, upstream: world.source })
     this.informer = createInformer({ source, clock: world.clock.facade(), random: this.random, logger: quiet })
     this.observe()
+    this.informer.on('error', ({ code, phase }) => {
+      if (code === 'EPOCH_CHANGED' && phase === 'watch') this.#endedAt = world.clock.elapsed
+      if (code === 'STALE_LIST') world.mark('a follower refused an earlier state')
+    })
     const look = (): void => this.look()
     this.informer.subscribe({ add: look, update: look, delete: look })
     this.informer.start()
   }
 
   override look(): void {
+    const { shown } = this
     super.look()
+    if (this.shown < shown && this.#world.clock.elapsed - this.#endedAt < REFUSAL_MS)
+      this.#world.violate('order', `${this.name} went back from state ${shown} to ${this.shown} too early`)
     const { relists, reason } = this.informer.status
     if (relists > 0 && !this.#world.hasLost) this.#world.violate('calm', `${this.name} listed again: ${reason}`)
   }

@@ -138,7 +138,7 @@ export const marksOf = {
   ],
   relay: [
     ...marksOfFollowers,
-    'a follower showed an older state of another epoch',
+    'a follower refused an earlier state',
     'relays competed',
     'a relay stood by',
     'a relay was killed while changes waited',

@@ -44,7 +44,6 @@ export abstract class UpstreamFollower {
     const isOtherEpoch = this.#epochs !== this.#epochsWhenShown
     if (shown < 0) this.firstShows(index)
     if (index < shown && !isOtherEpoch) violate('order', `${name} went back from state ${shown} to ${index}`)
-    if (index < shown) mark('a follower showed an older state of another epoch')
     if (shown >= 0 && states.historyOf(shown) !== states.historyOf(index) && !isOtherEpoch)
       violate('epoch', `${name} shows another history of the source without EPOCH_CHANGED`)
     if (index === shown) return // It may be the state before the list that follows EPOCH_CHANGED.

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { OTHER_SERVERS_MS } from '../../../../adapters/http/ended-epoch.js'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { REFUSAL_MS } from '../../../../adapters/shared/upstream-versions.js'
 import { createInformer, type ListerWatcher, SourceError } from '../../../../src/index.js'
 import { SeededRandom, VirtualClock } from '../../../../testing/index.js'
 import { fetchFrom, servedAccounts } from './mirror.js'
@@ -126,7 +126,7 @@ describe('[V6] after the end of an epoch, a follower with the option "upstream"'
     await using second = mirrorAt('7', numbers)
     const { clock, list } = await endedEpoch()
     await expect(list(second.mirror)).rejects.toMatchObject({ code: 'STALE_LIST' })
-    await clock.advance(OTHER_SERVERS_MS - 1)
+    await clock.advance(REFUSAL_MS - 1)
     await expect(list(second.mirror)).rejects.toMatchObject({ code: 'STALE_LIST' })
     await clock.advance(1)
     expect(await list(second.mirror)).toMatchObject({ keys: ['at 7'] })

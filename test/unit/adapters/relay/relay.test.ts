@@ -8,11 +8,14 @@ import {
   memorySource,
 } from '../../../../adapters/memory/index.js'
 import { publish, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import { headerText } from '../../../../adapters/relay/relay-texts.js'
+import { REFUSAL_MS } from '../../../../adapters/shared/upstream-versions.js'
 import { createInformer, SourceError } from '../../../../src/index.js'
 import {
   clock,
   contentAfter,
   contentOf,
+  context,
   followerOf,
   type Item,
   items,
@@ -330,6 +333,60 @@ describe('an engine', () => {
       expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     },
   )
+})
+
+describe('[Y17] after an engine has lost a write, a follower with "upstream"', () => {
+  test('refuses the earlier state until a relay has written the later one', async () => {
+    const { source, store, first, follower } = await relayed(['a'])
+    for (const n of [1, 2]) {
+      source.put('a', { n })
+      await settled()
+    }
+    first.kill()
+    store.fork()
+    await clock.advance(20_000)
+    expect(follower.informer.status.lastError?.code).toBe('STALE_LIST')
+    relayOf(source, storeOf(store))
+    await clock.advance(31_000)
+    source.put('a', { n: 3 })
+    await settled()
+    expect(follower.changes.map(({ object }) => object.n)).toEqual([1, 2, 3])
+  })
+
+  test('accepts an earlier version of another epoch of the relay at once, and of the same one after 30 s', async () => {
+    const store = memoryRelayStore()
+    const write = async (epoch: number, version: string) => {
+      const text = headerText({ writer: 'relay', write: 1, epoch, isWhole: true, version })
+      await store.write([{ key: '\0relay', text }], (await store.read('a', context)).position, context)
+    }
+    const upstream = { hasReached: (at: string, mark: string) => Number(at) >= Number(mark) }
+    const source = relaySource<Item>({ store, upstream })
+    const list = async (mirror: object) => {
+      let version = ''
+      for await (const page of source.list({ ...context, mirror, pageSize: 10 })) version = page.version ?? version
+      return version
+    }
+    const lose = async () => {
+      const mirror = {}
+      await write(1, '2')
+      await write(1, '3')
+      const after = await list(mirror)
+      store.fork()
+      const watch = source.watch({ ...context, mirror, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+      await expect(watch.next()).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+      return () => list(mirror)
+    }
+    const first = await lose()
+    await expect(first()).rejects.toMatchObject({ code: 'STALE_LIST' })
+    await write(2, '1')
+    expect(await first()).toMatch(/ 1$/)
+    store.flush()
+    const second = await lose()
+    await clock.advance(REFUSAL_MS - 1)
+    await expect(second()).rejects.toMatchObject({ code: 'STALE_LIST' })
+    await clock.advance(1)
+    expect(await second()).toMatch(/ 2$/)
+  })
 })
 
 describe('the upstream', () => {
