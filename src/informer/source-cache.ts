@@ -168,11 +168,8 @@ export class SourceCache<T> implements WarmStart {
     return undefined
   }
 
-  /**
-   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a
-   * batch with the changes since it was packed.
-   */
-  get isCurrentWhenShown(): boolean {
+  /** Whether content stays stale until the changes made before the start are in. A source's own snapshot is new. */
+  get mustCatchUp(): boolean {
     return !this.servesStale && this.#savedTo !== undefined
   }
 
