@@ -204,7 +204,12 @@ describe('the name of an informer', () => {
     const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
     expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
     await first.stop()
-    expect(mirrorOf(orders, { name: 'twin' }).informer.name).toBe('twin')
+    const next = (): string => mirrorOf(orders, { name: 'twin' }).informer.name
+    expect(next()).toBe('twin')
+    const third = mirrorOf(orders, { name: 'twin' }).informer
+    expect([third.name, next()]).toEqual(['twin#3', 'twin#4'])
+    for (const each of [third, second]) await each.stop()
+    expect([next(), next(), next()]).toEqual(['twin#2', 'twin#3', 'twin#5'])
   })
 })
 
