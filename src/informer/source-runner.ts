@@ -14,7 +14,6 @@ import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
 import type { AuditHost } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
-import { requestHead } from './head-request.js'
 import type { InformerEvents } from './informer-events.js'
 import type { RelayedMirror } from './relayed-mirror.js'
 import { SourceAudits } from './source-audits.js'
@@ -62,11 +61,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   readonly #audits: SourceAudits<S, T>
-  /** The wait of saved content for the changes made before the start. */
-  readonly #start: VersionWaiters
-  #isBehind = false
-  /** Whether the content was stale when the listeners of the status were called last. */
-  #wasStale = false
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -84,9 +78,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.part = part
     this.#host = host
     this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host, () => this.reflector.mirror)
-    const hasReached = (at: Version, mark: Version): boolean => source.hasReached?.(at, mark) === true
-    this.#start = new VersionWaiters(hasReached)
-    this.waiters = new VersionWaiters(hasReached, this.#epochs && ((...wait) => this.#epochs?.judge(...wait)))
+    this.waiters = new VersionWaiters(
+      (at, mark) => source.hasReached?.(at, mark) === true,
+      this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
+    )
     const { cache, fingerprint } = host
     // A source of a set is not saved.
     const isSaved = cache !== undefined && fingerprint !== ''
@@ -108,7 +103,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   #announce(previous: ReflectorState): void {
     this.#host.stateChanged(this, previous)
-    this.#wasStale = this.isStale
+    if (this.warmStart !== undefined) this.warmStart.start.wasStale = this.isStale
   }
 
   onFailure(error: SourceError): void {
@@ -315,31 +310,29 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#history.onEpochChange(listener)
   }
 
-  /** Saved content stays stale until the changes made before the start are in, if the source can tell. */
+  /** Saved content stays stale until the changes made before the start are in, if the source can report them. */
   async #catchUp(): Promise<void> {
-    const { source, reflector } = this
-    if (this.warmStart?.mustCatchUp !== true || source.head === undefined || source.hasReached === undefined) return
-    this.#isBehind = true
+    const { source, reflector, warmStart } = this
+    if (warmStart?.mustCatchUp !== true) return
+    warmStart.start.isBehind = true
     await undefined // Listeners of the status are not called within a commit.
     if (this.#ending.signal.aborted) return
     this.#announce({ ...reflector.state })
     const { clock, random, events } = this.#host
     const context = { signal: this.#ending.signal, clock, random, mirror: reflector.mirror, shown: () => this.version }
+    const onFailure = (error: SourceError): void => events.report(error)
     try {
-      const head = await requestHead(source, context, (error) => events.report(error))
-      if (head === undefined) return
-      reflector.requestProgress()
-      await new Promise<void>((resolve, reject) => this.#start.enter(head, this.version, { resolve, reject }))
-      this.#isBehind = false
+      await warmStart.start.done(context, onFailure, () => reflector.requestProgress())
       if (this.#confirm()) this.#announce({ ...reflector.state })
     } catch (thrown) {
-      if (this.isStale) reflector.relist(`the changes made before the start are unknown: ${messageOf(thrown)}`)
+      const reason = `what ${source.name} had before the start is unknown: ${messageOf(thrown)}`
+      if (this.isStale) reflector.relist(reason)
     }
   }
 
   /** Saved content is confirmed when the watch is live, and the changes made before the start are in. */
   #confirm(): boolean {
-    if (!this.isStale || !this.isLive || this.#isBehind) return false
+    if (!this.isStale || !this.isLive || this.warmStart?.start.isBehind) return false
     this.#history.confirmed(this.reflector.lists)
     this.#host.confirmed(this)
     return true
@@ -359,7 +352,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
     }
-    this.#start.check(this.version)
+    this.warmStart?.start.check(this.version)
     if (committedAt !== undefined && Number.isFinite(committedAt))
       this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
   }
@@ -369,7 +362,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const { lastContactAt, lastError } = this.reflector
     // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
-    const isStale = state.name !== 'stopped' && (state === this.reflector.state ? this.isStale : this.#wasStale)
+    const isStale =
+      state.name !== 'stopped' &&
+      (state === this.reflector.state ? this.isStale : this.warmStart?.start.wasStale === true)
     return {
       state: isStale ? 'stale' : isIn ? 'connecting' : state.name,
       isSynced: this.isListed,
