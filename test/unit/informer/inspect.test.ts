@@ -194,6 +194,11 @@ describe('inspect()', () => {
     const { version } = informer
     const proof = { version, by: 'list', ageMs: 1_500, foundDrift: 0 }
     expect(informer.inspect().sources.first[0]).toMatchObject({ version, proof })
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    const { informer: other } = mirrorOf([['a', { name: 'a', n: 1, more: proxy }]])
+    await other.start().synced()
+    revoke()
+    expect(other.inspect().memory).toMatchObject({ sampled: 1 })
     // 24 for the object, 8 for each member, 16 and 84 for the text.
     expect(informer.inspect().memory).toEqual({ bytes: 1_000 * (140 + 150), bytesPerObject: 140, sampled: 100 })
   })
