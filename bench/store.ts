@@ -4,6 +4,8 @@ const OBJECTS = 300_000
 const ROUNDS = 5
 /** The rounds of a comparison in one process. */
 const SHORT_ROUNDS = 40
+/** The informers of one process. */
+const MANY = 10_000
 /** A folder with the `dist` of another version, to compare with. */
 const OTHER = process.env['LISTWATCH_BENCH_OTHER']
 
@@ -27,7 +29,7 @@ export const store: Benchmark = {
   name: 'store',
   about: `${OBJECTS} objects with three indexes against a bare JSON.parse + Map.set loop; events of 50000 objects`,
   async run() {
-    const figures = [...(await againstFloor()), ...(await ofEvents())]
+    const figures = [...(await againstFloor()), ...(await ofEvents()), await ofMany()]
     return OTHER === undefined ? figures : [...figures, ...(await againstOther(OTHER))]
   },
 }
@@ -56,6 +58,18 @@ async function againstFloor(): Promise<readonly Figure[]> {
     figure('load, with 4 handlers and 334 subscriptions by value', followed, 'load'),
     figure('update of each object, with 4 handlers and 334 subscriptions by value', followed, 'update'),
   ]
+}
+
+/** Informers of one name and one signal: the time of each must not depend on the number of the others. */
+async function ofMany(): Promise<Figure> {
+  const run = (count: number) => async () => (await contest<{ us: number }>('many', [String(count)])).us
+  const { few = [], many = [] } = await inTurn(ROUNDS, { few: run(MANY / 10), many: run(MANY) })
+  return atMost(2, {
+    name: `start and stop each of ${MANY} informers`,
+    value: medianRatio(many, few),
+    unit: `× each of ${MANY / 10}`,
+    peers: { 'µs each': Math.round(median(many)), [`µs each of ${MANY / 10}`]: Math.round(median(few)) },
+  })
 }
 
 async function ofEvents(): Promise<readonly Figure[]> {

@@ -33,8 +33,8 @@ export interface Logger {
  *
  * - `idle`: not started.
  * - `restoring`: opens the content of its cache.
- * - `stale`: readers see saved content that the source has not confirmed yet (`serveStale` of the cache). `reason`,
- *   `lastError`, `attempt` and `retryInMs` say what the mirror does meanwhile.
+ * - `stale`: readers see saved content that the source has not confirmed yet (`serveStale` of the cache), or that lacks
+ *   changes made before the start. `reason`, `lastError`, `attempt` and `retryInMs` say what the mirror does meanwhile.
  * - `listing`: reads the first list.
  * - `relisting`: reads a later list; the store stays readable.
  * - `connecting`: the watch was opened and has yielded nothing yet.
@@ -105,7 +105,7 @@ export interface Proof {
 export interface Status {
   /** The state of the mirror. */
   readonly state: State
-  /** Whether the first list is in the store, or saved content that the source has confirmed. */
+  /** Whether the first list is in the store, or saved content with all changes that were made before the start. */
   readonly isSynced: boolean
   /** The version of the store. Undefined before the first list, and for a source set. */
   readonly version: Version | undefined

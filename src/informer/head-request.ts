@@ -12,7 +12,7 @@ const OLDER = 'the source is older than the mirror: it was restored, or is behin
 const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
 
 /** The context of a request for the head; `shown` is the version of the mirror, if its history is current. */
-interface HeadContext extends SourceContext {
+export interface HeadContext extends SourceContext {
   readonly shown: () => Version | undefined
 }
 

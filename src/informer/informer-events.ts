@@ -68,8 +68,9 @@ export class InformerEvents {
     if (this.#logger === undefined) emitWarning(message)
   }
 
-  status(status: Status, previous: Status): void {
-    this.#emit('status', status, previous)
+  /** The status of a set takes time for each of its sources: it is computed for listeners only. */
+  status(changed: () => readonly [status: Status, previous: Status]): void {
+    if (this.#events.listenerCount('status') > 0) this.#emit('status', ...changed())
   }
 
   log(level: keyof Logger, message: string, fields: object): void {

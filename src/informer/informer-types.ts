@@ -341,7 +341,11 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
    * lost access too.
    */
   readonly onAccessLost?: 'keep' | 'clear'
-  /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
+  /**
+   * Whether stored plain objects and arrays are frozen deeply, and arrays of results too. Results are shared between
+   * reads: without it a program that sorts one in place changes what others read. Default: true unless NODE_ENV is
+   * `production`.
+   */
   readonly freeze?: boolean
   /**
    * Stores equal subtrees (plain objects and arrays inside of objects) and equal strings once: labels, owner

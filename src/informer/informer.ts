@@ -19,6 +19,7 @@ import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js
 import { newController } from '../subscriptions/new-controller.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
+import { offAbort, onAbort } from '../util/abort-listeners.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
 import { DEFAULT_SLICES } from '../util/steps.js'
@@ -247,8 +248,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     if (this.#sources.isStarted) return this
     const { signal } = options
     const abort = (): void => void this.stop()
-    signal?.addEventListener('abort', abort, { once: true })
-    this.#stopping.signal.addEventListener('abort', () => signal?.removeEventListener('abort', abort), { once: true })
+    onAbort(signal, abort)
+    this.#stopping.signal.addEventListener('abort', () => offAbort(signal, abort), { once: true })
     if (signal?.aborted) abort()
     else {
       this.#sources.start()
@@ -387,11 +388,9 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   }
 
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
-    const status = this.#status.current()
-    const previous = this.#status.current(runner, before)
     this.#observation.stateChanged(runner, before)
     if (runner.reflector.state.name === 'failed') this.#synced.rejectAll(thrownFor(runner.reflector.lastError))
-    this.#events.status(status, previous)
+    this.#events.status(() => [this.#status.current(), this.#status.current(runner, before)])
   }
 
   #assertNotStopped(call: string): void {

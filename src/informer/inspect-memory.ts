@@ -56,11 +56,11 @@ function textBytes(text: string): number {
 }
 
 function partsOf(value: object): { readonly bytes: number; readonly values: readonly unknown[] } {
-  if (ArrayBuffer.isView(value)) return { bytes: 100 + value.byteLength, values: [] }
-  if (value instanceof Date) return { bytes: 40, values: [] }
-  if (value instanceof Map) return { bytes: 60 + 40 * value.size, values: [...value.entries()].flat() }
-  if (value instanceof Set) return { bytes: 60 + 30 * value.size, values: [...value] }
   try {
+    if (ArrayBuffer.isView(value)) return { bytes: 100 + value.byteLength, values: [] }
+    if (value instanceof Date) return { bytes: 40, values: [] }
+    if (value instanceof Map) return { bytes: 60 + 40 * value.size, values: [...value.entries()].flat() }
+    if (value instanceof Set) return { bytes: 60 + 30 * value.size, values: [...value] }
     const values: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
     return { bytes: 24 + 8 * values.length, values }
   } catch {

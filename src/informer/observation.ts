@@ -51,14 +51,17 @@ export class Observation<S, T> {
   stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
     const { name, source, reflector } = runner
     const { state } = reflector
-    this.#parts.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
-    this.#transitions.add({
-      at: this.#parts.clock.now(),
-      source: name,
-      from: before.name,
-      to: state.name,
-      reason: state.reason,
-    })
+    // Otherwise only saved content became stale or current.
+    if (state.name !== before.name) {
+      this.#parts.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
+      this.#transitions.add({
+        at: this.#parts.clock.now(),
+        source: name,
+        from: before.name,
+        to: state.name,
+        reason: state.reason,
+      })
+    }
     if (channels.status.hasSubscribers) {
       const [status, previous] = [runner.status(), runner.status(before)]
       channels.status.publish({ informer: this.name, source: source.name, status, previous })

@@ -17,17 +17,21 @@ export interface Observable {
 export class InformerRegistry {
   readonly #members = new Map<string, WeakRef<Observable>>()
   readonly #collected = new FinalizationRegistry<string>((name) => {
-    if (this.#members.get(name)?.deref() === undefined) this.#members.delete(name)
+    if (this.#members.get(name)?.deref() === undefined) this.#delete(name)
   })
+  /** For each name that several informers want: all numbers below this one are taken. */
+  readonly #nextNumbers = new Map<string, number>()
   readonly #endListeners = new Set<(informer: Observable) => void>()
   #isListening = false
   #lastNumber = 0
 
   /** Returns `name`; if another informer has it, `name#2` and so on. */
   freeName(name: string): string {
-    let free = name
-    for (let n = 2; this.#members.get(free)?.deref() !== undefined; n++) free = `${name}#${n}`
-    return free
+    if (this.#isFree(name)) return name
+    let n = this.#nextNumbers.get(name) ?? 2
+    while (!this.#isFree(`${name}#${n}`)) n++
+    this.#nextNumbers.set(name, n)
+    return `${name}#${n}`
   }
 
   /** Numbers the informers in the order of their creation. */
@@ -45,8 +49,21 @@ export class InformerRegistry {
   }
 
   remove(informer: Observable): void {
-    if (this.#members.get(informer.name)?.deref() === informer) this.#members.delete(informer.name)
+    if (this.#members.get(informer.name)?.deref() === informer) this.#delete(informer.name)
     this.#collected.unregister(informer)
+  }
+
+  #isFree(name: string): boolean {
+    return this.#members.get(name)?.deref() === undefined
+  }
+
+  #delete(name: string): void {
+    this.#members.delete(name)
+    const [, wanted = '', number = ''] = /^(.*)#(\d+)$/s.exec(name) ?? []
+    const next = this.#nextNumbers.get(wanted)
+    if (next === undefined || Number(number) >= next) return
+    if (number === '2') this.#nextNumbers.delete(wanted)
+    else this.#nextNumbers.set(wanted, Number(number))
   }
 
   /** Its `stop` is complete: its numbers do not change any more. */

@@ -15,6 +15,7 @@ import type { CommitOrigin } from '../store/commit.js'
 import { PackedSnapshot } from '../store/packed/packed-snapshot.js'
 import type { Partition } from '../store/partition.js'
 import { settleWithin } from '../util/deadline.js'
+import { CatchUp } from './catch-up.js'
 import type { InformerEvents } from './informer-events.js'
 import { nextSaveAt } from './save-policy.js'
 
@@ -52,6 +53,7 @@ export interface CachedMirror<T> {
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
 export class SourceCache<T> implements WarmStart {
   readonly servesStale: boolean
+  readonly start: CatchUp
   readonly #cache: MirrorCache | ReadOnlyCache
   readonly #fingerprint: string
   readonly #mirror: CachedMirror<T>
@@ -84,6 +86,7 @@ export class SourceCache<T> implements WarmStart {
     { clock, events }: { readonly clock: Clock; readonly events: InformerEvents },
   ) {
     this.servesStale = cache.serveStale
+    this.start = new CatchUp(mirror.source)
     this.#cache = cache
     this.#fingerprint = fingerprint
     this.#mirror = mirror
@@ -168,12 +171,9 @@ export class SourceCache<T> implements WarmStart {
     return undefined
   }
 
-  /**
-   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a
-   * batch with the changes since it was packed.
-   */
-  get isCurrentWhenShown(): boolean {
-    return !this.servesStale && this.#savedTo !== undefined
+  /** Whether content stays stale until the changes made before the start are in. A source's own snapshot is new. */
+  get mustCatchUp(): boolean {
+    return !this.servesStale && this.#savedTo !== undefined && this.start.isPossible
   }
 
   /** The cache, if it saves content. */

@@ -1,5 +1,5 @@
 import { type Clock, wallNowOf } from '../contract/clock.js'
-import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
+import { ABORTED, messageOf, type SourceError, toSourceError } from '../contract/errors.js'
 import type { SavedMirror } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
@@ -93,9 +93,17 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
-    if (name === 'live') this.#confirmed()
+    if (name === 'live') {
+      this.#confirm()
+      this.warmStart?.schedule()
+    }
     if (name === 'relisting') this.counts.relisting(reason, this.reflector.lastError?.code)
+    this.#announce(previous)
+  }
+
+  #announce(previous: ReflectorState): void {
     this.#host.stateChanged(this, previous)
+    if (this.warmStart !== undefined) this.warmStart.start.wasStale = this.isStale
   }
 
   onFailure(error: SourceError): void {
@@ -129,7 +137,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   hasWaiters(): boolean {
-    return this.waiters.size > 0
+    return this.waiters.size > 0 || this.isStale
   }
 
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined {
@@ -148,7 +156,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#history.isListed
   }
 
-  /** Whether readers see saved content that the source has not confirmed. */
+  /** Whether readers see saved content that the source has not confirmed, or that lacks changes made before the start. */
   get isStale(): boolean {
     return !this.isListed && this.restored !== undefined
   }
@@ -302,13 +310,32 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#history.onEpochChange(listener)
   }
 
-  /** The watch is live: it has confirmed the content. */
-  #confirmed(): void {
-    if (this.isStale) {
-      this.#history.confirmed(this.reflector.lists)
-      this.#host.confirmed(this)
+  /** Saved content stays stale until the changes made before the start are in, if the source can report them. */
+  async #catchUp(): Promise<void> {
+    const { source, reflector, warmStart } = this
+    if (warmStart?.mustCatchUp !== true) return
+    warmStart.start.isBehind = true
+    await undefined // Listeners of the status are not called within a commit.
+    if (this.#ending.signal.aborted) return
+    this.#announce({ ...reflector.state })
+    const { clock, random, events } = this.#host
+    const context = { signal: this.#ending.signal, clock, random, mirror: reflector.mirror, shown: () => this.version }
+    const onFailure = (error: SourceError): void => events.report(error)
+    try {
+      await warmStart.start.done(context, onFailure, () => reflector.requestProgress())
+      if (this.#confirm()) this.#announce({ ...reflector.state })
+    } catch (thrown) {
+      const reason = `what ${source.name} had before the start is unknown: ${messageOf(thrown)}`
+      if (this.isStale) reflector.relist(reason)
     }
-    this.warmStart?.schedule()
+  }
+
+  /** Saved content is confirmed when the watch is live, and the changes made before the start are in. */
+  #confirm(): boolean {
+    if (!this.isStale || !this.isLive || this.warmStart?.start.isBehind) return false
+    this.#history.confirmed(this.reflector.lists)
+    this.#host.confirmed(this)
+    return true
   }
 
   /** Called after a list or a batch of the source was committed. */
@@ -317,15 +344,15 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.#proof.restored(restored.proof)
-      // Other content is stale until the watch is live.
-      if (this.warmStart?.isCurrentWhenShown === true) this.#history.listed(this.reflector.lists)
-      else this.#history.restored()
+      this.#history.restored()
+      void this.#catchUp()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector
       this.#history.listed(lists)
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
     }
+    this.warmStart?.start.check(this.version)
     if (committedAt !== undefined && Number.isFinite(committedAt))
       this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
   }
@@ -335,8 +362,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const { lastContactAt, lastError } = this.reflector
     // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
-    const isNow = state === this.reflector.state && state.name !== 'stopped'
-    const isStale = isNow ? this.isStale : 'saved' in state && state.saved === 'shown'
+    const isStale =
+      state.name !== 'stopped' &&
+      (state === this.reflector.state ? this.isStale : this.warmStart?.start.wasStale === true)
     return {
       state: isStale ? 'stale' : isIn ? 'connecting' : state.name,
       isSynced: this.isListed,

@@ -1,5 +1,6 @@
 import { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
+import { offAbort, onAbort } from '../util/abort-listeners.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
@@ -56,7 +57,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     this.feed.reader = this
     if (this.feed.hasMore) this.wake()
     if (this.#signal?.aborted) void this.close()
-    else this.#signal?.addEventListener('abort', this.#abort, { once: true })
+    else onAbort(this.#signal, this.#abort)
     // A feed may fail in its constructor, before it has a reader.
     if (this.feed.closed !== undefined) this.release()
   }
@@ -104,7 +105,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
 
   /** Removes the consumer from the informer, and its listener from the caller's signal. */
   protected release(): void {
-    this.#signal?.removeEventListener('abort', this.#abort)
+    offAbort(this.#signal, this.#abort)
     this.feed.host.release(this.feed)
   }
 
@@ -113,7 +114,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   }
 
   async #end(): Promise<void> {
-    this.#signal?.removeEventListener('abort', this.#abort)
+    offAbort(this.#signal, this.#abort)
     const reason = new SourceError(`the ${this.kind} was closed`, { code: 'STOPPED' })
     this.feed.close(reason)
     this.cancel(reason)

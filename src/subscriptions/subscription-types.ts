@@ -160,7 +160,7 @@ export interface Subscription extends AsyncDisposable {
   waitFor(version: Version, wait?: VersionWait): Promise<void>
   /**
    * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running
-   * handler, and then resolves.
+   * handler, and then resolves. With `drain` it waits as long as the handlers run: a handler must not await it.
    */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }

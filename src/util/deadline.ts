@@ -1,5 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
+import { offAbort, onAbort } from './abort-listeners.js'
 import { checkOptions, isPositive, isSignal, type OptionCheck } from './validate-options.js'
 
 /**
@@ -54,7 +55,7 @@ export function withDeadline<V>(
       if (isSettled) return false
       isSettled = true
       unregister?.()
-      signal?.removeEventListener('abort', abort)
+      offAbort(signal, abort)
       timer?.abort(ABORTED)
       return true
     }
@@ -63,7 +64,7 @@ export function withDeadline<V>(
       reject: (reason) => settled() && reject(reason),
     }
     const abort = (): void => settle.reject(signal?.reason)
-    signal?.addEventListener('abort', abort, { once: true })
+    onAbort(signal, abort)
     try {
       unregister = register(settle)
     } catch (error) {

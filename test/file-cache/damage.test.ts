@@ -101,7 +101,7 @@ describe('a file that fileCache has not written', () => {
     const bytes = readFileSync(path)
     bytes.writeUInt32LE(1, 16)
     writeFileSync(path, bytes)
-    expect((await tryLoad(cache))[1]).toBe(`the file is not used: it has format 1; this version of listwatch reads 2`)
+    expect((await tryLoad(cache))[1]).toBe(`the file is not used: it has format 1; this version of listwatch reads 3`)
   })
 
   test.each([1, 15, 16, 59, 60, 61, 80, 81, 1_000, 1_000_000])('of %i zero bytes is refused', async (length) => {

@@ -78,7 +78,7 @@ test('[H14] a file that is changed after the check costs one list, and no wrong 
   const warnings: string[] = []
   const second = start(warnings)
   onTestFinished(() => second.stop())
-  await second.synced()
+  await new Promise<void>((shown) => second.on('status', ({ state }) => state === 'stale' && shown()))
   expect(second.get('k0')).toMatchObject({ n: 0 })
   // In place: a file that replaces it would be another one.
   const file = openSync(path, 'r+')

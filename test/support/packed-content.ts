@@ -119,13 +119,17 @@ export async function whenShown(
   now: (world: World) => void,
 ): Promise<World> {
   const world = begin(life)
-  const shown = world.informer.synced().then(() => {
+  const shown = Promise.withResolvers<void>()
+  const check = async (): Promise<void> => {
     life.decoded.length = 0
     now(world)
     expect(life.decoded.length).toBeLessThan(KEYS - 1)
+  }
+  world.informer.on('status', ({ state }, previous) => {
+    if (state === 'stale' && previous.state !== state) shown.resolve(check())
   })
   await world.clock.advance(0)
-  await shown
+  await shown.promise
   return world
 }
 

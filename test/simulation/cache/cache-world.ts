@@ -67,6 +67,8 @@ export class CachedDriver extends InformerDriver {
   #isAway = false
   /** Content was opened that the source has not confirmed yet. */
   #pending: Version | undefined
+  /** The head of the source when the content was opened. */
+  #openedAt: Version | undefined
   #wasStale = false
   #hasReplacedContent = false
   #hasWarned = false
@@ -137,6 +139,7 @@ export class CachedDriver extends InformerDriver {
   /** Usable content was opened. The watch can resume from its version. */
   opened(version: Version): void {
     this.#pending = version
+    this.#openedAt = this.scenario.history.head.version
     this.source.hasRestored = true
     this.reflectorChecker.restorable()
     const { history, mark } = this.scenario
@@ -202,16 +205,26 @@ export class CachedDriver extends InformerDriver {
     if (state === 'stale') {
       this.#wasStale = true
       mark('saved content was shown before the source confirmed it')
-      if (isSynced || !this.cache.serveStale) violate('cache', `the state is stale, synced is ${isSynced}`)
+      if (isSynced) violate('cache', 'the state is stale, and it is synced')
       if (informer.health().isReady) violate('cache', 'it is ready, and its objects are stale')
     } else if (version !== undefined && !isSynced && !isStopping)
       violate('cache', `it is at ${version}, the state is ${state}, and it is not synced`)
     if (this.#wasStale && isSynced) mark('stale content was confirmed or replaced')
     if (isSynced && this.#pending !== undefined) {
-      if (this.source.lists === 0) mark('a process resumed without a list')
-      else if (this.#wasStale) this.#hasReplacedContent = true
+      if (this.source.lists === 0) {
+        mark('a process resumed without a list')
+        if (!this.cache.serveStale && this.#isBehindStart(version))
+          violate('cache', `it is synced at ${version}, and the source was at ${this.#openedAt} after its start`)
+      } else if (this.#wasStale) this.#hasReplacedContent = true
       this.#pending = undefined
     }
+  }
+
+  #isBehindStart(version: Version | undefined): boolean {
+    const { history, settings } = this.scenario
+    if (version === undefined || this.#openedAt === undefined || !settings.hasOrder) return false
+    const [now, then] = [history.at(version), history.at(this.#openedAt)]
+    return now.epoch === then.epoch && now.sequence < then.sequence
   }
 
   /** After access was lost the objects are not in the cache any more, unless that cannot be changed. */

@@ -194,6 +194,11 @@ describe('inspect()', () => {
     const { version } = informer
     const proof = { version, by: 'list', ageMs: 1_500, foundDrift: 0 }
     expect(informer.inspect().sources.first[0]).toMatchObject({ version, proof })
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    const { informer: other } = mirrorOf([['a', { name: 'a', n: 1, more: proxy }]])
+    await other.start().synced()
+    revoke()
+    expect(other.inspect().memory).toMatchObject({ sampled: 1 })
     // 24 for the object, 8 for each member, 16 and 84 for the text.
     expect(informer.inspect().memory).toEqual({ bytes: 1_000 * (140 + 150), bytesPerObject: 140, sampled: 100 })
   })
@@ -204,7 +209,12 @@ describe('the name of an informer', () => {
     const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
     expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
     await first.stop()
-    expect(mirrorOf(orders, { name: 'twin' }).informer.name).toBe('twin')
+    const next = (): string => mirrorOf(orders, { name: 'twin' }).informer.name
+    expect(next()).toBe('twin')
+    const third = mirrorOf(orders, { name: 'twin' }).informer
+    expect([third.name, next()]).toEqual(['twin#3', 'twin#4'])
+    for (const each of [third, second]) await each.stop()
+    expect([next(), next(), next()]).toEqual(['twin#2', 'twin#3', 'twin#5'])
   })
 })
 

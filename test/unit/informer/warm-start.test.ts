@@ -107,6 +107,59 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
   })
 })
 
+test.each([
+  [true, 'live'],
+  [false, 'stale'],
+])('[H2a] content is stale until the changes made before the start are in (serveStale: %s)', async (isServed, then) => {
+  const heads = [deferred<string>(), deferred<string>()]
+  let requests = 0
+  const head = (): Promise<string> => heads[requests++]?.promise ?? Promise.reject(new Error('not again'))
+  const source = scripted<number>({ hasReached: numbered, head })
+  const world = mirror(source, cacheAt(source, '7', { a: 1 }, isServed), { audit: false })
+  const states: string[] = []
+  world.informer.on('status', ({ state }) => states.push(state))
+  const { informer, clock } = await running(world)
+  informer.on('error', () => {})
+  const runs: string[] = []
+  informer.reconcile(async (key) => void runs.push(key))
+  source.watches[0]?.batch([put('b', 2)], '8')
+  await clock.advance(0)
+  expect(informer.status).toMatchObject({ state: then, isSynced: isServed, version: '8' })
+  expect([informer.health().isReady, informer.get('b'), runs.length]).toEqual([isServed, 2, isServed ? 2 : 0])
+  if (isServed) return expect(requests).toBe(0)
+  heads[0]?.reject(new SourceError('busy', { code: 'UNAVAILABLE' }))
+  await clock.advance(200)
+  heads[1]?.resolve('9')
+  await clock.advance(0)
+  expect([source.watches[0]?.context.hasWaiters?.(), source.watches[0]?.progressRequests]).toEqual([true, 2])
+  expect(await outcomeOf(informer.synced(), clock)).toBe('pending')
+  source.watches[0]?.batch([put('c', 3)], '9')
+  await clock.advance(0)
+  await informer.synced()
+  expect([informer.status.state, informer.health().isReady, runs]).toEqual(['live', true, ['a', 'b', 'c']])
+  expect([states, source.lists]).toEqual([['restoring', 'connecting', 'stale', 'stale', 'live'], []])
+})
+
+test('[H2a] if the source cannot tell what was committed before the start, there is a list', async () => {
+  for (const code of ['UNAUTHORIZED', 'EPOCH_CHANGED'] as const) {
+    const hasReached = (at: string, mark: string): boolean => {
+      if (mark === 'x') throw new SourceError('another history', { code: 'EPOCH_CHANGED' })
+      return numbered(at, mark)
+    }
+    const head = async (): Promise<string> => {
+      if (code === 'EPOCH_CHANGED') return 'x'
+      throw new SourceError('no', { code })
+    }
+    const source = scripted<number>({ hasReached, head, onWatch: (watch) => watch.batch([], '7') })
+    const { informer, clock } = await running(mirror(source, cacheAt(source, '7', { a: 1 })))
+    await clock.advance(1_000)
+    expect(informer.status).toMatchObject({ state: 'stale', isSynced: false })
+    source.lists[0]?.answer([put('a', 2)], '8')
+    await clock.advance(0)
+    expect([informer.status.isSynced, informer.get('a')]).toEqual([true, 2])
+  }
+})
+
 describe('[H3] if the source cannot resume, there is one list', () => {
   test.each<[string, (source: MemorySource<number>) => void, Record<string, number>]>([
     ['expired', (source) => source.compact(), { a: 1, b: 2 }],

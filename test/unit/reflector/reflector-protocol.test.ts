@@ -56,6 +56,18 @@ describe('[B20] invalid versions', () => {
     expect(source.watches[0]?.context.after).toBe(version)
   })
 
+  test('[C2a] a list without an end fails after 100 000 empty pages', async () => {
+    const source = scripted<number>()
+    source.list = async function* () {
+      for (;;) yield { events: [] }
+    }
+    const { errors } = await reflected<number, typeof source>(source)
+    expect(errors[0]).toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringContaining('100001 empty pages in a row'),
+    })
+  })
+
   test.each([
     ['without a version', [put('a', 1)]],
     ['without a page', undefined],
