@@ -15,6 +15,7 @@ import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
 import { CliError } from './output/cli-error.js'
 import { oneLine } from './output/error-hints.js'
+import { wrappedHelp } from './output/help-text.js'
 import { useNamedSource } from './sources/config-file.js'
 
 /** Prints an error as one line. The exit code is 2 for errors that the user can fix, else 1. */
@@ -47,6 +48,7 @@ function configureErrors(command: Command, path: string): void {
     if (missing !== undefined) action.error(`error: required option '${missing.flags}' not specified`)
   })
   command.configureOutput({
+    writeOut: (text) => process.stdout.write(wrappedHelp(text, process.stdout.columns || Number.POSITIVE_INFINITY)),
     outputError: (text, write) => {
       const line = oneLine(text.replace(/^error: /, '')).replace(/\.$/, '')
       write(`listwatch: ${line}; see: listwatch${path} --help\n`)

@@ -35,6 +35,8 @@ export function conditions(text: string, before: readonly Condition[] | undefine
   const [, field, negation, value] = /^([^=!]+)(!?)=(.*)$/s.exec(text) ?? []
   if (field === undefined || value === undefined)
     throw new InvalidArgumentError('It must look like status=open or status!=open.')
+  if (/[\s<>]$/.test(field) || /^'.*'$/s.test(value))
+    throw new InvalidArgumentError('It is not SQL: it must look like status=open. The option --where of list is SQL.')
   return [...(before ?? []), { field, isNegated: negation === '!', value }]
 }
 

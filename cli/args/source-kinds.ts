@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'keys',
     options: ['collection', 'relay', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
-  nats: { name: 'NATS', scheme: /^(nats|tls):/, noun: 'keys', options: ['relay'] },
+  nats: { name: 'NATS', scheme: /^(nats|tls):/, noun: 'keys', options: ['bucket', 'filter', 'relay', 'codec'] },
   kubernetes: {
     name: 'Kubernetes',
     scheme: /^kubernetes:/,
@@ -53,8 +53,9 @@ export function sourceKindOf(url: string, given: Readonly<Record<string, unknown
     if (given[option] === undefined || own.options.includes(option)) continue
     const owners = KIND_NAMES.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
     if (owners.length === 0) continue // It applies to all kinds.
+    const other = option === 'where' ? '; listwatch query has a --where for each source' : ''
     throw new CliError(
-      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
+      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}${other}`,
     )
   }
   return kind

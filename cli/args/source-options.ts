@@ -34,13 +34,15 @@ export function addSourceOptions(
     )
     .option('--prefix <prefix>', 'etcd: the first characters of the keys: /jobs/', name)
     .addOption(
-      new Option('--codec <codec>', 'etcd, Redis: the format of the values; default: json').choices([
+      new Option('--codec <codec>', 'etcd, Redis, NATS: the format of the values; default: json').choices([
         'json',
         'string',
         'bytes',
       ]),
     )
     .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
+    .option('--bucket <name>', 'NATS: a key-value bucket', name)
+    .option('--filter <subjects>', 'NATS: only these keys, as subjects separated by commas: jobs.*,batches.>', list)
     .option('--relay <name>', 'Redis, NATS: the objects that a relay publishes', name)
     .option('--stream <key>', 'Redis: a stream', name)
     .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)

@@ -16,9 +16,8 @@ export function defineRelay(program: Command): void {
     .addHelpText(
       'after',
       `
-With Redis, run the command on several machines: one relay writes, and the others wait to replace it. With NATS, run it
-once: there a second relay replaces the first one, which then reports CONFLICT. A relay that starts again continues from
-what the engine has. Ctrl-C first writes the changes that wait, for up to 5 s. On a terminal it shows its status; in a
+Run the command on several machines: one relay writes, and the others wait to replace it. A relay that starts again
+continues from what the engine has. Ctrl-C first writes the changes that wait, for up to 5 s. On a terminal it shows its status; in a
 pipe it prints each change of its status as one line of JSON.
 
 Examples:

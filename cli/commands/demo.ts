@@ -166,7 +166,8 @@ class Demo {
 
   async serveInspector(): Promise<void> {
     this.#inspector = await serveInspector([this.#orders])
-    if (!process.stdout.isTTY) process.stdout.write(`page: ${this.#inspector.url}\n`)
+    // Above the live view, which would cut an address that is wider than the terminal.
+    process.stdout.write(`page: ${this.#inspector.url}\n`)
   }
 
   async show(): Promise<void> {
@@ -237,7 +238,6 @@ class Demo {
         `killed ${this.#disconnects} times, resumed ${reconnects} times`,
         `read again ${relists} times`,
       ]),
-      ...(this.#inspector === undefined ? [] : [labelled('page', this.#inspector.url)]),
       ...wrapParts([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
     ]
   }

@@ -62,7 +62,7 @@ async function diagnose(
     case 'redis':
       return (await import('../doctor/redis.js')).diagnoseRedis(url, flags, onProgress)
     case 'nats':
-      throw new CliError('doctor checks Postgres, Redis, etcd and Kubernetes, and not NATS')
+      return (await import('../doctor/nats.js')).diagnoseNats(url, flags, onProgress)
     case 'etcd':
       if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
       return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix }, onProgress)

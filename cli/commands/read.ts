@@ -7,6 +7,7 @@ import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { ListProgress } from '../output/list-progress.js'
 import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
+import { thousands } from '../output/status-view.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
@@ -44,6 +45,8 @@ export async function query(
   const source = { ...flags, compared: where.map(({ field }) => field) } // So that columns of Postgres are checked.
   await read(url, source, command, (entries, format) => {
     const matching = entries.filter(([, object]) => where.every((condition) => meets(object, condition)))
+    if (matching.length === 0 && entries.length > 0)
+      process.stderr.write(`listwatch: none of ${thousands(entries.length)} objects meets the conditions\n`)
     return printObjects(matching.slice(0, flags.limit), format)
   })
 }
@@ -86,7 +89,8 @@ async function read(
 
 /** The hint if no object can be decoded. */
 function undecodedHint(count: number, { kind }: OpenSource): string {
-  const advice = kind === 'redis' || kind === 'etcd' ? '; --codec string shows values that are not JSON' : ''
+  const advice =
+    kind === 'redis' || kind === 'etcd' || kind === 'nats' ? '; --codec string shows values that are not JSON' : ''
   return `${count} ${count === 1 ? 'object was' : 'objects were'} read, and none can be decoded${advice}`
 }
 

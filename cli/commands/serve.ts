@@ -3,10 +3,10 @@ import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { fieldOf } from '../args/fields.js'
-import type { Command } from '../bundled.js'
+import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
-import { sleepUnlessAborted } from '../output/terminal-ui.js'
+import { listenToKeys, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { durationOf, indexesOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { type NamedSource, readConfig } from '../sources/config-file.js'
@@ -43,6 +43,8 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
       throw new CliError(`cannot serve the page: ${reason}`)
     })
     process.stdout.write(`${inspector.url}\n`)
+    using _pressed = listenToKeys(new Map([['q', () => shutdown.abort()]]))
+    if (process.stdin.isTTY && process.stdout.isTTY) process.stdout.write(`${colors.dim('[q] quit')}\n`)
     await Promise.all(
       mirrors.map(({ name, rows, open }) => {
         reportErrors(rows, open, false)

@@ -3,7 +3,8 @@ import { oneLine } from '../output/error-hints.js'
 /** What is wrong, in one sentence, and how it is repaired: a command or an option. */
 export interface Finding {
   readonly problem: string
-  readonly remedy: string
+  /** Undefined if the problem names it. */
+  readonly remedy?: string
 }
 
 /** Examines one thing that can be wrong. It reads, and never writes. `C`: what all checks of a backend share. */
@@ -13,6 +14,8 @@ export interface Check<C> {
   readonly severity: 'error' | 'warning'
   /** It measures time, so no other check runs beside it. Default: others may. */
   readonly runsAlone?: true
+  /** It needs a source that can be read, so it runs last, and only if no other check has found an error. */
+  readonly runsLast?: true
   /** Returns undefined if nothing is wrong, or if the check does not apply. */
   find(context: C): Promise<Finding | undefined>
 }
@@ -71,8 +74,10 @@ export async function runChecks<C>(
     }
   }
   await run(checks.filter(({ runsAlone }) => runsAlone))
-  const others = checks.filter(({ runsAlone }) => !runsAlone).values()
+  const others = checks.filter(({ runsAlone, runsLast }) => !runsAlone && !runsLast).values()
   await Promise.all(Array.from({ length: atOnce }, () => run(others)))
+  const hasError = [...results.values()].some((result) => result?.severity === 'error')
+  if (!hasError) await run(checks.filter(({ runsLast }) => runsLast))
   return { checks: checks.length, findings: [...results.values()].filter((result) => result !== undefined) }
 }
 

@@ -7,8 +7,10 @@ import { formatDuration } from '../args/duration.js'
 import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { addressOf, type EtcdFlags } from '../sources/open-etcd.js'
+import { addressOf, type EtcdFlags, openEtcd } from '../sources/open-etcd.js'
+import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { undecodableCheck } from './undecodable.js'
 
 /** How long a member may take to answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
@@ -33,6 +35,7 @@ interface Member {
 }
 
 interface EtcdContext {
+  open(): Promise<OpenSource>
   readonly flags: EtcdFlags
   /** The endpoints that answer; at least one. */
   readonly members: readonly Member[]
@@ -61,6 +64,7 @@ export async function diagnoseEtcd(url: string, flags: EtcdFlags, onProgress: On
   }
   const { endpoint } = first
   const context: EtcdContext = {
+    open: () => openEtcd(url, flags),
     flags,
     members,
     known: () => knownOf(members),
@@ -257,6 +261,7 @@ export const etcdChecks: readonly Check<EtcdContext>[] = [
       }
     },
   },
+  undecodableCheck(),
 ]
 
 /** A response of etcd that is an error. */

@@ -2,9 +2,11 @@ import type { Redis } from 'ioredis'
 import { messageOf } from '../../src/contract/errors.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { addressOf, checkForm, type RedisFlags } from '../sources/open-redis.js'
+import { addressOf, checkForm, openRedis, type RedisFlags } from '../sources/open-redis.js'
 import { redisAclHint } from '../sources/redis-acl-hint.js'
+import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { undecodableCheck } from './undecodable.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -16,6 +18,7 @@ const SMALL_BUFFER_BYTES = 8 * 1024 ** 2
 const SLOTS = 16_384
 
 interface RedisContext {
+  open(): Promise<OpenSource>
   readonly flags: RedisFlags
   readonly user: string
   /** The key that is read: of the collection's log, the stream, or the prefix of plain keys. */
@@ -50,7 +53,10 @@ export async function diagnoseRedis(url: string, flags: RedisFlags, onProgress: 
     await client.call('PING').catch((error: unknown) => {
       if (!/^NOPERM/.test(messageOf(error))) throw error // The check `rights` reports that.
     })
-    const context = contextOf(client, flags, address.username ?? 'default', name)
+    const context = {
+      ...contextOf(client, flags, address.username ?? 'default', name),
+      open: () => openRedis(url, flags),
+    }
     return await runChecks(redisChecks, context, { onProgress })
   } catch (error) {
     const line = oneLine(cause ?? error)
@@ -63,7 +69,7 @@ export async function diagnoseRedis(url: string, flags: RedisFlags, onProgress: 
   }
 }
 
-function contextOf(client: Redis, flags: RedisFlags, user: string, name: string): RedisContext {
+function contextOf(client: Redis, flags: RedisFlags, user: string, name: string): Omit<RedisContext, 'open'> {
   const send = (...[command, ...args]: readonly [string, ...string[]]): Promise<unknown> =>
     client.call(command, ...args)
   let facts: Promise<string> | undefined
@@ -244,6 +250,7 @@ export const redisChecks: readonly Check<RedisContext>[] = [
       }
     },
   },
+  undecodableCheck(),
 ]
 
 /** The type of a key; `none` if another node of the cluster has its slot. */

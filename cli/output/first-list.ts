@@ -4,7 +4,7 @@ import type { OpenSource, Row } from '../sources/source-types.js'
 import { oneLine } from './error-hints.js'
 
 /** Whether the error is about one undecodable object. The mirror continues without that object. */
-function isDecodeError({ code, phase }: SourceError): boolean {
+export function isDecodeError({ code, phase }: SourceError): boolean {
   return code === 'DECODE' && phase === 'decode'
 }
 

@@ -56,6 +56,7 @@ function selected([, object]: Entry, { fields }: ObjectFormat): unknown {
 }
 
 function* tableLines(entries: readonly Entry[], format: ObjectFormat): Generator<string> {
+  if (entries.length === 0) return // Headings alone look like a lost result.
   const sample = entries.slice(0, SAMPLE)
   const paths = format.fields ?? defaultFields(sample, format.kind)
   const cellsOf = ([key, object]: Entry): string[] => [

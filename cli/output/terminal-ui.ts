@@ -26,7 +26,7 @@ export async function showView(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const { stdin, stdout } = process
+  const { stdout } = process
   if (!stdout.isTTY) {
     do {
       await sleepUnlessAborted(LINE_MS, clock, signal)
@@ -34,21 +34,8 @@ export async function showView(
     } while (!signal.aborted)
     return
   }
-  const press = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
-    // Like in cooked mode: the first Ctrl-C ends the command, a second one the process.
-    if (key.ctrl === true && key.name === 'c') process.kill(process.pid, 'SIGINT')
-    else if (key.ctrl !== true) keys.get(key.name ?? '')?.()
-  }
-  const restore = (): void => {
-    stdout.write(SHOW_CURSOR)
-    if (stdin.isTTY) stdin.setRawMode(false)
-  }
-  if (stdin.isTTY) {
-    emitKeypressEvents(stdin)
-    stdin.setRawMode(true)
-    stdin.on('keypress', press)
-    stdin.resume()
-  }
+  using _pressed = listenToKeys(keys)
+  const restore = (): void => void stdout.write(SHOW_CURSOR)
   stdout.write(HIDE_CURSOR)
   process.once('exit', restore)
   let last: readonly string[] = []
@@ -68,8 +55,31 @@ export async function showView(
   } finally {
     process.off('exit', restore)
     restore()
-    stdin.off('keypress', press)
-    stdin.pause()
+  }
+}
+
+/** On a terminal a pressed key calls its function in `keys`, until the result is disposed. */
+export function listenToKeys(keys: ReadonlyMap<string, () => void>): Disposable {
+  const { stdin } = process
+  if (!stdin.isTTY) return { [Symbol.dispose]: () => {} }
+  const press = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
+    // Like in cooked mode: the first Ctrl-C ends the command, a second one the process.
+    if (key.ctrl === true && key.name === 'c') process.kill(process.pid, 'SIGINT')
+    else if (key.ctrl !== true) keys.get(key.name ?? '')?.()
+  }
+  const restore = (): void => void stdin.setRawMode(false)
+  emitKeypressEvents(stdin)
+  stdin.setRawMode(true)
+  stdin.on('keypress', press)
+  stdin.resume()
+  process.once('exit', restore)
+  return {
+    [Symbol.dispose]() {
+      process.off('exit', restore)
+      restore()
+      stdin.off('keypress', press)
+      stdin.pause()
+    },
   }
 }
 

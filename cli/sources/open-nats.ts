@@ -1,7 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node'
-import { natsRelayStore } from '../../adapters/nats/index.js'
+import { natsKvSource, natsRelayStore } from '../../adapters/nats/index.js'
 import { relaySource } from '../../adapters/relay/index.js'
 import { messageOf } from '../../src/contract/errors.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
@@ -10,6 +11,9 @@ import type { OpenSource, Row } from './source-types.js'
 /** The options of NATS. */
 export interface NatsFlags {
   readonly relay?: string
+  readonly bucket?: string
+  readonly filter?: readonly string[]
+  readonly codec?: 'json' | 'string' | 'bytes'
 }
 
 /** Connection attempts of a client whose connection was lost, in milliseconds. */
@@ -17,20 +21,54 @@ const RECONNECT_MS = 500
 /** A connection without a server is noticed within two of these, in milliseconds. */
 const PING_MS = 5_000
 
-/** Opens the bucket of a relay in NATS. */
-export async function openNats(url: string, { relay }: NatsFlags): Promise<OpenSource> {
-  if (relay === undefined) throw new CliError('name the relay: nats://host:4222 --relay orders')
-  assertRelayName(relay, '--relay')
+/** Opens a bucket of NATS, or that of a relay. */
+export async function openNats(url: string, flags: NatsFlags): Promise<OpenSource> {
+  const of = checkNatsForm(flags)
   const { connection, shown } = await connectNats(url)
+  const advice = (message: string): string =>
+    withRelayRemedy(message).replace(
+      'stream not found',
+      () => `there is no bucket "${of}": check --bucket, or create it with: nats kv add ${of}`,
+    )
   return {
-    source: relaySource<Row>({ store: natsRelayStore({ connection, name: relay }) }),
+    source: sourceOf(connection, flags),
     kind: 'nats',
-    of: relay,
-    toCliError: engineError(`cannot read from ${shown}`, withRelayRemedy),
-    message: withRelayRemedy,
-    ifEmpty: `the source of the relay "${relay}" is empty`,
+    of,
+    toCliError: engineError(`cannot read from ${shown}`, advice),
+    message: advice,
+    ifEmpty: emptyHint(flags),
     close: () => closeNats(connection),
   }
+}
+
+/** Returns the name of the bucket or of the relay. Throws unless exactly one is given. */
+export function checkNatsForm({ bucket, relay, filter, codec }: NatsFlags): string {
+  const of = bucket ?? relay
+  if (of === undefined || (bucket !== undefined && relay !== undefined))
+    throw new CliError(
+      `${of === undefined ? 'name the bucket to mirror' : 'mirror one of these'}: --bucket limits, or --relay orders`,
+    )
+  if (relay !== undefined) {
+    assertRelayName(relay, '--relay')
+    if (filter !== undefined || codec !== undefined) throw new CliError('--filter and --codec need --bucket')
+  }
+  return of
+}
+
+function sourceOf(
+  connection: NatsConnection,
+  { bucket, relay = '', filter, codec = 'json' }: NatsFlags,
+): ListerWatcher<Row> {
+  return bucket === undefined
+    ? relaySource<Row>({ store: natsRelayStore({ connection, name: relay }) })
+    : natsKvSource<Row>({ connection, bucket, codec, ...(filter === undefined ? {} : { filter }) })
+}
+
+function emptyHint({ bucket, relay, filter }: NatsFlags): string {
+  if (bucket === undefined) return `the source of the relay "${relay}" is empty`
+  return filter === undefined
+    ? `the bucket "${bucket}" has no keys`
+    : `no key of the bucket "${bucket}" matches ${filter.join(', ')}: check --filter`
 }
 
 /** Throws unless a bucket can have this name. */

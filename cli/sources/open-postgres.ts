@@ -32,11 +32,19 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
     ...(rls === undefined ? {} : { rls }),
   })
   const target = { url, table }
+  const isField = /^[\w.]+!?=[\w.-]+$/.test(where ?? '')
+  const advice = (text: string): string =>
+    isField && text.includes(`where: "${where}"`)
+      ? `${text}; it is SQL, such as status = 'open'; listwatch query compares fields: --where ${where}`
+      : text
   return {
     source,
     kind: 'postgres',
     of: table,
-    toCliError: (error) => cliErrorOf(error, target),
+    toCliError: (error) => {
+      const { message, exitCode } = cliErrorOf(error, target)
+      return new CliError(advice(message), exitCode)
+    },
     message: (text) => withCommands(text, target),
     close: () => {},
   }

@@ -315,7 +315,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const { source, reflector, warmStart } = this
     if (warmStart?.mustCatchUp !== true) return
     warmStart.start.isBehind = true
-    await undefined // Listeners of the status are not called within a commit.
+    await Promise.resolve() // Listeners of the status are not called within a commit.
     if (this.#ending.signal.aborted) return
     this.#announce({ ...reflector.state })
     const { clock, random, events } = this.#host

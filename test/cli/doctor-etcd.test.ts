@@ -38,8 +38,15 @@ describeServer('etcd 3.6', 'doctor etcd://', (server) => {
     return etcd
   }
 
-  test('finds nothing on a healthy server', async () => {
-    expect(await namesOf([urlOf(await started()), ...JOBS])).toEqual([])
+  test('finds nothing on a healthy server but values that cannot be decoded', async () => {
+    const etcd = await started()
+    expect(await namesOf([urlOf(etcd), ...JOBS])).toEqual([])
+    await etcd.client().put('/jobs/1').value('no JSON')
+    expect((await findings([urlOf(etcd), ...JOBS])).get('undecodable')).toMatchObject({
+      severity: 'warning',
+      problem: expect.stringMatching(/lacks 1 of the objects.*\/jobs\/1/),
+    })
+    expect(await namesOf([urlOf(etcd), ...JOBS, '--codec', 'string'])).toEqual([])
   })
 
   test('no connection: exit code 2', async () => {

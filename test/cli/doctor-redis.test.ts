@@ -68,6 +68,7 @@ describeServer('redis 7.0', 'doctor redis://', (server) => {
       ['--keys', 'user:*'],
       (client) => client.config('SET', 'client-output-buffer-limit', 'pubsub 1mb 1mb 1'),
     ],
+    ['undecodable', ['--keys', 'user:*'], (client) => client.set('user:1', 'no JSON')],
     ['type', ORDERS, (client) => client.set('{orders}:s', 'a string')],
     ['type', ['--stream', 'events'], (client) => client.sadd('events', 'a set')],
     [
@@ -153,7 +154,7 @@ describeServer('redis 7.0', 'doctor redis://', (server) => {
   })
 
   test('cluster-mode and cluster-slots', async () => {
-    const redis = await started('--cluster-enabled', 'yes')
+    const redis = await started('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')
     expect(await namesOf([redis.url, ...ORDERS])).toEqual(['cluster-mode', 'cluster-slots'])
     await redis.client().cluster('ADDSLOTSRANGE', 0, 16_383)
     await waitUntil('the slots', async () => /cluster_state:ok/.test(String(await redis.client().cluster('INFO'))))

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Kvm } from '@nats-io/kv'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { useEtcd } from '../etcd/support.js'
 import { useNats } from '../nats/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { type CommandOptions, listwatch, refusalOf, resultOf, SECRET } from './support.js'
+import { findings, namesOf } from './doctor.js'
+import { type CommandOptions, deleted, listwatch, refusalOf, resultOf, SECRET, synced } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -95,14 +97,21 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
 
   describe('commands that read', () => {
     const refused: readonly (readonly [what: string, args: () => readonly string[], says: string])[] = [
-      ['no relay', () => ['list', urlOf()], 'name the relay: nats://host:4222 --relay orders'],
+      ['no bucket', () => ['list', urlOf()], 'name the bucket to mirror: --bucket limits, or --relay orders'],
+      ['a bucket and a relay', () => ['list', urlOf(), '--bucket', 'a', '--relay', 'a'], 'mirror one of these'],
+      ['a filter of a relay', () => ['list', urlOf(), '--relay', 'a', '--filter', 'a'], '--filter and --codec need'],
+      ['a bucket that does not exist', () => ['list', urlOf(), '--bucket', 'none'], 'there is no bucket "none"'],
       ['a name that no bucket has', () => ['list', urlOf(), '--relay', 'a.b'], 'choose another one by --relay'],
       [
         'a relay that has not written',
         () => ['list', urlOf(), '--relay', 'none'],
         'no relay has written to nats:relay-none yet: start listwatch relay, check the name, or wait: a new relay begins after about 9 s',
       ],
-      ['a prefix', () => ['list', urlOf(), '--prefix', 'a'], '--prefix is an option of etcd; NATS has --relay'],
+      [
+        'a prefix',
+        () => ['list', urlOf(), '--prefix', 'a'],
+        '--prefix is an option of etcd; NATS has --bucket, --filter, --relay, --codec',
+      ],
       ['no server', () => ['list', 'nats://127.0.0.1:1', '--relay', 'a'], 'cannot connect to nats://127.0.0.1:1'],
       [
         'a wrong password',
@@ -110,10 +119,59 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
         'give user and password, or a token',
       ],
       ['no URL', () => ['list', 'nats://', '--relay', 'a'], 'it should look like nats://host:4222'],
-      ['doctor', () => ['doctor', urlOf(), '--relay', 'a'], 'not NATS'],
     ]
     test.each(refused)('refuse %s', async (_what, args, says) => {
       expect(await refusalOf(listwatch(args()))).toContain(says)
     })
+
+    test.concurrent('watch, list, get, query, verify and relay read a bucket', async (context) => {
+      const bucket = await new Kvm(await own.nats.connect()).create('limits')
+      await bucket.put('jobs.1', '{"state":"new"}')
+      await bucket.put('other', '{"state":"new"}')
+      const source = [urlOf(), '--bucket', 'limits']
+      const read = async (command: string, ...args: readonly string[]): Promise<string> => {
+        const { code, output, errors } = await resultOf(listwatch([command, ...source, ...args], context))
+        expect({ code, errors }).toEqual({ code: 0, errors: '' })
+        return output
+      }
+      const job = '{"key":"jobs.1","object":{"state":"new"}}\n'
+      expect(await read('list', '--filter', 'jobs.*,tasks.>')).toBe(job)
+      expect(await read('get', 'jobs.1')).toBe(job)
+      expect((await read('query', '--where', 'state=new')).split('\n')).toHaveLength(3)
+      expect(await read('verify', '--for', '1ms')).toBe('2 keys compared, 0 differ\n')
+      const watch = listwatch(['watch', ...source, '--json'], context)
+      await synced(watch)
+      const relay = listwatch(['relay', ...source, '--to', urlOf()], context)
+      await relay.until(() => relay.output.includes('"state":"live"'), 'the relay')
+      await bucket.delete('other')
+      await deleted(watch)
+      expect((await resultOf(listwatch(['list', urlOf(), '--relay', 'limits'], context))).output).toContain('jobs.1')
+      for (const child of [watch, relay]) child.kill('SIGINT')
+      await Promise.all([watch.ended, relay.ended])
+      expect(`${watch.errors}${relay.errors}`).toBe('')
+    })
+  })
+  test('doctor names what is wrong with a bucket', async () => {
+    const kvm = new Kvm(await own.nats.connect())
+    const check = (name: string, ...args: readonly string[]): Promise<readonly string[]> =>
+      namesOf([urlOf(), '--bucket', name, ...args])
+    const healthy = await kvm.create('healthy')
+    await healthy.put('a', '1')
+    expect(await check('healthy')).toEqual([])
+    await healthy.put('b', 'no JSON')
+    expect((await findings([urlOf(), '--bucket', 'healthy'])).get('undecodable')?.problem).toMatch(/lacks 1 of .*"b"/)
+    expect(await check('healthy', '--codec', 'string')).toEqual([])
+    const limits = { storage: 'memory', max_bytes: 1_000, max_msgs_per_subject: 1, allow_direct: true }
+    await own.nats.ask('STREAM.CREATE.KV_full', {
+      name: 'KV_full',
+      subjects: ['$KV.full.>'],
+      discard: 'new',
+      ...limits,
+    })
+    const full = await kvm.open('full')
+    await full.put('a', JSON.stringify('x'.repeat(900)))
+    expect(await check('full')).toEqual(['storage', 'size'])
+    expect((await findings([urlOf(), '--bucket', 'none'])).get('list')?.problem).toContain('there is no bucket "none"')
+    expect((await findings([urlOf(), '--relay', 'none'])).get('list')?.problem).toContain('start listwatch relay')
   })
 })

@@ -117,6 +117,10 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
       const refusal = (...args: string[]): Promise<string> =>
         refusalOf(listwatch(['query', urlOf(db), '--table', 'orders', ...args]))
       expect(await refusal('--where', 'tenant')).toContain('It must look like status=open or status!=open')
+      expect(await refusal('--where', "tenant = 'acme'")).toContain('It is not SQL: it must look like status=open')
+      expect(await refusal('--where', "tenant='acme'")).toContain('It is not SQL')
+      const list = listwatch(['list', urlOf(db), '--table', 'orders', '--where', 'tenant=acme'])
+      expect(await refusalOf(list)).toContain("it is SQL, such as status = 'open'; listwatch query compares fields")
       expect(await refusal()).toContain("required option '--where <field=value>' not specified")
       expect(await refusal('--where', 'tennant=acme')).toBe(
         '--where: orders has no column "tennant"; it has id, tenant, tags, note',
@@ -155,16 +159,17 @@ describeServer('etcd 3.6', 'reading etcd', (server) => {
     await own.etcd.client().put('/jobs/1').value('{"state":"new","n":1}')
     await own.etcd.client().put('/jobs/2').value('7')
     const args = [`etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/']
+    const none = 'listwatch: none of 2 objects meets the conditions\n'
     const misspelt = 'listwatch: no object has the field "stat"; the first one has state, n\n'
     expect(await resultOf(listwatch(['query', ...args, '--where', 'stat=new']))).toEqual({
       code: 0,
       output: '',
-      errors: misspelt,
+      errors: `${none}${misspelt}`,
     })
     const listed = await resultOf(listwatch(['list', ...args, '--fields', 'stat,n', '--limit', '1']))
     expect(listed).toEqual({ code: 0, output: '{"key":"/jobs/1","object":{"n":1}}\n', errors: misspelt })
     // Other objects have it.
-    expect((await resultOf(listwatch(['query', ...args, '--where', 'state=old', '--fields', 'n']))).errors).toBe('')
+    expect((await resultOf(listwatch(['query', ...args, '--where', 'state=old', '--fields', 'n']))).errors).toBe(none)
   })
 
   test('of a misspelt prefix nothing is printed, and the hint names what to check', async () => {

@@ -76,7 +76,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       press('q')
       expect(await child.ended).toEqual({ code: 0, signal: null })
       const { text, frames } = terminal()
-      expect(text).toMatch(/^starting a Postgres server …\nlistwatch postgres:orders/)
+      expect(text).toMatch(/^starting a Postgres server …\npage: http:.*\nlistwatch postgres:orders/)
       expect(text).toMatch(
         /\n\[k\] kill the connection {3}\[q\] quit\nmirror .* 0 differ; .* 1 disconnects, 1 reconnects/,
       )
@@ -92,7 +92,10 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const session = onTerminal(['demo'], 40)
       const { child, terminal, press } = session
       await child.until(() => /changes\/s [1-9]/.test(terminal().text), 'changes')
-      expect(terminal().wraps).toBe(0)
+      // Only the address of the page, which is never cut.
+      const [, page = ''] = /(page: http\S+#token=[0-9a-f]{32})\r?\n/.exec(child.output) ?? []
+      expect(terminal().wraps).toBe(Math.floor((page.length - 1) / 40))
+      expect(page).not.toBe('')
       expect(terminal().text).toMatch(/\n\[k\] kill the connection {3}\[q\] quit$/)
       expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
       expect(terminal().isCursorVisible).toBe(false)
@@ -255,6 +258,13 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expectTidy(session)
     })
 
+    test('query without a match prints no headings', async () => {
+      const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)', 'orders')
+      const { child, terminal } = onTerminal(['query', urlOf(db), '--table', 'orders', '--where', 'id=2'])
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(terminal().text).toBe('listwatch: none of 1 objects meets the conditions')
+    })
+
     test('--fields selects the columns; get prints indented JSON', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, doc jsonb); INSERT INTO orders VALUES (1, '{"a":{"b":"c d"}}')`,
@@ -319,6 +329,22 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
   })
 
+  test.each([30, 60, 79])('help of %i columns breaks lines between words only', async (columns) => {
+    const { child, terminal } = onTerminal(['watch', '--help'], columns)
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    const [help = '', examples = ''] = terminal().text.split('\nExamples:\n')
+    expect(help.replace(/\s+/g, ' ')).toContain('--index <column> index by this column; may be given more than once')
+    expect(child.output).toContain('  listwatch watch postgres://user@host/db --table orders --index tenant')
+    // The terminal itself breaks nothing but the URLs and examples that are longer than a line.
+    const long =
+      child.output
+        .split('\nExamples:')[0]
+        ?.split('\r\n')
+        .filter((line) => line.length > columns) ?? []
+    expect(long.filter((line) => /\S \S/.test(line.trim()))).toEqual([])
+    expect(examples).not.toBe('')
+  })
+
   test('Ctrl-C ends doctor while it connects, and erases its progress', async () => {
     const silent = createServer()
     onTestFinished(() => void silent.close())
@@ -341,6 +367,14 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
 
     describeServer('redis 7.0', 'to Redis', (found) => {
       const own = useRedis(found)
+
+      test('serve prints its address, and q ends it', async () => {
+        const { child, terminal, press } = onTerminal(['serve', own.redis.url, '--keys', 'a*'], 40)
+        await child.until(() => terminal().text.includes('[q] quit'), 'the key')
+        press('q')
+        expect(await child.ended).toEqual({ code: 0, signal: null })
+        expect(child.output).toMatch(/^http:\S+#token=[0-9a-f]{32}\r\n/)
+      })
 
       test('shows the mirror and the store, and q writes pending changes and ends', async () => {
         const db = await at.installed(

@@ -30,7 +30,12 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   [
     'an option of another kind of server',
     ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
-    '--codec is an option of etcd and Redis; Postgres has --table, --columns, --where, --rls',
+    '--codec is an option of etcd and Redis and NATS; Postgres has --table, --columns, --where, --rls',
+  ],
+  [
+    'a condition in SQL',
+    ['list', 'etcd://h', '--prefix', '/', '--where', 'a=b'],
+    'etcd has --prefix, --codec; listwatch query has a --where for each source',
   ],
   [
     'an option in the place of a value',

@@ -251,9 +251,8 @@ export class ApiSession {
     })
     request.once('response', resolve)
     // An agent for SOCKS would also end a connection that is silent later: it listens for that after this event.
-    request.once('proxy', async ({ socket }: { readonly socket: Socket }) => {
-      await undefined
-      socket.removeAllListeners('timeout')
+    request.once('proxy', ({ socket }: { readonly socket: Socket }) => {
+      void Promise.resolve().then(() => socket.removeAllListeners('timeout'))
     })
     // Later errors of the connection also reach the body.
     request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))

@@ -16,9 +16,11 @@ function mirrorAt(version: string, compare: Pick<ListerWatcher<typeof acme>, 'ha
     async *list() {
       yield { events: [{ type: 'put', key: `at ${at}`, object: acme }], version: at }
     },
-    async *watch({ signal }) {
-      yield { events: [], version: at }
+    async *watch({ signal, after }) {
       const { promise, resolve } = restored
+      // The restore may come between the list and the watch.
+      if (after !== at) throw new SourceError('restored', { code: 'EPOCH_CHANGED' })
+      yield { events: [], version: at }
       signal.addEventListener('abort', () => resolve(), { once: true })
       await promise
       throw new SourceError('restored', { code: 'EPOCH_CHANGED' })

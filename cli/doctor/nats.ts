@@ -1,0 +1,91 @@
+import type { NatsConnection } from '@nats-io/transport-node'
+import { fieldOf, listIn } from '../args/fields.js'
+import { oneLine } from '../output/error-hints.js'
+import { checkNatsForm, closeNats, connectNats, type NatsFlags, openNats } from '../sources/open-nats.js'
+import type { OpenSource } from '../sources/source-types.js'
+import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { readObjects, undecodableCheck } from './undecodable.js'
+
+/** How long the server may take to answer, in milliseconds. */
+const TIMEOUT_MS = 10_000
+/** A larger used part of a limit causes a warning. */
+const FULL = 0.9
+/** A replica that is silent for longer causes a warning, in nanoseconds. */
+const SILENT_NS = 10_000_000_000
+
+interface NatsContext {
+  open(): Promise<OpenSource>
+  /** The description of the bucket's stream; undefined if it cannot be read, which the check `list` reports. */
+  readonly info: unknown
+}
+
+export async function diagnoseNats(url: string, flags: NatsFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+  checkNatsForm(flags)
+  const { connection } = await connectNats(url)
+  try {
+    const bucket = flags.bucket ?? `relay-${flags.relay}`
+    const context = { open: () => openNats(url, flags), info: await infoOf(connection, bucket) }
+    return await runChecks(natsChecks, context, { onProgress })
+  } finally {
+    closeNats(connection)
+  }
+}
+
+async function infoOf(connection: NatsConnection, bucket: string): Promise<unknown> {
+  const subject = `$JS.API.STREAM.INFO.KV_${bucket}`
+  const reply = await connection.request(subject, '', { timeout: TIMEOUT_MS }).catch(() => undefined)
+  return reply?.json()
+}
+
+export const natsChecks: readonly Check<NatsContext>[] = [
+  {
+    name: 'list',
+    severity: 'error',
+    async find(context) {
+      try {
+        await readObjects(context)
+        return undefined
+      } catch (error) {
+        return { problem: `the bucket cannot be read: ${oneLine(error)}` }
+      }
+    },
+  },
+  {
+    name: 'storage',
+    severity: 'warning',
+    async find({ info }) {
+      if (fieldOf(info, 'config.storage') !== 'memory') return undefined
+      return {
+        problem: 'the bucket is in memory, so a restart of the server loses all objects',
+        remedy: 'create the bucket with: nats kv add --storage file',
+      }
+    },
+  },
+  {
+    name: 'size',
+    severity: 'warning',
+    async find({ info }) {
+      const [used, most] = [Number(fieldOf(info, 'state.bytes')), Number(fieldOf(info, 'config.max_bytes'))]
+      if (!(most > 0) || used / most <= FULL) return undefined
+      return {
+        problem: `${Math.round((used / most) * 100)} % of max_bytes of the bucket are used; at 100 % writes are refused`,
+        remedy: 'run: nats stream edit --max-bytes with more bytes, or delete keys',
+      }
+    },
+  },
+  {
+    name: 'replicas',
+    severity: 'warning',
+    async find({ info }) {
+      const late = listIn(info, 'cluster.replicas').filter(
+        (each) => fieldOf(each, 'offline') === true || Number(fieldOf(each, 'active')) > SILENT_NS,
+      )
+      if (late.length === 0) return undefined
+      return {
+        problem: `${late.map((each) => String(fieldOf(each, 'name'))).join(', ')} does not follow the leader of the bucket`,
+        remedy: 'start these servers: nats server report jetstream',
+      }
+    },
+  },
+  undecodableCheck(),
+]

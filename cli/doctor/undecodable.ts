@@ -1,0 +1,36 @@
+import { createInformer } from '../../src/informer/create-informer.js'
+import { awaitFirstList, isDecodeError } from '../output/first-list.js'
+import type { OpenSource, Row } from '../sources/source-types.js'
+import type { Check, Finding } from './check.js'
+
+interface Openable {
+  /** Opens the source over a connection of its own. */
+  open(): Promise<OpenSource>
+}
+
+/** Finds objects that cannot be decoded. */
+export function undecodableCheck<C extends Openable>(): Check<C> {
+  return { name: 'undecodable', severity: 'warning', runsLast: true, find: readObjects }
+}
+
+/** Reads each object once, and keeps none. Returns how many cannot be decoded. Throws if the source cannot be read. */
+export async function readObjects({ open }: Openable): Promise<Finding | undefined> {
+  const opened = await open()
+  const rows = createInformer({ source: opened.source, audit: false, transform: (): Row | undefined => undefined })
+  const errors: string[] = []
+  rows.on('error', (error) => {
+    if (isDecodeError(error)) errors.push(opened.message(error.message))
+  })
+  try {
+    await awaitFirstList(rows, opened, new AbortController().signal)
+  } finally {
+    await rows.stop()
+    opened.close()
+  }
+  const [first] = errors
+  if (first === undefined) return undefined
+  return {
+    problem: `a mirror lacks ${errors.length} of the objects, because they cannot be decoded: ${first}`,
+    remedy: 'correct these values, or use another --codec',
+  }
+}
