@@ -199,10 +199,10 @@ describeRedis('a cluster', (server) => {
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
     const admins = cluster().nodes.map((node) => node.client())
-    const require = (password: string) =>
+    const setPassword = (password: string) =>
       Promise.all(admins.map((admin) => admin.config('SET', 'requirepass', password)))
     const redisOptions = { password: 'secret' }
-    await require('secret')
+    await setPassword('secret')
     try {
       const user = client(driver, redisOptions)
       const source = redisCollection<Item>({ client: user, name })
@@ -217,7 +217,7 @@ describeRedis('a cluster', (server) => {
         await renew(n)
       }
       await use(0)
-      await require('other')
+      await setPassword('other')
       redisOptions.password = 'other'
       for (const admin of admins) await admin.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES')
       const isRenewed = () =>
@@ -228,7 +228,7 @@ describeRedis('a cluster', (server) => {
       await waitUntil('the connections to be lost', isRenewed, 10_000)
       await use(2)
     } finally {
-      await require('')
+      await setPassword('')
     }
   })
 })
