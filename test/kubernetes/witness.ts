@@ -19,10 +19,10 @@ export class Witness<T> extends CheckedSource<T> {
     }
   }
 
+  /** An audit lists while the watch is open, and may be ahead of it. */
   #judgeList(delivered: ReadonlyMap<string, Version | undefined>, version: Version): void {
-    this.#reached = numberOf(version)
     for (const [key, at] of delivered)
-      if (at === undefined || numberOf(at) > this.#reached)
+      if (at === undefined || numberOf(at) > numberOf(version))
         this.flaw(`${key} is listed at ${at}, beyond the list, ${version}`)
   }
 
