@@ -16,7 +16,8 @@ const servers = new Set(wanted.map(({ server }) => server))
 
 function makesTestFail(mutant: (typeof wanted)[number]): void {
   const { server, onlyBy } = mutant
-  test(`that ${mutant.name}`, { timeout: 240_000 }, async () => {
+  // Each has a process of its own, which waits for its server much of the time.
+  test.concurrent(`that ${mutant.name}`, { timeout: 480_000 }, async () => {
     const pattern = patternOf(server === undefined ? onlyBy.named : `${server} … ${onlyBy.named}`).source
     const args = ['--testTimeout=60000', '-t', pattern, join('test', onlyBy.test)]
     const { numFailedTests, numPassedTests } = await runTests(mutant, args)
