@@ -60,8 +60,8 @@ export interface NodeResponse {
 }
 
 /**
- * Returns a listener for `createServer` of node:http and node:http2 and for Express, which passes requests to a handler of `Request` and
- * `Response`.
+ * Returns a listener for `createServer` of node:http and node:http2 and for Express, which passes requests to a handler
+ * of `Request` and `Response`.
  *
  * @returns The listener. It answers each request with the response of the handler.
  * @throws OptionError if the handler is not a function.

@@ -11,11 +11,7 @@ export function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<
   for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
 }
 
-/**
- * The name of a scope: different for each other one.
- *
- * @throws TypeError if an index has no value: the caller would read all objects.
- */
+/** Returns the name of a scope. Two scopes with different values have different names. */
 export function scopeName(where: Where): string {
   const selected = Object.entries(where).sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify(selected.map(([index, value]) => [index, textOf(value)]))

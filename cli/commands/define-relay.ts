@@ -17,8 +17,8 @@ export function defineRelay(program: Command): void {
       'after',
       `
 Run the command on several machines: one relay writes, and the others wait to replace it. A relay that starts again
-continues from what the engine has. Ctrl-C first writes the changes that wait, for up to 5 s. On a terminal it shows its status; in a
-pipe it prints each change of its status as one line of JSON.
+continues from what the engine has. Ctrl-C first writes the changes that wait, for up to 5 s. On a terminal it shows its
+status; in a pipe it prints each change of its status as one line of JSON.
 
 Examples:
   listwatch relay postgres://user@host/db --table orders --to redis://cache:6379

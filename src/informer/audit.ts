@@ -56,8 +56,8 @@ type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; 
 
 /**
  * Compares a store with its source periodically. A difference is reported, and repaired by one relist. If the source
- * has `versions`, keys and versions are compared, otherwise contents. After a request for contents those are compared. Keys that were written during the comparison are
- * ignored.
+ * has `versions`, keys and versions are compared, otherwise contents. After a request for contents those are compared.
+ * Keys that were written during the comparison are ignored.
  */
 export class Audit<S, T> {
   readonly #host: AuditHost<S, T>

@@ -23,7 +23,7 @@ export interface ReflectorHooks {
   onWarning?(message: string): void
   /** A batch, or a whole list, is about to be written to the sink. */
   onWrite?(): void
-  /** The source requests an audit, of contents or of what is cheaper. */
+  /** The source requests an audit; `contents`: of contents, also if the source has `versions`. */
   onAuditRequest?(contents: boolean): void
   /** The watch cannot report its position, and a wait for a version is pending. */
   onProofRequest?(): void

@@ -151,7 +151,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       expect(`${watch.errors}${relay.errors}`).toBe('')
     })
   })
-  test('doctor names what is wrong with a bucket', async () => {
+  test('doctor reports the problems of a bucket', async () => {
     const kvm = new Kvm(await own.nats.connect())
     const check = (name: string, ...args: readonly string[]): Promise<readonly string[]> =>
       namesOf([urlOf(), '--bucket', name, ...args])

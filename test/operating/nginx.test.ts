@@ -89,7 +89,7 @@ describeServer('nginx', 'followers behind nginx', (server) => {
     await waitUntil('the change', () => follower.has('new'), 2_000)
   })
 
-  test('[V23] that caches every answer by its path are told by the error, and never go back', async () => {
+  test('[V23] with a cache that repeats responses report it, and show no earlier state', async () => {
     const location =
       'proxy_cache cached; proxy_cache_key $uri; proxy_cache_valid any 1m; proxy_ignore_headers Cache-Control X-Accel-Buffering;'
     const { source, follow } = await balanced(server, 1, { location })

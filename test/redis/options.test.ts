@@ -88,7 +88,7 @@ describe.each(kinds)(
   },
 )
 
-describe('changes of a writer that make no sense are refused at the call, with what is allowed', () => {
+describe('invalid changes of a writer are refused at the call, and the error names the allowed ones', () => {
   const writer = redisWriter(good)
   const changes: readonly (readonly [what: string, changes: unknown, options: object, says: string])[] = [
     ['invalid changes', { put: 'a', object: 1 }, {}, 'the changes must be an array'],

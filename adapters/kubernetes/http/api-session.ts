@@ -98,7 +98,7 @@ export class ApiSession {
     }
   }
 
-  /** The next connection uses what has replaced a server that does not answer, or a user without rights. */
+  /** Sends a request. If the connection fails or the user is forbidden, the next request reads the credentials again. */
   async #trySend(access: Access, request: ApiRequest): Promise<ResponseBody> {
     try {
       return await this.#send(access, request)

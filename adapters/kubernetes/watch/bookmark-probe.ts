@@ -88,19 +88,6 @@ export class BookmarkProbe {
   }
 
   /**
-   * Whether `line` says that the server cannot resume at the version any more. A stream that has received nothing for
-   * longer than `probeMs` may then have missed changes, which no probe can bring.
-   */
-  isExpiry({ bytes }: LineBlock): boolean {
-    try {
-      const { type, object } = propertiesOf(parseJson(bytes.toString()))
-      return type === 'ERROR' && isExpired(statusOf(object))
-    } catch {
-      return false
-    }
-  }
-
-  /**
    * Whether the probe brought events although the other stream, which last received data then, did not: it is half
    * open.
    */
@@ -115,6 +102,16 @@ export class BookmarkProbe {
 
   close(): void {
     this.#stream.destroy('the probe is complete')
+  }
+}
+
+/** Whether the line is the error of a server that cannot resume a watch at its version any more. */
+export function isExpiry({ bytes }: LineBlock): boolean {
+  try {
+    const { type, object } = propertiesOf(parseJson(bytes.toString()))
+    return type === 'ERROR' && isExpired(statusOf(object))
+  } catch {
+    return false
   }
 }
 

@@ -10,7 +10,7 @@ import type { ArrivalOrder } from '../http/arrival-order.js'
 import { IDLE } from '../http/response-body.js'
 import { RetryAfterGate } from '../http/retry-after-gate.js'
 import { BatchReader } from './batch-reader.js'
-import { BookmarkProbe, PROBE_SECONDS } from './bookmark-probe.js'
+import { BookmarkProbe, isExpiry, PROBE_SECONDS } from './bookmark-probe.js'
 import { BUSY_MS, ProbeSchedule } from './probe-schedule.js'
 import type { ResumeVersions, WatchConnector } from './watch-connector.js'
 import { type LogSegment, WatchLog } from './watch-log.js'
@@ -340,7 +340,7 @@ export class SharedWatch {
     const { lines, failed } = probe.accept(taken ?? [])
     if (lines.length > 0) this.#append(lines, probe.takenArrival)
     if (taken === undefined || failed !== undefined) this.#endProbe(probe)
-    if (failed !== undefined && probe.isExpiry(failed)) this.#failIfSilent()
+    if (failed !== undefined && isExpiry(failed)) this.#failIfSilent()
   }
 
   /** No stream can resume at the current version any more, and the open one may be half open. */

@@ -140,7 +140,7 @@ test.each([
   expect([states, source.lists]).toEqual([['restoring', 'connecting', 'stale', 'stale', 'live'], []])
 })
 
-test('[H2a] if the source cannot tell what was committed before the start, there is a list', async () => {
+test('[H2a] if the head of the source cannot be read, a warm start lists the source', async () => {
   for (const code of ['UNAUTHORIZED', 'EPOCH_CHANGED'] as const) {
     const hasReached = (at: string, mark: string): boolean => {
       if (mark === 'x') throw new SourceError('another history', { code: 'EPOCH_CHANGED' })
