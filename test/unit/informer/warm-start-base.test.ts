@@ -207,9 +207,12 @@ describe('saved index values are not used', () => {
   test.each(others)('[H15] %s: all objects are decoded before they are visible', async (_name, declare) => {
     const life = await saved()
     const { informer, clock, warnings } = begin({ ...life, declare })
-    const decodedFirst = informer.synced().then(() => new Set(life.decoded).size)
+    const decodedFirst = Promise.withResolvers<number>()
+    informer.on('status', () => {
+      if (informer.size > 0) decodedFirst.resolve(new Set(life.decoded).size)
+    })
     await clock.advance(1)
-    expect(await decodedFirst).toBe(KEYS)
+    expect(await decodedFirst.promise).toBe(KEYS)
     expect([informer.size, informer.by.parity.count('odd'), informer.by.order({ limit: 1 })]).toEqual([
       KEYS,
       KEYS / 2,
