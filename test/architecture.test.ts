@@ -56,7 +56,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/store/indexes/index-types.ts',
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
-    'src/informer/packable-mirror.ts',
+    'src/informer/internals.ts',
   ],
   'adapters/share': [
     'adapters/http',
@@ -64,7 +64,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/contract',
     'src/util',
     'src/informer/informer-types.ts',
-    'src/informer/packable-mirror.ts',
+    'src/informer/internals.ts',
   ],
   'adapters/relay': [
     'adapters/shared',
@@ -79,7 +79,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-events.ts',
     'src/informer/informer-types.ts',
-    'src/informer/relayed-mirror.ts',
+    'src/informer/internals.ts',
   ],
   'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
@@ -137,7 +137,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['src'],
   'bindings/react': [
     'src/contract/status.ts',
-    'src/informer/commit-signal.ts',
+    'src/informer/internals.ts',
     'src/informer/informer-types.ts',
     'src/store/structural-equal.ts',
     'src/store/indexes/index-types.ts',
@@ -318,7 +318,7 @@ describe('packages', () => {
     )
     const others = all.filter((path) => !path.startsWith('bindings/'))
     expect(wrong(others, (imported) => !isReact(imported) && !isIn(imported, 'bindings'))).toEqual([])
-    const users = all.filter((path) => importsOf(path).includes('src/informer/commit-signal.ts'))
+    const users = all.filter((path) => importsOf(path).includes('src/informer/internals.ts'))
     expect(users.filter((path) => !isOfReact(path) && !path.startsWith('src/informer/'))).toEqual([])
   })
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
+import { internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
@@ -204,7 +204,7 @@ export class MirrorFeed<T> {
       await this.#clock.sleep(0)
       if (this.#ended !== undefined) throw this.#ended
       // While a large commit is routed, the store shows it, and no change of it may be queued yet.
-      const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+      const isRouting = internalsOf(this.#informer)?.objects.isRouting === true
       const isRouted = !isRouting && this.#stream.version === this.#informer.version
       if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding && canAct()) return act()
       await this.#clock.sleep(CATCH_UP_MS)
@@ -345,7 +345,7 @@ export class MirrorFeed<T> {
 
   /** Whether the store shows no commit after this position of the stream. */
   #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
-    const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+    const isRouting = internalsOf(this.#informer)?.objects.isRouting === true
     return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
   }
 

@@ -3,7 +3,7 @@ import { OptionError } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { mirrorOf } from '../../src/informer/relayed-mirror.js'
+import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, isBoolean, isObject, type OptionCheck } from '../../src/util/validate-options.js'
 import { hasMethods } from '../shared/properties.js'
 import { Publisher } from './publisher.js'
@@ -54,10 +54,11 @@ export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, optio
   })
   const flaw = isStore(store)
   if (flaw !== undefined) throw new OptionError(`publish: the store ${flaw}`, { option: 'store' })
-  const mirror = mirrorOf(informer)
-  if (mirror === 'unknown')
+  const internals = internalsOf(informer)
+  if (internals === undefined)
     throw new OptionError('publish: the first argument must be an informer', { option: 'informer' })
-  if (mirror === 'several')
+  const { mirror } = internals
+  if (mirror === undefined)
     throw new OptionError('publish: an informer of several sources has no version: publish each source by itself', {
       option: 'informer',
     })

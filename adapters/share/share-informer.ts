@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
+import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, checkScope, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
 import { DEFAULT_HISTORY_BYTES, type MirrorScope, mirrorHandler, type SharedHandler } from '../http/serve-mirror.js'
 import { servePort } from './port-server.js'
@@ -113,7 +113,7 @@ class InformerShare<T, I extends object> implements Share<I> {
     this.#informer = informer
     const scope = (request: Request): MirrorScope<I> => this.#scopes.get(request) ?? {}
     const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
-    const mirror = packableMirrorOf(informer)
+    const mirror = internalsOf(informer)?.objects
     const warn = (message: string): void => emitWarning(message)
     this.#snapshots = mirror && new SharedSnapshots<T, I>({ mirror, clock, historyBytes, warn })
     const onCleared = (feed: object): void => this.#snapshots?.clear(feed)

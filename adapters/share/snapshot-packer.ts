@@ -1,7 +1,7 @@
 import { type Clock, wallNowOf } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
-import type { PackableMirror, PinnedMirror } from '../../src/informer/packable-mirror.js'
+import type { PackableMirror, PinnedMirror } from '../../src/informer/internals.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
 import { encodeRecord } from '../shared/record-text.js'

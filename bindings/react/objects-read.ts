@@ -1,4 +1,4 @@
-import type { CommitSignal } from '../../src/informer/commit-signal.js'
+import type { CommitSignal } from '../../src/informer/internals.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 import { signalOf } from './signal-of.js'
 

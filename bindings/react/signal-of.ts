@@ -1,4 +1,4 @@
-import { type CommitSignal, commitSignalOf } from '../../src/informer/commit-signal.js'
+import { type CommitSignal, internalsOf } from '../../src/informer/internals.js'
 
 /**
  * Returns the signal of an informer, or of the informer that has an index.
@@ -6,7 +6,7 @@ import { type CommitSignal, commitSignalOf } from '../../src/informer/commit-sig
  * @throws TypeError if `owner` is neither.
  */
 export function signalOf(call: string, owner: object): CommitSignal {
-  const signal = typeof owner === 'object' || typeof owner === 'function' ? commitSignalOf(owner) : undefined
+  const signal = typeof owner === 'object' || typeof owner === 'function' ? internalsOf(owner)?.signal : undefined
   if (signal === undefined)
     throw new TypeError(
       `${call}: the first argument must be an informer that createInformer returned, or an index of one`,

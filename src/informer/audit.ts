@@ -1,6 +1,4 @@
-import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
-import type { Random } from '../contract/random.js'
 import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
@@ -12,7 +10,7 @@ import type { Partition } from '../store/partition.js'
 import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
 import { SLICE_MS } from '../util/time-slice.js'
-import type { InformerEvents } from './informer-events.js'
+import type { InformerContext } from './informer-context.js'
 import type { Comparison, SourceProof } from './source-proof.js'
 
 /** The default period of audits, in milliseconds. */
@@ -39,16 +37,14 @@ const SLICE_OBJECTS = 16
 /** How many keys and versions are compared between two reads of the clock. */
 const SLICE_KEYS = 256
 
-export interface AuditHost<S, T> {
+/** A source and the store that mirrors it. */
+export interface AuditedSource<S, T> {
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
   readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
-  readonly proof: Pick<SourceProof, 'audited' | 'auditFailed'>
-  readonly events: Pick<InformerEvents, 'report' | 'warning'>
-  readonly clock: Clock
-  readonly random: Random
+  readonly proofs: Pick<SourceProof, 'audited' | 'auditFailed'>
   /** Whether the store can be compared: after the first list, while the watch is open. */
-  isLive(): boolean
+  readonly isComparable: boolean
   waitFor(version: Version, wait: Wait): Promise<void>
 }
 
@@ -60,7 +56,8 @@ type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; 
  * Keys that were written during the comparison are ignored.
  */
 export class Audit<S, T> {
-  readonly #host: AuditHost<S, T>
+  readonly #audited: AuditedSource<S, T>
+  readonly #context: InformerContext<T>
   readonly #periodMs: number
   /** The time that the last comparison spent on reading, in milliseconds. */
   #readMs = 0
@@ -82,14 +79,15 @@ export class Audit<S, T> {
   #closing = Promise.resolve()
 
   /** With an infinite period the store is compared only when `prove` is called, and a difference is not reported. */
-  constructor(host: AuditHost<S, T>, periodMs: number) {
-    this.#host = host
+  constructor(audited: AuditedSource<S, T>, context: InformerContext<T>, periodMs: number) {
+    this.#audited = audited
+    this.#context = context
     this.#periodMs = periodMs
   }
 
   /** Resolves after `signal` has aborted and the source has closed the last read. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#host
+    const { clock, random } = this.#context
     while (!signal.aborted) {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
       const restMs = Math.max(CPU_REST_FACTOR * this.#cpuMs, READ_REST_FACTOR * this.#readMs)
@@ -97,7 +95,7 @@ export class Audit<S, T> {
       if (this.#isRequested)
         await clock.sleep(this.#requestedDelayMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (signal.aborted) break
-      if (this.#host.isLive()) await this.#once(signal)
+      if (this.#audited.isComparable) await this.#once(signal)
       else this.#isProofWanted = false // The watch that is opened next calls `prove` if its position is waited for.
     }
     await this.#closing
@@ -131,7 +129,7 @@ export class Audit<S, T> {
     const wake = (): void => waking.abort(ABORTED)
     this.#wake = wake
     signal.addEventListener('abort', wake, { once: true })
-    if (ms < Infinity) await this.#host.clock.sleep(ms, waking.signal).catch(() => {})
+    if (ms < Infinity) await this.#context.clock.sleep(ms, waking.signal).catch(() => {})
     else await new Promise((resolve) => waking.signal.addEventListener('abort', resolve, { once: true }))
     signal.removeEventListener('abort', wake)
     this.#wake = undefined
@@ -140,7 +138,8 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasRequested = this.#isRequested
     this.#isRequested = false
-    const { source, clock, events, reflector, proof } = this.#host
+    const { source, reflector, proofs } = this.#audited
+    const { clock, events } = this.#context
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
     const end = (): void => attempt.abort(ABORTED)
@@ -155,7 +154,7 @@ export class Audit<S, T> {
       }
       if (!this.#isRequested) this.#comparesContents = false
       // Without repairs a difference may be a change that is still to arrive.
-      if (first === undefined || isRepairing) proof.audited({ ...comparison, differences: drift.length })
+      if (first === undefined || isRepairing) proofs.audited({ ...comparison, differences: drift.length })
       if (first === undefined || !isRepairing) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
       const message = `the audit of ${source.name} found a difference at the key "${first}"${others}; the source is read again`
@@ -163,7 +162,7 @@ export class Audit<S, T> {
       reflector.relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted || !isRepairing) return
-      proof.auditFailed()
+      proofs.auditFailed()
       this.#isRequested ||= wasRequested
       this.#failures++
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
@@ -181,11 +180,12 @@ export class Audit<S, T> {
    * write may release such a key.
    */
   get #mayBeRepaired(): boolean {
-    return this.#host.part.isBusy || !this.#host.isLive()
+    return this.#audited.part.isBusy || !this.#audited.isComparable
   }
 
   async #compare(attempt: Attempt): Promise<Result> {
-    const { clock, part, reflector } = this.#host
+    const { part, reflector } = this.#audited
+    const { clock } = this.#context
     const mostMs = Math.min(this.#periodMs, AUDIT_PERIOD_MS)
     const until = clock.now() + mostMs
     // A shorter period leaves less time.
@@ -228,7 +228,7 @@ export class Audit<S, T> {
 
   /** Returns whether the store includes the version; false if a proof is requested first. Rejects with `TIMEOUT`. */
   async #reaches(version: Version, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    const { source, part, waitFor } = this.#host
+    const { source, part } = this.#audited
     const waking = new AbortController()
     const wake = (): void => waking.abort(ABORTED)
     if (timeoutMs > 0 && this.#isProofWanted)
@@ -236,7 +236,7 @@ export class Audit<S, T> {
     this.#wakeWait = wake
     signal.addEventListener('abort', wake, { once: true })
     try {
-      await waitFor(version, { signal: waking.signal, timeoutMs: Math.max(1, timeoutMs) })
+      await this.#audited.waitFor(version, { signal: waking.signal, timeoutMs: Math.max(1, timeoutMs) })
       return true
     } catch (error) {
       if (waking.signal.aborted && !signal.aborted) return false
@@ -249,7 +249,7 @@ export class Audit<S, T> {
 
   /** Reads the source, and collects the objects that differ from the store. */
   async #snapshot(attempt: Attempt): Promise<Snapshot<S>> {
-    const { source, part } = this.#host
+    const { source, part } = this.#audited
     const before = part.version
     const listed = part.noKeys()
     /** The items that differed when they arrived. The store may have been behind, or ahead. */
@@ -300,7 +300,7 @@ export class Audit<S, T> {
     }
     attempt.throwIfAborted()
     if (listed === undefined) return drift
-    for (const key of this.#host.part.keysOutside(listed)) {
+    for (const key of this.#audited.part.keysOutside(listed)) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key)) drift.push(key)
       this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
@@ -312,11 +312,11 @@ export class Audit<S, T> {
 
   #differs(item: Item<S>): boolean {
     const { key } = item
-    return key !== undefined && this.#differsAt(key, this.#host.part.ordinalOf(key), item)
+    return key !== undefined && this.#differsAt(key, this.#audited.part.ordinalOf(key), item)
   }
 
   #differsAt(key: string, ordinal: Ordinal | undefined, item: Item<S>): boolean {
-    const { part } = this.#host
+    const { part } = this.#audited
     if (item.type === 'delete' || part.isOwnedByOther(key, ordinal)) return false
     if (item.type === 'invalid') return !part.isInvalid(key)
     if (item.type === 'put') return !part.isUpToDate(item)
@@ -328,8 +328,9 @@ export class Audit<S, T> {
 
   /** Reads all items of the source. Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (page: Page<S>, from: number, end: number) => void): Promise<Version> {
-    const { source, clock, random } = this.#host
-    const warn = (message: string): void => this.#host.events.warning(`${source.name}: ${message}`)
+    const { source } = this.#audited
+    const { clock, random } = this.#context
+    const warn = (message: string): void => this.#context.events.warning(`${source.name}: ${message}`)
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     const versions = this.#comparesContents ? undefined : source.versions

@@ -13,8 +13,8 @@ import {
   type OptionCheck,
 } from '../util/validate-options.js'
 import { SourceInformer } from './informer.js'
-import { assertAuditable } from './informer-sources.js'
 import type { Informer, InformerOptions } from './informer-types.js'
+import { assertAuditable } from './source-options.js'
 import { isDynamic } from './source-set.js'
 import { flawInSchema } from './standard-schema.js'
 

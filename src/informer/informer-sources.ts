@@ -1,31 +1,16 @@
-import type { Clock } from '../contract/clock.js'
 import { SourceError, toSourceError } from '../contract/errors.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
-import type { Commit } from '../store/commit.js'
-import type { Indexer } from '../store/indexer.js'
-import type { Steps } from '../util/steps.js'
 import { AUDIT_PERIOD_MS } from './audit.js'
-import { type RunnerHost, SourceRunner } from './source-runner.js'
+import type { InformerContext } from './informer-context.js'
+import { isAudited, notAuditable, type SourceOptions } from './source-options.js'
+import { type SourceHooks, SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
 
 /**
  * If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds.
  */
 const DROP_RETRY_MS = 1_000
-
-/** The option `audit` of an informer. */
-export type AuditOption = false | { readonly periodMs?: number } | undefined
-
-export interface SourcesHost<S, T> extends RunnerHost<S, T> {
-  readonly clock: Clock
-  readonly indexer: Indexer<T, unknown>
-  /** Aborts when the informer is stopped. */
-  readonly stopped: AbortSignal
-  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined
-  /** Called after a source was removed, and after its objects were deleted. */
-  sourceRemoved(): void
-}
 
 /** The sources of an informer, each with its runner. Follows the changes of a source set. */
 export class InformerSources<S, T> {
@@ -36,14 +21,22 @@ export class InformerSources<S, T> {
   readonly #only: SourceRunner<S, T> | undefined
   /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
   readonly #removing = new Map<string, SourceRunner<S, T>>()
-  readonly #audit: AuditOption
-  readonly #host: SourcesHost<S, T>
+  readonly #options: SourceOptions
+  readonly #context: InformerContext<T>
+  readonly #hooks: SourceHooks<S, T>
   #isStarted = false
   #unfollow: () => void = () => {}
 
-  constructor(source: ListerWatcher<S> | DynamicSourceSet<S>, audit: AuditOption, host: SourcesHost<S, T>) {
-    this.#audit = audit
-    this.#host = host
+  constructor(
+    source: ListerWatcher<S> | DynamicSourceSet<S>,
+    options: SourceOptions,
+    context: InformerContext<T>,
+    hooks: SourceHooks<S, T>,
+  ) {
+    this.#options = options
+    this.#context = context
+    this.#hooks = hooks
+    context.sources = this
     if (source instanceof DynamicSourceSet) {
       this.#set = source
       for (const [name, each] of source.sources) this.#runners.set(name, this.#runnerFor(name, each))
@@ -145,27 +138,27 @@ export class InformerSources<S, T> {
   }
 
   #runnerFor(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
-    const { indexer } = this.#host
+    const { indexer } = this.#context
     const part = this.isSet ? indexer.partition(name) : indexer.whole
-    const { periodMs = AUDIT_PERIOD_MS } = this.#audit === false ? {} : (this.#audit ?? {})
-    const auditMs = isAudited(source, this.#audit) && periodMs
-    const runner = new SourceRunner<S, T>(name, source, part, auditMs, this.#host)
-    part.onCommit = (commit) => this.#host.committed(runner, commit)
-    return runner
+    const { audit, cache, fingerprint } = this.#options
+    const { periodMs = AUDIT_PERIOD_MS } = audit === false ? {} : (audit ?? {})
+    const auditMs = isAudited(source, audit) && periodMs
+    const own = { name, part, auditMs, cache, fingerprint }
+    return new SourceRunner<S, T>(source, own, this.#context, this.#hooks)
   }
 
   /** A callback that the store calls may change the set. The change takes effect after that step of the store. */
   #whenFree(act: () => unknown): void {
-    this.#host.indexer.writer.reentrancy.defer(() => {
-      if (!this.#host.stopped.aborted) act()
+    this.#context.indexer.writer.reentrancy.defer(() => {
+      if (!this.#context.stopped.aborted) act()
     })
   }
 
   #add(name: string, source: ListerWatcher<S>): void {
     const runner = this.#runnerFor(name, source)
     this.#runners.set(name, runner)
-    if (this.#audit && source.hasReached === undefined)
-      this.#host.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
+    if (this.#options.audit && source.hasReached === undefined)
+      this.#context.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
     if (this.#isStarted && !this.#removing.has(name)) runner.start()
   }
 
@@ -177,7 +170,7 @@ export class InformerSources<S, T> {
     if (hasObjects) this.#removing.set(name, runner)
     void runner.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
     if (this.#runners.get(name) === runner) this.#runners.delete(name)
-    this.#host.sourceRemoved()
+    this.#hooks.sourceRemoved()
     if (hasObjects) this.#drop(name, runner)
   }
 
@@ -185,7 +178,7 @@ export class InformerSources<S, T> {
   #drop(name: string, removed: SourceRunner<S, T>): void {
     const dropped = (): void => {
       this.#removing.delete(name)
-      this.#host.sourceRemoved()
+      this.#hooks.sourceRemoved()
       if (this.#isStarted) this.#runners.get(name)?.start()
     }
     const failed = (thrown: unknown): void => this.#dropLater(name, removed, thrown)
@@ -200,7 +193,7 @@ export class InformerSources<S, T> {
 
   /** The store was not changed. */
   #dropLater(name: string, removed: SourceRunner<S, T>, thrown: unknown): void {
-    const { clock, stopped, events } = this.#host
+    const { clock, stopped, events } = this.#context
     if (stopped.aborted) return
     events.report(toSourceError(thrown, { phase: 'apply', source: removed.source.name }))
     clock.sleep(DROP_RETRY_MS, stopped).then(
@@ -208,17 +201,4 @@ export class InformerSources<S, T> {
       () => {}, // Stopped.
     )
   }
-}
-
-/** Throws a TypeError if audits are required and the source cannot compare versions. */
-export function assertAuditable(source: ListerWatcher<unknown>, audit: AuditOption): void {
-  if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
-}
-
-export function isAudited(source: ListerWatcher<unknown>, audit: AuditOption): boolean {
-  return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
-}
-
-function notAuditable({ name }: ListerWatcher<unknown>): string {
-  return `the source "${name}" cannot be audited: it cannot compare versions (it has no hasReached)`
 }

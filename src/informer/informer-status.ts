@@ -2,22 +2,20 @@ import type { Clock } from '../contract/clock.js'
 import type { Proof, Status } from '../contract/status.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Feed } from '../subscriptions/feed.js'
-import type { Latch } from '../util/latch.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
+import type { InformerContext } from './informer-context.js'
 import type { InformerSources } from './informer-sources.js'
 import type { Health, HealthOptions } from './informer-types.js'
 import type { SourceRunner } from './source-runner.js'
 
 /** The status and the health of an informer, computed from its sources. */
 export class InformerStatus<S, T> {
+  readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
-  readonly #synced: Latch
-  readonly #stopped: AbortSignal
 
-  constructor(sources: InformerSources<S, T>, synced: Latch, stopped: AbortSignal) {
+  constructor(context: InformerContext<T>, sources: InformerSources<S, T>) {
+    this.#context = context
     this.#sources = sources
-    this.#synced = synced
-    this.#stopped = stopped
   }
 
   /** The status now; with `before`, the status when `changed` was in that state. */
@@ -27,8 +25,8 @@ export class InformerStatus<S, T> {
     if (!isSet && only !== undefined) return only.status(before)
     const each = new Map<string, Status>()
     for (const [name, one] of runners) each.set(name, one.status(one === changed ? before : undefined))
-    const state = this.#stopped.aborted ? 'stopped' : isStarted ? undefined : 'idle'
-    return statusOf(each, state, this.#synced.isOpen)
+    const state = this.#context.stopped.aborted ? 'stopped' : isStarted ? undefined : 'idle'
+    return statusOf(each, state, this.#context.synced.isOpen)
   }
 
   /** The state and its reason, for messages. */
@@ -37,14 +35,15 @@ export class InformerStatus<S, T> {
     return state === reason ? state : `${state}: ${reason}`
   }
 
-  health(options: HealthOptions, feeds: Iterable<Feed<T>>, clock: Clock): Health {
+  health(options: HealthOptions): Health {
+    const { clock, subscriptions } = this.#context
     checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
     const { state, staleMs } = this.current()
     const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = staleMs > (options.staleAfterMs ?? Infinity)
-    const stuck = stuckHandler(feeds, options.stuckAfterMs ?? Infinity, clock)
+    const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
-    const isReady = isLive && this.#synced.isOpen && !isStale && cleared === undefined && stuck === undefined
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =

@@ -1,13 +1,10 @@
-import type { Clock } from '../contract/clock.js'
 import { ABORTED, OptionError, type SourceError, thrownFor, toSourceError } from '../contract/errors.js'
-import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
-import type { Latch } from '../util/latch.js'
 import { assertSynchronous } from '../util/type-guards.js'
 import { requestHead } from './head-request.js'
-import type { InformerEvents } from './informer-events.js'
+import type { InformerContext } from './informer-context.js'
 import type { InformerSources } from './informer-sources.js'
 import type { InformerStatus } from './informer-status.js'
 import type { SourceRunner } from './source-runner.js'
@@ -15,37 +12,26 @@ import type { SourceRunner } from './source-runner.js'
 /** A wait for an informer that was not started is reported after this time, in milliseconds. */
 const NOT_STARTED_MS = 10_000
 
-interface WaitsHost<T> {
-  readonly clock: Clock
-  readonly random: Random
-  readonly events: InformerEvents
-  /** Aborts when the informer is stopped. */
-  readonly stopped: AbortSignal
-  get(key: string): T | undefined
-}
-
 /** The waits of an informer. `stop` rejects all that are pending with `STOPPED`. */
 export class InformerWaits<S, T> {
+  readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
   readonly #status: InformerStatus<S, T>
-  readonly #synced: Latch
-  readonly #host: WaitsHost<T>
   /** The checks of pending waits for a state of the store or of the sources; each settles its wait if it can. */
   readonly #checks = new Set<() => void>()
   #isStartReminded = false
 
-  constructor(sources: InformerSources<S, T>, status: InformerStatus<S, T>, synced: Latch, host: WaitsHost<T>) {
+  constructor(context: InformerContext<T>, sources: InformerSources<S, T>, status: InformerStatus<S, T>) {
+    this.#context = context
     this.#sources = sources
     this.#status = status
-    this.#synced = synced
-    this.#host = host
   }
 
   synced(wait: Wait): Promise<void> {
     checkWait('synced', wait)
     return this.#wait(`synced of ${this.#sources.name}`, wait, (settle) => {
       if (this.#isStopped) settle.reject(this.#sources.stoppedError('synced'))
-      const leave = this.#synced.enter(settle)
+      const leave = this.#context.synced.enter(settle)
       for (const { reflector } of this.#sources.runners.values())
         if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
       return leave
@@ -56,11 +42,11 @@ export class InformerWaits<S, T> {
     checkVersionWait(version, wait)
     this.#sources.hasReached('waitFor', wait.source)
     const { source, ...rest } = wait
-    return this.forRunner(this.#sources.find('waitFor', source), version, rest)
+    return this.#forRunner(this.#sources.find('waitFor', source), version, rest)
   }
 
   /** Resolves when the store includes this version of the runner's source. */
-  forRunner(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void> {
+  #forRunner(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void> {
     return this.#wait(`waitFor on ${runner.source.name}`, wait, (settle) => this.enter(runner, version, settle))
   }
 
@@ -73,10 +59,7 @@ export class InformerWaits<S, T> {
       settle.reject(this.#sources.stoppedError('waitFor'))
       return () => {}
     }
-    const leave = runner.waiters.enter(version, runner.reached, settle)
-    if (runner.refusal !== undefined) runner.waiters.rejectAll(runner.refusal)
-    if (runner.waiters.size > 0) runner.reflector.requestProgress()
-    return leave
+    return runner.enter(version, settle)
   }
 
   fresh(wait: Wait): Promise<void> {
@@ -126,13 +109,13 @@ export class InformerWaits<S, T> {
     onFailure: (error: SourceError) => void,
   ): Promise<void> {
     const { source, reflector } = runner
-    const { clock, random, events } = this.#host
+    const { clock, random, events } = this.#context
     const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
     try {
       const { mirror } = reflector
       const context = { signal, clock, random, warn, mirror, shown: () => runner.reached }
       const version = await requestHead(source, context, onFailure)
-      if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })
+      if (version !== undefined && !signal.aborted) await this.#forRunner(runner, version, { signal })
     } catch (error) {
       throw error instanceof OptionError ? error : toSourceError(error, { phase: 'watch', source: source.name })
     }
@@ -159,10 +142,10 @@ export class InformerWaits<S, T> {
     if (typeof key !== 'string') throw new TypeError(`until: the key must be a string, got ${typeof key}`)
     if (typeof condition !== 'function') throw new TypeError('until: the condition must be a function')
     checkWait('until', wait)
-    return withDeadline<T | undefined>(`until "${key}" of ${this.#sources.name}`, wait, this.#host.clock, (settle) =>
+    return withDeadline<T | undefined>(`until "${key}" of ${this.#sources.name}`, wait, this.#context.clock, (settle) =>
       this.#checkOften(settle, () => {
-        if (!this.#synced.isOpen) return
-        const object = this.#host.get(key)
+        if (!this.#context.synced.isOpen) return
+        const object = this.#context.indexer.get(key)
         try {
           const isMet: unknown = condition(object)
           assertSynchronous(isMet, 'condition of until')
@@ -191,7 +174,7 @@ export class InformerWaits<S, T> {
   }
 
   get #isStopped(): boolean {
-    return this.#host.stopped.aborted
+    return this.#context.stopped.aborted
   }
 
   /** The message of a timeout has the status, and what `details` returns. */
@@ -210,7 +193,7 @@ export class InformerWaits<S, T> {
       }
     }
     const whyNot = (): string => `${this.#status.text}${details()}`
-    return withDeadline(what, wait, this.#host.clock, registerWithReminder, whyNot)
+    return withDeadline(what, wait, this.#context.clock, registerWithReminder, whyNot)
   }
 
   /**
@@ -223,9 +206,9 @@ export class InformerWaits<S, T> {
     const remind = (): void => {
       if (this.#sources.isStarted || this.#isStartReminded) return
       this.#isStartReminded = true
-      this.#host.events.warning(`${what} waits, but the informer was not started: call start()`)
+      this.#context.events.warning(`${what} waits, but the informer was not started: call start()`)
     }
-    this.#host.clock.sleep(NOT_STARTED_MS, waiting.signal).then(remind, () => {})
+    this.#context.clock.sleep(NOT_STARTED_MS, waiting.signal).then(remind, () => {})
     return () => waiting.abort(ABORTED)
   }
 }

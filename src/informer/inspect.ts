@@ -1,11 +1,10 @@
-import type { Clock } from '../contract/clock.js'
 import { messageOf } from '../contract/errors.js'
 import type { Proof, Status } from '../contract/status.js'
-import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { FailingKey } from '../subscriptions/controller-types.js'
 import type { Feed } from '../subscriptions/feed.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
+import type { InformerContext } from './informer-context.js'
 import { memoryOf } from './inspect-memory.js'
 import type {
   FirstOf,
@@ -29,19 +28,17 @@ const MAX_SORTED = 100_000
 /** The number of characters of a text. */
 const MAX_TEXT = 200
 
-interface Parts<T> {
-  readonly name: string
-  readonly clock: Clock
-  readonly indexer: Indexer<T, unknown>
-  readonly status: Status
-  /** The status of each source, by name. */
-  readonly sources: ReadonlyMap<string, Status>
-  readonly transitions: readonly Transition[]
-  readonly subscriptions: ReadonlyMap<Feed<T>, Subscription>
-}
-
-/** Describes an informer. All texts and collections in the result have a limit. */
-export function inspect<T>({ name, clock, indexer, status, ...parts }: Parts<T>): Inspection {
+/**
+ * Describes an informer, with the status of all of it and of each source by name. All texts and collections in the
+ * result have a limit.
+ */
+export function inspect<T>(
+  name: string,
+  { clock, indexer, subscriptions }: Pick<InformerContext<T>, 'clock' | 'indexer' | 'subscriptions'>,
+  status: Status,
+  sources: ReadonlyMap<string, Status>,
+  transitions: readonly Transition[],
+): Inspection {
   const now = clock.now()
   return {
     name: text(name),
@@ -50,15 +47,15 @@ export function inspect<T>({ name, clock, indexer, status, ...parts }: Parts<T>)
     reason: text(status.reason),
     isSynced: status.isSynced,
     objects: indexer.size,
-    transitions: parts.transitions.map(({ at, source, from, to, reason }) => ({
+    transitions: transitions.map(({ at, source, from, to, reason }) => ({
       at: time(at),
       source: text(source),
       from,
       to,
       reason: text(reason),
     })),
-    sources: firstOf(parts.sources, MAX_PARTS, ([source, each]) => sourcePicture(source, each, now)),
-    subscriptions: subscriptionPictures(parts.subscriptions, now),
+    sources: firstOf(sources, MAX_PARTS, ([source, each]) => sourcePicture(source, each, now)),
+    subscriptions: subscriptionPictures(subscriptions, now),
     indexes: firstOf([...indexer.declared.values()], MAX_PARTS, (each) => indexPicture(each, indexer.store.size)),
     invalid: firstOf(indexer.invalid, MAX_INVALID, ([key, error]) => ({ key: text(key), error: text(error.message) })),
     memory: memoryOf(indexer.store.readers, indexer.declared.size, indexer.store.kept?.size ?? 0),

@@ -1,12 +1,8 @@
-import type { Clock } from '../contract/clock.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
-import type { Indexer } from '../store/indexer.js'
-import type { Feed } from '../subscriptions/feed.js'
 import { CountsByName, type FeedCounts, type SubscriptionKind } from '../subscriptions/feed-counts.js'
-import type { Subscription } from '../subscriptions/subscription-types.js'
 import { channels } from '../util/telemetry.js'
-import type { InformerEvents } from './informer-events.js'
+import type { InformerContext } from './informer-context.js'
 import type { InformerSources } from './informer-sources.js'
 import type { InformerStatus } from './informer-status.js'
 import { inspect } from './inspect.js'
@@ -19,28 +15,27 @@ import { TransitionLog } from './transition-log.js'
 /** The number of characters of a name that is made of the names of sources. */
 const MAX_NAME = 100
 
-interface Parts<S, T> {
-  readonly name: string | undefined
-  readonly clock: Clock
-  readonly events: InformerEvents
-  readonly indexer: Indexer<T, unknown>
-  readonly sources: InformerSources<S, T>
-  readonly status: InformerStatus<S, T>
-  readonly subscriptions: ReadonlyMap<Feed<T>, Subscription>
-}
-
 /** What an informer shows of itself: inspection, metrics, and messages on diagnostics channels. */
 export class Observation<S, T> {
   /** Unique among the informers of the process that were not stopped. */
   readonly name: string
   readonly #number = informers.nextNumber()
-  readonly #parts: Parts<S, T>
+  readonly #context: InformerContext<T>
+  readonly #sources: InformerSources<S, T>
+  readonly #status: InformerStatus<S, T>
   readonly #transitions = new TransitionLog()
   readonly #counts = new CountsByName()
 
-  constructor(parts: Parts<S, T>) {
-    this.#parts = parts
-    this.name = informers.freeName(parts.name ?? [...parts.sources.runners.keys()].join(', ').slice(0, MAX_NAME))
+  constructor(
+    context: InformerContext<T>,
+    sources: InformerSources<S, T>,
+    status: InformerStatus<S, T>,
+    name: string | undefined,
+  ) {
+    this.#context = context
+    this.#sources = sources
+    this.#status = status
+    this.name = informers.freeName(name ?? [...sources.runners.keys()].join(', ').slice(0, MAX_NAME))
   }
 
   /** The counts of a subscription that begins. */
@@ -53,9 +48,9 @@ export class Observation<S, T> {
     const { state } = reflector
     // Otherwise only saved content became stale or current.
     if (state.name !== before.name) {
-      this.#parts.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
+      this.#context.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
       this.#transitions.add({
-        at: this.#parts.clock.now(),
+        at: this.#context.clock.now(),
         source: name,
         from: before.name,
         to: state.name,
@@ -81,20 +76,12 @@ export class Observation<S, T> {
   }
 
   inspect(): Inspection {
-    const { clock, indexer, sources, status, subscriptions } = this.#parts
-    return inspect({
-      name: this.name,
-      clock,
-      indexer,
-      status: status.current(),
-      sources: new Map(Array.from(sources.runners, ([name, runner]) => [name, runner.status()])),
-      transitions: this.#transitions.all,
-      subscriptions,
-    })
+    const sources = new Map(Array.from(this.#sources.runners, ([name, runner]) => [name, runner.status()]))
+    return inspect(this.name, this.#context, this.#status.current(), sources, this.#transitions.all)
   }
 
   measure(): Measurements {
-    const { clock, indexer, sources, status } = this.#parts
+    const { clock, indexer } = this.#context
     const indexValues = new Map<string, number>()
     for (const { name, index } of indexer.declared.values())
       if (index.valueCount !== undefined) indexValues.set(name, index.valueCount)
@@ -102,14 +89,14 @@ export class Observation<S, T> {
       name: this.name,
       number: this.#number,
       now: clock.now(),
-      isSynced: status.current().isSynced,
+      isSynced: this.#status.current().isSynced,
       objects: indexer.size,
       invalid: indexer.invalid.size,
       indexValues,
-      sources: Array.from(sources.runners.values(), (runner) => {
-        const { name, audits } = runner
+      sources: Array.from(this.#sources.runners.values(), (runner) => {
+        const { name, proofs } = runner
         const { relists, batches, changes } = runner.counts
-        return { name, status: runner.status(), relists, batches, changes, audits }
+        return { name, status: runner.status(), relists, batches, changes, audits: proofs.audits }
       }),
       subscriptions: this.#measureSubscriptions(clock.now()),
     }
@@ -119,7 +106,7 @@ export class Observation<S, T> {
     const all = new Map<FeedCounts, { -readonly [K in keyof SubscriptionMeasurements]: SubscriptionMeasurements[K] }>()
     for (const { kind, name, counts } of this.#counts.all)
       all.set(counts, { kind, name, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0, counts })
-    for (const [{ reader, counts }, { backlog }] of this.#parts.subscriptions) {
+    for (const [{ reader, counts }, { backlog }] of this.#context.subscriptions) {
       const sum = all.get(counts)
       if (sum === undefined) continue
       sum.open++

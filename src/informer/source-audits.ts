@@ -1,17 +1,25 @@
-import { Audit, type AuditHost } from './audit.js'
+import { Audit, type AuditedSource } from './audit.js'
+import type { InformerContext } from './informer-context.js'
 
 /** The audits of one source: periodic ones, or only those that prove a version for a wait. */
 export class SourceAudits<S, T> {
-  readonly #host: AuditHost<S, T>
+  readonly #audited: AuditedSource<S, T>
+  readonly #context: InformerContext<T>
   readonly #signal: AbortSignal
   #audit: Audit<S, T> | undefined
   #running: Promise<void> | undefined
 
   /** The period is in milliseconds; with false there are no periodic audits. `signal` ends the audits. */
-  constructor(host: AuditHost<S, T>, periodMs: number | false, signal: AbortSignal) {
-    this.#host = host
+  constructor(
+    audited: AuditedSource<S, T>,
+    context: InformerContext<T>,
+    periodMs: number | false,
+    signal: AbortSignal,
+  ) {
+    this.#audited = audited
+    this.#context = context
     this.#signal = signal
-    if (periodMs !== false) this.#audit = new Audit(host, periodMs)
+    if (periodMs !== false) this.#audit = new Audit(audited, context, periodMs)
   }
 
   /** Resolves when the source has closed the last read. */
@@ -31,7 +39,7 @@ export class SourceAudits<S, T> {
   /** Without periodic audits the store is compared only when the source requests a proof. */
   prove(): void {
     if (this.#audit === undefined) {
-      this.#audit = new Audit(this.#host, Infinity)
+      this.#audit = new Audit(this.#audited, this.#context, Infinity)
       this.#running = this.#audit.run(this.#signal)
     }
     this.#audit.prove()

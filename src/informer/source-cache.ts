@@ -16,8 +16,10 @@ import { PackedSnapshot } from '../store/packed/packed-snapshot.js'
 import type { Partition } from '../store/partition.js'
 import { settleWithin } from '../util/deadline.js'
 import { CatchUp } from './catch-up.js'
+import type { InformerContext } from './informer-context.js'
 import type { InformerEvents } from './informer-events.js'
 import { nextSaveAt } from './save-policy.js'
+import type { ReadOnlyCache } from './source-options.js'
 
 /** `stop` waits at most this time for the last save, in milliseconds. */
 const LAST_SAVE_MS = 10_000
@@ -25,19 +27,12 @@ const LAST_SAVE_MS = 10_000
 /** The number of records that are decoded at a time. */
 const PAGE_RECORDS = 256
 
-/** A cache that nothing is saved to: the snapshots of a source. */
-export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>
-
-/** A cache, with the fingerprint of what it saves. */
-export interface CacheOption {
-  readonly cache: MirrorCache | ReadOnlyCache
-  readonly fingerprint: string
-}
-
 /** The mirror that a cache restores and saves. */
 export interface CachedMirror<T> {
   readonly source: ListerWatcher<unknown>
   readonly part: Partition<T>
+  /** Names the source, its selection, and the functions that change its objects. */
+  readonly fingerprint: string
   /** The version of the store, if the source has confirmed it and its history has not ended. */
   readonly reached: Version | undefined
   /** Whether a list has to complete the mirror. A later process would resume from its version, and never list. */
@@ -55,7 +50,6 @@ export class SourceCache<T> implements WarmStart {
   readonly servesStale: boolean
   readonly start: CatchUp
   readonly #cache: MirrorCache | ReadOnlyCache
-  readonly #fingerprint: string
   readonly #mirror: CachedMirror<T>
   readonly #clock: Clock
   readonly #events: InformerEvents
@@ -81,14 +75,13 @@ export class SourceCache<T> implements WarmStart {
   #hasEnded = false
 
   constructor(
-    { cache, fingerprint }: CacheOption,
+    cache: MirrorCache | ReadOnlyCache,
     mirror: CachedMirror<T>,
-    { clock, events }: { readonly clock: Clock; readonly events: InformerEvents },
+    { clock, events }: Pick<InformerContext<T>, 'clock' | 'events'>,
   ) {
     this.servesStale = cache.serveStale
     this.start = new CatchUp(mirror.source)
     this.#cache = cache
-    this.#fingerprint = fingerprint
     this.#mirror = mirror
     this.#clock = clock
     this.#events = events
@@ -335,7 +328,7 @@ export class SourceCache<T> implements WarmStart {
     return {
       signal,
       clock: this.#clock,
-      fingerprint: this.#fingerprint,
+      fingerprint: this.#mirror.fingerprint,
       isSensitive: this.#mirror.source.isSensitive === true,
       warn: (message) => this.warn(message),
     }

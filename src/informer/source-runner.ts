@@ -1,7 +1,6 @@
-import { type Clock, wallNowOf } from '../contract/clock.js'
+import { wallNowOf } from '../contract/clock.js'
 import { ABORTED, messageOf, type SourceError, toSourceError } from '../contract/errors.js'
 import type { SavedMirror } from '../contract/mirror-cache.js'
-import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof, Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
@@ -11,53 +10,57 @@ import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
 import type { Partition } from '../store/partition.js'
 import { VersionWaiters } from '../subscriptions/version-waiters.js'
-import type { Wait } from '../util/deadline.js'
-import type { AuditHost } from './audit.js'
+import { type Settle, type Wait, withDeadline } from '../util/deadline.js'
+import type { Steps } from '../util/steps.js'
 import { EpochCheck } from './epoch-check.js'
-import type { InformerEvents } from './informer-events.js'
-import type { RelayedMirror } from './relayed-mirror.js'
+import type { InformerContext } from './informer-context.js'
+import type { RelayedMirror } from './internals.js'
+import { acquireAll } from './relist-limiter.js'
 import { SourceAudits } from './source-audits.js'
-import { type CachedMirror, type CacheOption, SourceCache } from './source-cache.js'
+import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
+import type { SourceOptions } from './source-options.js'
 import { SourceProof } from './source-proof.js'
 
-/** The parts and callbacks of its informer that a source runner uses. */
-export interface RunnerHost<S, T> {
-  readonly clock: Clock
-  readonly random: Random
-  readonly events: InformerEvents
-  /** Whether the objects of a source that refuses access stay in the store. */
-  readonly onAccessLost: 'keep' | 'clear'
-  /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
-  acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
-  /** The cache of the informer or of its source, if there is one. */
-  readonly cache: CacheOption['cache'] | undefined
-  /** Names the source, its selection, and the functions that change its objects; empty for a source set. */
-  readonly fingerprint: string
+/** The callbacks of the sources of an informer. */
+export interface SourceHooks<S, T> {
   /** A list or a batch is about to be written to the store. */
   writing(runner: SourceRunner<S, T>): void
-  stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
-  /** The source has confirmed saved content that readers see. */
+  /** Called after each commit. Returns the steps that route a large one. */
+  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined
+  /** The source has confirmed saved content that readers see: its waits can be resolved. */
   confirmed(runner: SourceRunner<S, T>): void
-  waitFor(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void>
+  stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
+  /** Called after a source was removed, and after its objects were deleted. */
+  sourceRemoved(): void
+}
+
+/** What distinguishes a source from the others of its informer. */
+interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
+  /** The name of the source in its set. */
+  readonly name: string
+  readonly part: Partition<T>
+  /** The period of its audits, in milliseconds; false without periodic audits. */
+  readonly auditMs: number | false
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
 export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, RelayedMirror {
-  /** The name of the source in its set. */
   readonly name: string
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
-  readonly #host: RunnerHost<S, T>
+  readonly fingerprint: string
+  readonly #context: InformerContext<T>
+  readonly #hooks: SourceHooks<S, T>
   readonly #epochs: EpochCheck | undefined
   /** Reads and saves the content; undefined without a cache. */
   readonly warmStart: SourceCache<T> | undefined
   readonly counts: SourceCounts = new SourceCounts()
   readonly #history = new SourceHistory()
-  readonly #proof = new SourceProof()
+  readonly proofs: SourceProof = new SourceProof()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   readonly #audits: SourceAudits<S, T>
@@ -67,29 +70,31 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   #lagMs: number | undefined
 
   constructor(
-    name: string,
     source: ListerWatcher<S>,
-    part: Partition<T>,
-    auditMs: number | false,
-    host: RunnerHost<S, T>,
+    { name, part, auditMs, cache, fingerprint }: OwnOptions<T>,
+    context: InformerContext<T>,
+    hooks: SourceHooks<S, T>,
   ) {
     this.name = name
     this.source = source
     this.part = part
-    this.#host = host
-    this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host, () => this.reflector.mirror)
+    this.fingerprint = fingerprint
+    this.#context = context
+    this.#hooks = hooks
+    const { clock, random } = context
+    this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, context, () => this.reflector.mirror)
     this.waiters = new VersionWaiters(
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
     )
-    const { cache, fingerprint } = host
     // A source of a set is not saved.
     const isSaved = cache !== undefined && fingerprint !== ''
-    this.warmStart = isSaved ? new SourceCache<T>({ cache, fingerprint }, this, host) : undefined
+    this.warmStart = isSaved ? new SourceCache<T>(cache, this, context) : undefined
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = part as unknown as Partition<S>
-    this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
-    this.#audits = new SourceAudits(this.#auditHost(), auditMs, this.#ending.signal)
+    this.reflector = new Reflector<S>(source, sink, { clock, random }, this)
+    this.#audits = new SourceAudits(this, context, auditMs, this.#ending.signal)
+    part.onCommit = (commit) => this.#committed(commit)
   }
 
   onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
@@ -102,27 +107,27 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   #announce(previous: ReflectorState): void {
-    this.#host.stateChanged(this, previous)
+    this.#hooks.stateChanged(this, previous)
     if (this.warmStart !== undefined) this.warmStart.start.wasStale = this.isStale
   }
 
   onFailure(error: SourceError): void {
-    if (error.code === 'UNAUTHORIZED' && this.#host.onAccessLost === 'clear') this.#clear(error)
+    if (error.code === 'UNAUTHORIZED' && this.#context.onAccessLost === 'clear') this.#clear(error)
   }
 
   onError(error: SourceError): void {
     // A callback has removed the source, or stopped the informer, since the failure.
     if (this.#ending.signal.aborted && error.phase !== 'apply') return
     if (error.code === 'EPOCH_CHANGED') this.#epochChanged(error)
-    this.#host.events.report(error)
+    this.#context.events.report(error)
   }
 
   onWarning(message: string): void {
-    this.#host.events.warning(`${this.source.name}: ${message}`)
+    this.#context.events.warning(`${this.source.name}: ${message}`)
   }
 
   onWrite(): void {
-    this.#host.writing(this)
+    this.#hooks.writing(this)
   }
 
   onAuditRequest(contents: boolean): void {
@@ -130,7 +135,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   onDuplicate(version: Version): void {
-    this.#host.events.log('debug', 'dropped a batch that the store includes already', {
+    this.#context.events.log('debug', 'dropped a batch that the store includes already', {
       source: this.source.name,
       version,
     })
@@ -141,7 +146,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined {
-    return this.#host.acquireRelistSlot(signal)
+    return acquireAll(this.#context.relistLimiters, signal, this.#context.clock)
   }
 
   onProofRequest(): void {
@@ -169,10 +174,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.reflector.isRepairDue
   }
 
-  get fingerprint(): string {
-    return this.#host.fingerprint
-  }
-
   get restored(): SavedMirror | undefined {
     return this.warmStart?.restored
   }
@@ -191,7 +192,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   get proof(): Proof | undefined {
-    return this.#proof.current
+    return this.proofs.current
   }
 
   /** The number of the last list that is in the store; the reflector counts its lists. */
@@ -218,11 +219,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#history.shown
   }
 
-  /** The number of audits by result. */
-  get audits(): SourceProof['audits'] {
-    return this.#proof.audits
-  }
-
   get lagMs(): number | undefined {
     return this.#lagMs
   }
@@ -235,25 +231,31 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Starts to read the source, unless the runner was ended. */
   start(): void {
     if (this.#isRunning) return
-    this.#startedAt = this.#host.clock.now()
+    this.#startedAt = this.#context.clock.now()
     this.#run()
     if (!this.#ending.signal.aborted) this.#audits.start()
   }
 
-  #auditHost(): AuditHost<S, T> {
-    const { clock, random, events, waitFor } = this.#host
-    const { source, part, reflector } = this
-    return {
-      source,
-      part,
-      reflector,
-      proof: this.#proof,
-      events,
-      clock,
-      random,
-      isLive: () => this.isListed && ['live', 'connecting'].includes(reflector.state.name),
-      waitFor: (version, wait) => waitFor(this, version, wait),
-    }
+  /** Whether the store can be compared with the source: after the first list, while the watch is open. */
+  get isComparable(): boolean {
+    return this.isListed && ['live', 'connecting'].includes(this.reflector.state.name)
+  }
+
+  /** Resolves when the store includes this version. */
+  waitFor(version: Version, wait: Wait): Promise<void> {
+    const { clock } = this.#context
+    return withDeadline(`waitFor on ${this.source.name}`, wait, clock, (settle) => this.enter(version, settle))
+  }
+
+  /**
+   * Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the
+   * wait.
+   */
+  enter(version: Version, settle: Settle<void>): () => void {
+    const leave = this.waiters.enter(version, this.reached, settle)
+    if (this.refusal !== undefined) this.waiters.rejectAll(this.refusal)
+    if (this.waiters.size > 0) this.reflector.requestProgress()
+    return leave
   }
 
   /** Ends the runner. Resolves when the source has closed its list or watch; never if the source is stalled. */
@@ -287,7 +289,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       if (this.#ending.signal.aborted) return
       // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
       this.#history.notCleared()
-      this.#host.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
+      this.#context.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
     try {
       this.part.clear()?.catch(failed)
@@ -318,7 +320,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     await Promise.resolve() // Listeners of the status are not called within a commit.
     if (this.#ending.signal.aborted) return
     this.#announce({ ...reflector.state })
-    const { clock, random, events } = this.#host
+    const { clock, random, events } = this.#context
     const context = { signal: this.#ending.signal, clock, random, mirror: reflector.mirror, shown: () => this.version }
     const onFailure = (error: SourceError): void => events.report(error)
     try {
@@ -334,31 +336,33 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   #confirm(): boolean {
     if (!this.isStale || !this.isLive || this.warmStart?.start.isBehind) return false
     this.#history.confirmed(this.reflector.lists)
-    this.#host.confirmed(this)
+    this.#hooks.confirmed(this)
     return true
   }
 
   /** Called after a list or a batch of the source was committed. */
-  committed({ origin, changes, version, committedAt }: Commit<T>): void {
+  #committed(commit: Commit<T>): Steps | undefined {
+    const { origin, changes, version, committedAt } = commit
     const isList = origin === 'initial' || origin === 'relist'
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
-      this.#proof.restored(restored.proof)
+      this.proofs.restored(restored.proof)
       this.#history.restored()
       void this.#catchUp()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector
       this.#history.listed(lists)
       // A removed source has no version.
-      if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
+      if (version !== undefined && listBeganAt !== undefined) this.proofs.listed(version, listBeganAt)
     }
     this.warmStart?.start.check(this.version)
     if (committedAt !== undefined && Number.isFinite(committedAt))
-      this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
+      this.#lagMs = Math.max(0, wallNowOf(this.#context.clock) - committedAt)
+    return this.#hooks.committed(this, commit)
   }
 
   status(state: ReflectorState = this.reflector.state): Status {
-    const now = this.#host.clock.now()
+    const now = this.#context.clock.now()
     const { lastContactAt, lastError } = this.reflector
     // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
@@ -374,7 +378,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       lastContactAt,
       staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
       lagMs: this.#lagMs,
-      proof: this.#proof.current,
+      proof: this.proofs.current,
       attempt: state.attempt,
       retryInMs: 'retryAt' in state ? Math.max(0, state.retryAt - now) : undefined,
       ...(isStale ? { savedAt: this.warmStart?.restored?.savedAt } : {}),

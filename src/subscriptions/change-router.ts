@@ -2,8 +2,10 @@ import type { Change } from '../queue/change.js'
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import { isScalar, type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
-import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
-import type { Feed } from './feed.js'
+import { SerialQueue } from '../util/serial-queue.js'
+import { DEFAULT_SLICES, type Slices, type Steps } from '../util/steps.js'
+import { NO_POSITION } from './delivery-progress.js'
+import type { Feed, FeedRouter, RoutedCommit } from './feed.js'
 
 /** A feed, or several: most keys and values have one, and a Set for each would be three more objects to load. */
 type Group<T> = Feed<T> | Set<Feed<T>>
@@ -12,8 +14,11 @@ type Group<T> = Feed<T> | Set<Feed<T>>
  * Routes the changes of a commit to the feeds that they concern. Feeds with a key, or with a value of an index, are
  * looked up by it. So the cost of a change does not depend on the number of feeds that follow other keys or values.
  */
-export class ChangeRouter<T> {
-  readonly #changesPerStep: number
+export class ChangeRouter<T> implements FeedRouter<T> {
+  readonly slices: Slices
+  readonly scans: SerialQueue = new SerialQueue()
+  isFilled = false
+  routed: RoutedCommit = { commit: 0, position: NO_POSITION }
   readonly #feeds = new Set<Feed<T>>()
   readonly #unscoped = new Set<Feed<T>>()
   /** Feeds that check every change themselves: by a filter, or by a compound index. */
@@ -23,8 +28,8 @@ export class ChangeRouter<T> {
   readonly #byKey = new ScalarMap<Group<T>>()
   readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Group<T>>>()
 
-  constructor(changesPerStep: number = DEFAULT_SLICES.changesPerStep) {
-    this.#changesPerStep = changesPerStep
+  constructor(slices: Slices = DEFAULT_SLICES) {
+    this.slices = slices
   }
 
   get feeds(): ReadonlySet<Feed<T>> {
@@ -72,8 +77,8 @@ export class ChangeRouter<T> {
     if (!this.#hasScoped(changes)) return
     try {
       const touched: Feed<T>[] = []
-      for (let from = 0; from < changes.length; from += this.#changesPerStep) {
-        this.#match(commit, from, from + this.#changesPerStep, touched)
+      for (let from = 0; from < changes.length; from += this.slices.changesPerStep) {
+        this.#match(commit, from, from + this.slices.changesPerStep, touched)
         yield
       }
       for (const feed of touched) {

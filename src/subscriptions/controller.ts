@@ -214,12 +214,12 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   /** Marks the keys of all batches, and starts as many runs as `concurrency` allows. */
   #work(): void {
-    const { clock, slices } = this.feed.host
+    const { clock, router } = this.feed.host
     this.#isSliceOver = false
     // The feed ignores a call before the first list.
     if (this.#queue.isDraining) this.feed.stopAccepting(this.#skipped)
     this.#marking ??= this.#markAll()
-    if (!performSlice(this.#marking, clock, slices)) {
+    if (!performSlice(this.#marking, clock, router.slices)) {
       void clock.sleep(0).then(() => this.#work())
       return
     }
@@ -227,7 +227,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#isDequeuing = false
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for queued changes.
     const { closed, isBehind, hasQueued } = this.feed
-    const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
+    const mayRun = closed === undefined && this.feed.host.isSynced && !isBehind && !hasQueued
     if (mayRun && this.#gate.areOthersSynced) this.#replicas?.ready()
     while (mayRun && this.#queue.running < this.#concurrency && this.#queue.ready > 0 && this.#gate.take()) {
       const key = this.#queue.dequeue()

@@ -7,8 +7,9 @@ import { type FeedVersions, FeedWait } from './feed-wait.js'
 import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
 
 /** The parts of an informer that the waits of a feed use. */
-export interface FeedWaitsHost extends FeedVersions {
+export interface FeedWaitsHost {
   readonly clock: Clock
+  readonly versions: FeedVersions
   readonly indexer: { readonly writer: { readonly position: Version | undefined } }
 }
 
@@ -62,7 +63,7 @@ export class FeedWaits {
 
   waitFor(version: Version, wait: VersionWait): Promise<void> {
     checkVersionWait(version, wait)
-    this.#host.hasReached('waitFor', wait.source)
+    this.#host.versions.hasReached('waitFor', wait.source)
     const { source, ...rest } = wait
     const { clock } = this.#host
     return withDeadline(this.#feed.named('waitFor'), rest, clock, (settle) => this.#enter(version, source, settle))
@@ -74,7 +75,7 @@ export class FeedWaits {
       settle.reject(closed)
       return () => {}
     }
-    const reached = this.#host.isOfSet ? undefined : this.#feed.reached
+    const reached = this.#host.versions.isOfSet ? undefined : this.#feed.reached
     this.#versions ??= {
       waiters: new VersionWaiters((at, mark) => this.#hasReached(at, mark)),
       pending: new Set(),
@@ -84,7 +85,7 @@ export class FeedWaits {
       settle.resolve()
       return () => {}
     }
-    const wait = new FeedWait(this.#host, version, source, settle, {
+    const wait = new FeedWait(this.#host.versions, version, source, settle, {
       storePosition: () => this.#host.indexer.writer.position,
       enterFeed: (mark, both) => waiters.enter(mark, this.#feed.reached, both),
     })
@@ -96,8 +97,8 @@ export class FeedWaits {
   }
 
   #hasReached(at: Version, mark: Version): boolean {
-    if (this.#host.isOfSet) return Number(at) >= Number(mark)
-    return this.#host.hasReached('waitFor')(at, mark)
+    if (this.#host.versions.isOfSet) return Number(at) >= Number(mark)
+    return this.#host.versions.hasReached('waitFor')(at, mark)
   }
 }
 

@@ -24,26 +24,30 @@ import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './sub
 import type { VersionWait } from './version-waiters.js'
 
 /** The parts of an informer that a feed uses. */
-export interface FeedHost<T> extends FeedVersions {
+export interface FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
+  readonly router: FeedRouter<T>
+  readonly versions: FeedVersions
   readonly clock: Clock
   readonly sourceName: string
+  /** Whether the store has the first list of each source. */
+  readonly isSynced: boolean
+  report(error: SourceError): void
+  /** The consumer of this feed has finished. */
+  release(feed: Feed<T>): void
+}
+
+/** Queues the changes of each commit in the feeds that they concern. */
+export interface FeedRouter<T> {
   readonly slices: Slices
   /** Scans of the store for subscriptions that begin. One runs at a time, so that their slices do not add up. */
   readonly scans: SerialQueue
-  /** The position of the store. */
-  readonly position: StorePosition
-  /** The last commit whose changes were queued in all feeds. It is older while a large commit is routed. */
-  readonly routed: RoutedCommit
-  /** Whether the store has the first list of each source. */
-  readonly isSynced: () => boolean
   /** Whether readers see objects: the first list, or saved content. */
   readonly isFilled: boolean
-  report(error: SourceError): void
-  attach(feed: Feed<T>): void
-  detach(feed: Feed<T>): void
-  /** The consumer of this feed has finished. */
-  release(feed: Feed<T>): void
+  /** The last commit whose changes were queued in all feeds. It is older while a large commit is routed. */
+  readonly routed: RoutedCommit
+  add(feed: Feed<T>): void
+  remove(feed: Feed<T>): void
 }
 
 export interface RoutedCommit {
@@ -86,10 +90,10 @@ export class Feed<T> implements AwaitedFeed {
     this.name = options.name
     this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
     this.wants = wants
-    this.#queue = new ChangeQueue(options, () => {}, host.slices.changesPerStep)
+    this.#queue = new ChangeQueue(options, () => {}, host.router.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
-    host.attach(this)
-    if (host.isFilled) this.startReplay()
+    host.router.add(this)
+    if (host.router.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
     this.#acceptance ??= new FeedAcceptance()
@@ -102,7 +106,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** The version up to which every change was handled; undefined with several sources, which have a version each. */
   get version(): Version | undefined {
-    return this.host.isOfSet ? undefined : this.#position.version
+    return this.host.versions.isOfSet ? undefined : this.#position.version
   }
 
   get #position(): StorePosition {
@@ -111,20 +115,25 @@ export class Feed<T> implements AwaitedFeed {
     return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
   }
 
+  get #now(): StorePosition {
+    const { indexer, versions } = this.host
+    return { version: indexer.writer.position, history: versions.shownHistory }
+  }
+
   /** The position of the store, as far as its changes were queued here. */
   get #storePosition(): StorePosition {
-    return this.isBehind ? this.host.routed.position : this.host.position
+    return this.isBehind ? this.host.router.routed.position : this.#now
   }
 
   /** Whether the commit that is being routed may have changes that are not queued here yet. */
   get isBehind(): boolean {
-    return this.host.routed.commit < this.#commits && !this.#isReplayed
+    return this.host.router.routed.commit < this.#commits && !this.#isReplayed
   }
 
   /** The version with which waits are compared; undefined if its history has ended. */
   get reached(): Version | undefined {
     const { version, history } = this.#position
-    return history !== undefined && history === this.host.history ? version : undefined
+    return history !== undefined && history === this.host.versions.history ? version : undefined
   }
 
   /** Whether the initial replay was handled. */
@@ -176,7 +185,8 @@ export class Feed<T> implements AwaitedFeed {
 
   #startReplay(): void {
     if (this.#closed !== undefined) return
-    const { indexer, clock, slices, scans } = this.host
+    const { indexer, clock, router } = this.host
+    const { slices, scans } = router
     this.#replayedCommit = indexer.writer.commits
     const scan = this.scope.scan(this.wants.initialAdds)
     this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
@@ -250,8 +260,8 @@ export class Feed<T> implements AwaitedFeed {
 
   #enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (!this.#accepts(changes)) return
-    const { clock, shownHistory } = this.host
-    if (!this.#queue.push(changes, position, clock.now(), source, shownHistory)) {
+    const { clock, versions } = this.host
+    if (!this.#queue.push(changes, position, clock.now(), source, versions.shownHistory)) {
       if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
       else this.#overflow()
     }
@@ -260,8 +270,8 @@ export class Feed<T> implements AwaitedFeed {
 
   *#enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
     if (!this.#accepts(changes)) return
-    const { clock, shownHistory } = this.host
-    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, shownHistory)
+    const { clock, versions } = this.host
+    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, versions.shownHistory)
     if (!fits) {
       if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()
       else this.#overflow()
@@ -307,7 +317,7 @@ export class Feed<T> implements AwaitedFeed {
   /** Returns a queued batch, or the last one of the replay, as the consumer receives it. */
   #synced({ changes, version, source, history }: QueuedBatch<T>): ChangeBatch<T> {
     this.#progress.nextIsOf(history)
-    const batch = this.host.isOfSet
+    const batch = this.host.versions.isOfSet
       ? withPosition({ changes, version: undefined, source, isSynced: true }, version)
       : { changes, version, source: undefined, isSynced: true }
     return this.wants.bookmarks ? withHistory(batch, history) : batch
@@ -354,10 +364,10 @@ export class Feed<T> implements AwaitedFeed {
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
     this.#progress.handled = this.#position
-    this.#acceptance.position = this.host.position
+    this.#acceptance.position = this.#now
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
-    if (onSkipped === undefined && !isBehind) this.host.detach(this)
+    if (onSkipped === undefined && !isBehind) this.host.router.remove(this)
     this.#waits?.check() // While a commit is routed, the handled batch of it counts from now on.
   }
 
@@ -367,7 +377,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#closed = reason
     this.#waits?.rejectAll(reason)
     this.#acceptance?.end()
-    this.host.detach(this)
+    this.host.router.remove(this)
     this.scope.close()
     this.#replay?.close()
     this.#replay = undefined

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { shareInformer } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
-import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
+import { internalsOf } from '../../src/informer/internals.js'
 import { memorySource } from '../../testing/index.js'
 
 export interface Row {
@@ -32,7 +32,7 @@ export async function stage(count: number) {
     snapshots++
     return snapshot.call(informer)
   }
-  const mirror = packableMirrorOf(informer)
+  const mirror = internalsOf(informer)?.objects
   if (mirror === undefined) throw new Error('the informer cannot be packed')
   let packs = 0
   const { pin } = mirror

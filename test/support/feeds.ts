@@ -5,12 +5,11 @@ import type { Commit } from '../../src/store/commit.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { ChangeRouter } from '../../src/subscriptions/change-router.js'
-import { NO_POSITION, type StorePosition } from '../../src/subscriptions/delivery-progress.js'
-import { Feed, type FeedHost, type RoutedCommit } from '../../src/subscriptions/feed.js'
+import { Feed, type FeedHost } from '../../src/subscriptions/feed.js'
+import type { FeedVersions } from '../../src/subscriptions/feed-wait.js'
 import type { FeedWants } from '../../src/subscriptions/feed-wants.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
-import { SerialQueue } from '../../src/util/serial-queue.js'
 import { DEFAULT_SLICES } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
@@ -21,15 +20,13 @@ import { numbered } from './scripted-source.js'
 export class Mirror<T, I extends object = object> {
   readonly clock = new VirtualClock()
   readonly errors: SourceError[] = []
-  readonly router = new ChangeRouter<T>()
+  readonly router = new ChangeRouter<T>({ ...DEFAULT_SLICES, changesPerStep: 1 })
   readonly released = new Set<Feed<T>>()
   readonly indexer: Indexer<T, I>
   readonly host: FeedHost<T>
   readonly #waiters: VersionWaiters = new VersionWaiters(numbered)
-  #isFilled = false
   #history = 1
   #version: Version | undefined
-  #routed: RoutedCommit = { commit: 0, position: NO_POSITION }
 
   constructor(indexes?: (ix: IndexBuilder<T>) => I) {
     this.indexer = new Indexer<T, I>(
@@ -39,40 +36,35 @@ export class Mirror<T, I extends object = object> {
         onCommit: (commit) => this.#committed(commit),
       },
     )
-    const historyNow = (): number => this.#history
-    const positionNow = (): StorePosition => ({ version: this.indexer.writer.position, history: this.#history })
-    const isFilledNow = (): boolean => this.#isFilled
-    const routedNow = (): RoutedCommit => this.#routed
+    const versions = this.#versions()
+    const { indexer, router, clock, errors, released } = this
     this.host = {
+      indexer,
+      router,
+      versions,
+      clock,
+      sourceName: 'mirror',
+      get isSynced() {
+        return router.isFilled
+      },
+      report: (error) => errors.push(error),
+      release: (feed) => released.add(feed),
+    }
+  }
+
+  #versions(): FeedVersions {
+    const historyNow = (): number => this.#history
+    return {
       get history() {
         return historyNow()
       },
       get shownHistory() {
         return historyNow()
       },
-      get position() {
-        return positionNow()
-      },
-      get isFilled() {
-        return isFilledNow()
-      },
-      get routed() {
-        return routedNow()
-      },
-      indexer: this.indexer,
-      clock: this.clock,
-      slices: { ...DEFAULT_SLICES, changesPerStep: 1 },
-      scans: new SerialQueue(),
-      sourceName: 'mirror',
-      isSynced: () => this.#isFilled,
       isOfSet: false,
       followHistory: () => ({ isShown: () => true, leave: () => {} }),
       waitForStore: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
       hasReached: () => numbered,
-      report: (error) => this.errors.push(error),
-      attach: (feed) => this.router.add(feed),
-      detach: (feed) => this.router.remove(feed),
-      release: (feed) => this.released.add(feed),
     }
   }
 
@@ -81,10 +73,11 @@ export class Mirror<T, I extends object = object> {
     this.#version = commit.version
     if (commit.origin !== 'initial') this.router.route(commit)
     else {
-      this.#isFilled = true
+      this.router.isFilled = true
       for (const feed of this.router.feeds) feed.startReplay()
     }
-    this.#routed = { commit: this.indexer.writer.commits, position: this.host.position }
+    const { commits, position } = this.indexer.writer
+    this.router.routed = { commit: commits, position: { version: position, history: this.#history } }
     this.#waiters.check(commit.version)
   }
 

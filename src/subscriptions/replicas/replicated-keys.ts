@@ -109,9 +109,9 @@ export class ReplicatedKeys<T> {
   }
 
   async #perform(): Promise<void> {
-    const { clock, slices } = this.#host.host
+    const { clock, router } = this.#host.host
     await Promise.resolve()
-    while (this.#search !== undefined && !performSlice(this.#search, clock, slices))
+    while (this.#search !== undefined && !performSlice(this.#search, clock, router.slices))
       await clock.sleep(0, this.#leaving.signal).catch(() => {}) // It was aborted.
     this.#search = undefined
   }

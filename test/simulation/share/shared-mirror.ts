@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { MemorySource } from '../../../adapters/memory/index.js'
 import { type Share, shareInformer } from '../../../adapters/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
-import { packableMirrorOf } from '../../../src/informer/packable-mirror.js'
+import { internalsOf } from '../../../src/informer/internals.js'
 import type { SimClock, SleepCounter } from '../system/sim-clock.js'
 import { quiet } from '../upstream/follower.js'
 import { type Item, type Tenant, textOf, type UpstreamStates } from '../upstream/upstream-states.js'
@@ -53,7 +53,7 @@ export class SharedMirror {
       onAccessLost,
     })
     this.informer.on('error', () => {})
-    const mirror = packableMirrorOf(this.informer)
+    const mirror = internalsOf(this.informer)?.objects
     if (mirror === undefined) throw new Error('the informer cannot be packed')
     const pin = mirror.pin.bind(mirror)
     Object.assign(mirror, {

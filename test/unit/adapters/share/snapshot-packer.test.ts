@@ -18,12 +18,12 @@ test('a pack frees each block when it is in shared memory', async () => {
   // Without isolation, an earlier file has loaded these modules without the mock.
   vi.resetModules()
   const { createInformer } = await import('../../../../src/index.js')
-  const { packableMirrorOf } = await import('../../../../src/informer/packable-mirror.js')
+  const { internalsOf } = await import('../../../../src/informer/internals.js')
   const { sharedSource, shareInformer } = await import('../../../../adapters/share/index.js')
   const { memorySource } = await import('../../../../testing/index.js')
   const informer = createInformer({ source: memorySource<Account>({ entries: accounts(3_000) }) }).start()
   await informer.synced()
-  const mirror = packableMirrorOf(informer)
+  const mirror = internalsOf(informer)?.objects
   if (mirror === undefined) throw new Error('the informer cannot be packed')
   const blocks: Uint8Array[] = []
   const pin = mirror.pin.bind(mirror)

@@ -16,7 +16,7 @@ import {
   type SourceSet,
   sourceSet,
 } from '../../../../src/index.js'
-import { packableMirrorOf } from '../../../../src/informer/packable-mirror.js'
+import { internalsOf } from '../../../../src/informer/internals.js'
 import { memorySource } from '../../../../testing/index.js'
 import { waitUntil } from '../../../servers/wait-until.js'
 import { MemoryCache } from '../../../support/memory-cache.js'
@@ -36,7 +36,7 @@ function stage(entries: Iterable<readonly [string, Account]>, shareOptions: Shar
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const informer = createInformer({ source, indexes, ...options })
   informer.on('error', () => {})
-  const mirror = packableMirrorOf(informer)
+  const mirror = internalsOf(informer)?.objects
   if (mirror === undefined) throw new Error('the informer cannot be packed')
   const packs = vi.spyOn(mirror, 'pin')
   const lists = vi.spyOn(informer, 'snapshot')

@@ -4,8 +4,8 @@ import { renderToString } from 'react-dom/server'
 import { describe, expect, test, vi } from 'vitest'
 import { useObject, useObjects, useStatus } from '../../../../bindings/react/index.js'
 import { SourceError } from '../../../../src/contract/errors.js'
-import { commitSignalOf } from '../../../../src/informer/commit-signal.js'
 import type { Informer } from '../../../../src/informer/informer-types.js'
+import { internalsOf } from '../../../../src/informer/internals.js'
 import type { Equal } from '../../../../src/store/indexes/index-types.js'
 import { mirrorOf, type Order, order } from '../../../support/informers.js'
 import { Page } from './render.js'
@@ -159,7 +159,7 @@ describe('useObjects', () => {
     source.put('3', order(30, 'birch'))
     await settle()
     expect(page.text).toBe('30')
-    expect(commitSignalOf(informer)?.listenerCount).toBe(1)
+    expect(internalsOf(informer)?.signal?.listenerCount).toBe(1)
   })
 
   test('reads another informer or another key if that is its new argument, and no object without a key', async () => {
@@ -173,7 +173,7 @@ describe('useObjects', () => {
     expect(page.text).toBe('1,2 2 live')
     await page.show(<Orders of={other} id="9" />)
     expect(page.text).toBe('9 9 live')
-    expect(commitSignalOf(one.informer)?.listenerCount).toBe(0)
+    expect(internalsOf(one.informer)?.signal?.listenerCount).toBe(0)
     other.source.put('9', order(90))
     await other.settle()
     expect(page.text).toBe('90 90 live')
@@ -273,7 +273,7 @@ describe('the hooks', () => {
   test('[U4] leave no listener after an unmount, also in strict mode', async () => {
     const { informer, source, settle } = await started()
     const [on, off] = [vi.spyOn(informer, 'on'), vi.spyOn(informer, 'off')]
-    const signal = commitSignalOf(informer)
+    const signal = internalsOf(informer)?.signal
     {
       await using page = new Page()
       await page.show(
@@ -296,7 +296,7 @@ describe('the hooks', () => {
     const { informer, source, settle } = await started()
     const html = renderToString(<Everything of={informer} />)
     expect(html.replaceAll('<!-- -->', '')).toBe('<p>1,2 1 live</p>')
-    expect(commitSignalOf(informer)?.listenerCount).toBe(0)
+    expect(internalsOf(informer)?.signal?.listenerCount).toBe(0)
     const errors: unknown[] = []
     await using page = new Page()
     await page.hydrate(html, <Everything of={informer} />, errors)

@@ -1,0 +1,167 @@
+import { thrownFor } from '../contract/errors.js'
+import type { ListerWatcher } from '../contract/source.js'
+import type { ReflectorState } from '../reflector/reflector-state-types.js'
+import type { Commit } from '../store/commit.js'
+import type { Steps } from '../util/steps.js'
+import type { InformerContext } from './informer-context.js'
+import { InformerSources } from './informer-sources.js'
+import { InformerStatus } from './informer-status.js'
+import { InformerSubscriptions } from './informer-subscriptions.js'
+import { InformerWaits } from './informer-waits.js'
+import { CommitSignal, type Internals } from './internals.js'
+import { Observation } from './observation.js'
+import type { SourceOptions } from './source-options.js'
+import type { SourceHooks, SourceRunner } from './source-runner.js'
+import type { DynamicSourceSet } from './source-set.js'
+
+/** What an informer does in slices now. */
+export interface LargeWrite {
+  /** Whether a large write is in progress. */
+  readonly isWriting: boolean
+  /** Whether changes of a visible commit are not queued in a subscription yet. */
+  readonly isRouting: boolean
+  /** Whether objects of a replay are not queued in a subscription yet. */
+  readonly isScanning: boolean
+  /** The names of removed sources whose objects are still in the store. */
+  readonly removing: readonly string[]
+}
+
+/**
+ * The parts of an informer. Routes each commit of its sources to the feeds, and resolves the waits that the commit
+ * satisfies.
+ */
+export class InformerCore<S, T> implements SourceHooks<S, T> {
+  readonly context: InformerContext<T>
+  readonly signal: CommitSignal = new CommitSignal()
+  readonly sources: InformerSources<S, T>
+  readonly status: InformerStatus<S, T>
+  readonly waits: InformerWaits<S, T>
+  readonly subscriptions: InformerSubscriptions<S, T>
+  readonly observation: Observation<S, T>
+
+  constructor(
+    context: InformerContext<T>,
+    source: DynamicSourceSet<S> | ListerWatcher<S>,
+    options: SourceOptions,
+    name: string | undefined,
+  ) {
+    this.context = context
+    this.sources = new InformerSources<S, T>(source, options, context, this)
+    this.status = new InformerStatus(context, this.sources)
+    this.waits = new InformerWaits(context, this.sources, this.status)
+    this.observation = new Observation(context, this.sources, this.status, name)
+    this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
+  }
+
+  get largeWrite(): LargeWrite {
+    const { router, indexer } = this.context
+    const { commits, isBusy } = indexer.writer
+    const isRouting = router.routed.commit < commits
+    return { isWriting: isBusy, isRouting, isScanning: router.scans.isBusy, removing: this.sources.removing }
+  }
+
+  get internals(): Internals {
+    const core = this
+    const { whole } = this.context.indexer
+    return {
+      signal: this.signal,
+      mirror: this.sources.only,
+      objects: {
+        get isWriting() {
+          const { isWriting, isRouting } = core.largeWrite
+          return isWriting || isRouting
+        },
+        get isRouting() {
+          return core.largeWrite.isRouting
+        },
+        prepare: () => whole.prepareIndexes(),
+        pin: () => whole.pinObjects(),
+      },
+    }
+  }
+
+  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
+    const { router, indexer } = this.context
+    const isList = commit.origin === 'initial' || commit.origin === 'relist'
+    if (commit.changes.length > 0 || commit.origin === 'initial') this.signal.notify()
+    const { isBusy } = indexer.writer
+    const hasOpened = this.openIfListed()
+    if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
+    try {
+      if (!hasOpened) router.route(commit)
+    } finally {
+      this.subscriptions.markRouted()
+    }
+    this.#routed(runner, commit, isList)
+    return undefined
+  }
+
+  /** Routes a large commit. */
+  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, hasOpened: boolean): Steps {
+    // Waits for the store do not wait for its subscriptions.
+    this.#checkWaits(runner)
+    try {
+      if (!hasOpened) yield* this.context.router.routeInSteps(commit)
+    } finally {
+      this.subscriptions.markRouted()
+    }
+    this.#routed(runner, commit, true)
+  }
+
+  #routed(runner: SourceRunner<S, T>, commit: Commit<T>, endsWaits: boolean): void {
+    // The waits of an idle feed may be over without a change for it: the store has a version again after
+    // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
+    if (endsWaits) for (const feed of this.context.router.feeds) feed.routed()
+    this.observation.committed(runner, commit)
+    this.#checkWaits(runner)
+  }
+
+  #checkWaits(runner: SourceRunner<S, T>): void {
+    runner.waiters.check(runner.reached)
+    this.waits.recheck()
+  }
+
+  confirmed(runner: SourceRunner<S, T>): void {
+    this.openIfListed()
+    this.#checkWaits(runner)
+    for (const feed of this.context.router.feeds) feed.routed()
+  }
+
+  sourceRemoved(): void {
+    this.openIfListed()
+    this.waits.recheck()
+  }
+
+  writing(runner: SourceRunner<S, T>): void {
+    this.observation.writing(runner)
+  }
+
+  stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
+    const { synced, events } = this.context
+    this.observation.stateChanged(runner, before)
+    if (runner.reflector.state.name === 'failed') synced.rejectAll(thrownFor(runner.reflector.lastError))
+    events.status(() => [this.status.current(), this.status.current(runner, before)])
+  }
+
+  /**
+   * Opens the latch once the first list of each source is in the store, and starts the replays once readers see
+   * objects. Returns whether the replays started now.
+   */
+  openIfListed(): boolean {
+    const { synced, router, indexer } = this.context
+    const { sources } = this
+    if (!sources.isStarted || synced.isOpen || !sources.areFilled) return false
+    if (sources.areListed) synced.open()
+    if (router.isFilled) {
+      // Controllers run from now on.
+      for (const feed of router.feeds) feed.reader.wake()
+      return false
+    }
+    router.isFilled = true
+    // A filter may subscribe: such a feed has begun already.
+    indexer.writer.reentrancy.run(() => {
+      for (const feed of [...router.feeds]) feed.startReplay()
+    })
+    return true
+  }
+}

@@ -1,0 +1,164 @@
+import type { Clock } from '../contract/clock.js'
+import type { SourceError } from '../contract/errors.js'
+import type { Version } from '../contract/version.js'
+import type { Indexer } from '../store/indexer.js'
+import { BatchIterator } from '../subscriptions/batch-iterator.js'
+import type { ChangeRouter } from '../subscriptions/change-router.js'
+import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js'
+import { Feed, type FeedHost } from '../subscriptions/feed.js'
+import type { FeedVersions, FollowedHistory } from '../subscriptions/feed-wait.js'
+import { type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed-wants.js'
+import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
+import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
+import { newController } from '../subscriptions/new-controller.js'
+import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
+import { type Settle, settleWithin } from '../util/deadline.js'
+import type { InformerContext } from './informer-context.js'
+import type { InformerSources } from './informer-sources.js'
+import type { InformerWaits } from './informer-waits.js'
+import type { Observation } from './observation.js'
+
+/** The subscriptions by the method that creates them. */
+const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
+
+/** Creates the subscriptions of an informer, and closes them. */
+export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
+  readonly indexer: Indexer<T, unknown>
+  readonly router: ChangeRouter<T>
+  readonly clock: Clock
+  readonly versions: FeedVersions = this
+  readonly isOfSet: boolean
+  readonly #context: InformerContext<T>
+  readonly #sources: InformerSources<S, T>
+  readonly #waits: InformerWaits<S, T>
+  readonly #observation: Observation<S, T>
+  /** The informers that each controller waits for. */
+  readonly #dependencies = new Map<Feed<T>, readonly object[]>()
+
+  constructor(
+    context: InformerContext<T>,
+    sources: InformerSources<S, T>,
+    waits: InformerWaits<S, T>,
+    observation: Observation<S, T>,
+  ) {
+    this.#context = context
+    this.#sources = sources
+    this.#waits = waits
+    this.#observation = observation
+    this.indexer = context.indexer
+    this.router = context.router
+    this.clock = context.clock
+    this.isOfSet = sources.isSet
+  }
+
+  subscribe<I>(handlers: Handlers<T>, options: SubscribeOptions<T, I>): Subscription {
+    assertHandlers(handlers, 'subscribe')
+    const feed = this.#feed('subscribe', options, handlers.add === undefined ? WANTS_CHANGES : WANTS_ADDS)
+    return this.#own(feed, new HandlerSubscription(feed, handlers, options))
+  }
+
+  changes<I>(options: SubscribeOptions<T, I>): ChangeStream<T> {
+    const feed = this.#feed('changes', options, WANTS_BATCHES)
+    return this.#own(feed, new BatchIterator(feed, options.signal))
+  }
+
+  reconcile<I, W extends readonly unknown[]>(
+    fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
+    options: ReconcileOptions<T, I, W>,
+  ): Controller {
+    const feedOf = (scope: FeedOptions<T>): Feed<T> => this.#feed('reconcile', scope)
+    const { feed, controller, others } = newController(feedOf, fn, options, this.#context.random)
+    this.#dependencies.set(feed, others)
+    return this.#own(feed, controller)
+  }
+
+  /** The informers and groups that the open controllers wait for. */
+  get dependencies(): readonly object[] {
+    return [...this.#dependencies.values()].flat()
+  }
+
+  close(): Promise<void>[] {
+    return Array.from(this.#context.subscriptions.values(), (subscription) => subscription.close())
+  }
+
+  /** Waits at most `ms` until the subscriptions have handled their pending changes. */
+  async drain(ms: number): Promise<void> {
+    // Before the first list nothing was delivered, and no list arrives after the stop.
+    if (!this.router.isFilled) return
+    const drained = async (): Promise<void> => {
+      await this.indexer.writer.idle() // The changes of a large commit may still be queued.
+      await Promise.all(Array.from(this.#context.subscriptions.values(), (each) => each.close({ drain: true })))
+    }
+    await settleWithin(ms, drained(), this.clock)
+  }
+
+  /** All changes of the last commit were queued. */
+  markRouted(): void {
+    const { writer } = this.indexer
+    const position = { version: writer.position, history: this.shownHistory }
+    this.router.routed = { commit: writer.commits, position }
+  }
+
+  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wants?: FeedWants): Feed<T> {
+    if (this.#context.stopped.aborted) throw this.#sources.stoppedError(call)
+    const { writer } = this.indexer
+    writer.assertNotWriting(call)
+    // The filter is called for all stored objects now.
+    const feed = writer.reentrancy.run(() => new Feed<T>(this, call, options, wants))
+    feed.counts = this.#observation.countsOf(KINDS[call], options.name)
+    feed.informer = this.#observation.name
+    return feed
+  }
+
+  /** From now on `stop` closes the subscription. */
+  #own<Sub extends Subscription>(feed: Feed<T>, subscription: Sub): Sub {
+    if (feed.closed === undefined) this.#context.subscriptions.set(feed, subscription)
+    // The filter may have stopped the informer.
+    if (this.#context.stopped.aborted) void subscription.close()
+    return subscription
+  }
+
+  get sourceName(): string {
+    return this.#sources.name
+  }
+
+  get isSynced(): boolean {
+    return this.#context.synced.isOpen
+  }
+
+  /** Reports after the current step, because a listener that removes a source would overtake a commit. */
+  report(error: SourceError): void {
+    void Promise.resolve().then(() => this.#context.events.report(error))
+  }
+
+  release(feed: Feed<T>): void {
+    this.#context.subscriptions.delete(feed)
+    this.#dependencies.delete(feed)
+  }
+
+  get history(): number | undefined {
+    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history
+  }
+
+  get shownHistory(): number | undefined {
+    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).shownHistory
+  }
+
+  hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean {
+    return this.#sources.hasReached(call, source)
+  }
+
+  followHistory(source: string | undefined, onEpochChange: (error: SourceError) => void): FollowedHistory {
+    const runner = this.#sources.find('waitFor', source)
+    const { history } = runner
+    return {
+      // The wait for the store cannot end for a source that was removed.
+      isShown: () => !this.isOfSet || runner.refusal !== undefined || runner.history === history,
+      leave: runner.onEpochChange(onEpochChange),
+    }
+  }
+
+  waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void {
+    return this.#waits.enter(this.#sources.find('waitFor', source), version, settle)
+  }
+}

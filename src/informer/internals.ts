@@ -1,0 +1,88 @@
+import type { PackedPart, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
+import type { ListerWatcher } from '../contract/source.js'
+
+/** The parts of an informer that other entry points of this package use beside its public methods. */
+export interface Internals {
+  readonly signal: CommitSignal
+  /** The mirror of its source; undefined if it has several sources. */
+  readonly mirror: RelayedMirror | undefined
+  readonly objects: PackableMirror
+}
+
+const internals = new WeakMap<object, Internals>()
+
+/** The owner is an informer, or one of its indexes. Indexes that are not objects have none. */
+export function rememberInternals(owner: unknown, its: Internals): void {
+  if (typeof owner === 'function' || (typeof owner === 'object' && owner !== null)) internals.set(owner, its)
+}
+
+/** Returns undefined for an informer that `createInformer` has not created. */
+export function internalsOf(owner: object): Internals | undefined {
+  return internals.get(owner)
+}
+
+/** The objects of an informer at one version. */
+export interface PinnedMirror {
+  /** The number of objects. */
+  readonly size: number
+  /** Returns the objects and the index values in a packed form, in steps. */
+  pack(encode: (record: SavedRecord) => string, seed: number, blockBytes: number): Iterable<PackedPart | undefined>
+  close(): void
+}
+
+/** The objects of an informer, which can be packed. */
+export interface PackableMirror {
+  /** Whether a large write is in progress, or its changes are not queued in all subscriptions yet. */
+  readonly isWriting: boolean
+  /** Whether the store shows a large commit, whose changes are not queued in all subscriptions yet. */
+  readonly isRouting: boolean
+  /** Does the work before a pin that would take long in one step, in slices. */
+  prepare(): Promise<void>
+  /** Returns the objects of now, without the keys that have none. They do not change. No write may be in progress. */
+  pin(): PinnedMirror
+}
+
+/** The mirror of one source, as a relay of it needs it. */
+export interface RelayedMirror {
+  readonly source: ListerWatcher<unknown>
+  /** Names the source, its selection, and the functions that change its objects. */
+  readonly fingerprint: string
+  /** What a later process needs to resume the watch. */
+  readonly resumeState: string | undefined
+  /** The saved content with which it began; undefined if it began with a list. */
+  readonly restored: SavedMirror | undefined
+  /** Whether the store lacks keys that `transform` has filtered out. */
+  readonly hasFiltered: boolean
+}
+
+/**
+ * Notifies of the commits of an informer, for bindings of user interfaces. A listener is called in the same turn in
+ * which readers see the commit, before any other code can read the store.
+ */
+export class CommitSignal {
+  readonly #listeners = new Set<() => void>()
+  #commits = 0
+
+  /** The number of commits that changed what readers see. */
+  get commits(): number {
+    return this.#commits
+  }
+
+  get listenerCount(): number {
+    return this.#listeners.size
+  }
+
+  /** Adds a listener, which must not throw. Returns a function that removes it. */
+  readonly listen = (listener: () => void): (() => void) => {
+    // A listener that is added twice is called until both are removed.
+    const call = (): void => listener()
+    this.#listeners.add(call)
+    return () => void this.#listeners.delete(call)
+  }
+
+  /** Called after each commit that readers see. */
+  notify(): void {
+    this.#commits++
+    for (const listener of [...this.#listeners]) listener()
+  }
+}

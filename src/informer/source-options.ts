@@ -1,0 +1,69 @@
+import type { MirrorCache } from '../contract/mirror-cache.js'
+import type { ListerWatcher } from '../contract/source.js'
+import type { InformerOptions } from './informer-types.js'
+import { DynamicSourceSet } from './source-set.js'
+
+/** The option `audit` of an informer. */
+export type AuditOption = false | { readonly periodMs?: number } | undefined
+
+/** A cache that nothing is saved to: the snapshots of a source. */
+export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>
+
+/** The options of an informer that concern its sources. */
+export interface SourceOptions {
+  readonly audit: AuditOption
+  /** The cache of the options or of the source. */
+  readonly cache: MirrorCache | ReadOnlyCache | undefined
+  /** Names the source, its selection, and the functions that change its objects; empty for a source set. */
+  readonly fingerprint: string
+}
+
+export function sourceOptions<S, I extends object, P, T>(
+  options: InformerOptions<S, I, P, T>,
+  source: ListerWatcher<S> | DynamicSourceSet<S>,
+): SourceOptions {
+  const { audit, cache } = options
+  if (source instanceof DynamicSourceSet) return { audit, cache, fingerprint: '' }
+  return { audit, cache: cache ?? snapshotsOf(options, source), fingerprint: fingerprintOf(options, source) }
+}
+
+/** The snapshots of a source, if their objects are those that the informer stores. */
+function snapshotsOf<S, I extends object, P, T>(
+  { schema, transform }: InformerOptions<S, I, P, T>,
+  source: ListerWatcher<S>,
+): ReadOnlyCache | undefined {
+  if (source.openSnapshot === undefined || schema !== undefined || transform !== undefined) return undefined
+  const open: ReadOnlyCache['open'] = async (context) => await source.openSnapshot?.(context)
+  return { name: 'its snapshot', serveStale: false, open }
+}
+
+/**
+ * Returns the fingerprint of the stored objects: the source, its selection, and the options that change the stored
+ * objects. It contains the text of `transform`, and the name of the library of `schema`.
+ */
+function fingerprintOf<S, I extends object, P, T>(
+  { transform, schema, onInvalid, audit }: InformerOptions<S, I, P, T>,
+  source: ListerWatcher<S>,
+): string {
+  return JSON.stringify([
+    source.name,
+    source.selection ?? null,
+    transform === undefined ? null : String(transform),
+    schema === undefined ? null : schema['~standard'].vendor,
+    onInvalid ?? 'keep-previous',
+    isAudited(source, audit),
+  ])
+}
+
+/** Throws a TypeError if audits are required and the source cannot compare versions. */
+export function assertAuditable(source: ListerWatcher<unknown>, audit: AuditOption): void {
+  if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
+}
+
+export function isAudited(source: ListerWatcher<unknown>, audit: AuditOption): boolean {
+  return source.hasReached !== undefined && audit !== false && (audit ?? source.versions) !== undefined
+}
+
+export function notAuditable({ name }: ListerWatcher<unknown>): string {
+  return `the source "${name}" cannot be audited: it cannot compare versions (it has no hasReached)`
+}
