@@ -318,8 +318,6 @@ describe('packages', () => {
     )
     const others = all.filter((path) => !path.startsWith('bindings/'))
     expect(wrong(others, (imported) => !isReact(imported) && !isIn(imported, 'bindings'))).toEqual([])
-    const users = all.filter((path) => importsOf(path).includes('src/informer/internals.ts'))
-    expect(users.filter((path) => !isOfReact(path) && !path.startsWith('src/informer/'))).toEqual([])
   })
 
   test('only adapters and the command line touch the network, files and processes', () => {
@@ -338,29 +336,32 @@ function castsOf(path: string): readonly string[] {
   return code.match(/[\w)\]}>'"`] as (?!const\b)[A-Za-z({[]/g) ?? []
 }
 
-/** The fields that each class of a file declares. */
-function fieldsOf(path: string): ReadonlyMap<string, number> {
-  const fields = new Map<string, number>()
-  for (const [, name = '', body = ''] of codeOf(path).matchAll(/^(?:export )?class (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm))
-    fields.set(name, body.match(/^ {2}(?:(?:readonly|static|declare) )*#?\w+[?!]?(?:: [^=(]|: \(| = )/gm)?.length ?? 0)
-  return fields
+/** The members of the interfaces of a file whose instances are callbacks and parts of other objects. */
+function hooksOf(path: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>()
+  const interfaces = /^(?:export )?interface (\w*(?:Host|Parts|Hooks|Context))\b[^\n]*\{\n([\s\S]*?)^\}/gm
+  for (const [, name = '', body = ''] of codeOf(path).matchAll(interfaces))
+    found.set(name, body.match(/^ {2}(?:readonly )?\w+\??(?=[(:<])/gm) ?? [])
+  return found
 }
 
-describe('the size of files and classes', () => {
-  test('no file has more than 400 lines', () => {
-    expect(all.filter((path) => textOf(path).split('\n').length > 401)).toEqual([])
+describe('[D18] the coupling of files', () => {
+  test('no file has more than 600 lines', () => {
+    expect(all.filter((path) => textOf(path).split('\n').length > 601)).toEqual([])
   })
 
-  test('[D18] no class has more than 18 fields, except those that are named', () => {
-    expect(fieldsOf('src/util/latch.ts').get('Latch')).toBe(2)
-    const large = all.flatMap((path) =>
-      Array.from(fieldsOf(path))
-        .filter(([, count]) => count > 18)
-        .map(([name, count]) => `\`${name}\` has ${count}`),
-    )
-    const [, decision = ''] =
-      /^\*\*D18\.[^*]*\*\*([\s\S]*?)^\*\*/m.exec(`${textOf('docs/explain/decisions.md')}\n**`) ?? []
-    expect(large.sort()).toEqual((decision.match(/`\w+` has \d+/g) ?? []).sort())
+  test('no file but an entry point imports more than 25 others', () => {
+    const counts = all.map((path) => [path, new Set(importsOf(path)).size] as const)
+    expect(counts.filter(([path, count]) => count > 25 && !path.endsWith('/index.ts'))).toEqual([])
+  })
+
+  test('the interfaces of callbacks and parts in src/ have at most 40 members, of which each requires at most 8', () => {
+    // Those of the contract and of handlers are public.
+    const isPublic = /^(?:Source|List|Watch|MirrorCache|Handler|Reconcile)Context$/
+    const hooks = core.flatMap((path) => [...hooksOf(path)].filter(([name]) => !isPublic.test(name)))
+    expect(hooks.map(([name]) => name)).toContain('FeedHost')
+    expect(hooks.filter(([, members]) => members.filter((each) => !each.endsWith('?')).length > 8)).toEqual([])
+    expect(hooks.reduce((sum, [, members]) => sum + members.length, 0)).toBeLessThanOrEqual(40)
   })
 })
 

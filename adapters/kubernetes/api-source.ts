@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
+import { ABORTED, SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListPage,
@@ -15,24 +15,20 @@ import { Decoder } from './decode/decoder.js'
 import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'
 import { assertResourceVersion, compareVersions } from './history/resource-version.js'
 import { ResumeGuard } from './history/resume-guard.js'
-import { SchemaOrigins } from './history/schema-origins.js'
+import { SchemaOrigins, schemaVersion } from './history/schema.js'
 import { assertHistory, readHead } from './history/server-head.js'
 import { ApiClient } from './http/api-client.js'
+import { apiStatusIn } from './http/api-error.js'
 import { ApiRequests } from './http/api-requests.js'
 import type { ApiSession } from './http/api-session.js'
 import type { Credentials } from './http/credentials.js'
 import { findResource, type Resource } from './http/discovery.js'
-import { schemaVersion } from './http/schema-version.js'
 import type { KubernetesSourceOptions } from './kubernetes-options.js'
 import { readList } from './list/list-reader.js'
-import { PageLimit } from './list/page-limit.js'
-import { readPages } from './list/paged-list.js'
-import { reportProgress } from './list/progress-reporter.js'
+import { PageLimit, readPages } from './list/paged-list.js'
 import { EVERY_OBJECT, Shard } from './shard.js'
 import type { KubernetesSource } from './types/kubernetes-source-type.js'
-import { observedBatches } from './watch/observed-batches.js'
 import type { FollowContext } from './watch/shared-watch.js'
-import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
 import { WatchConnector } from './watch/watch-connector.js'
 
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
@@ -376,4 +372,69 @@ function selectionOf(options: KubernetesSourceOptions): string {
 
 function clusterChangedDuringList(): SourceError {
   return new SourceError('the kubeConfig switched to another cluster during the list', { code: 'UNAVAILABLE' })
+}
+
+/** Yields the same batches. Each is passed to `observe` before, which may throw. */
+async function* observedBatches<B, R>(
+  batches: AsyncGenerator<B, R>,
+  observe: (batch: B) => void,
+): AsyncGenerator<B, R> {
+  try {
+    for (;;) {
+      const { done, value } = await batches.next()
+      if (done === true) return value
+      observe(value)
+      yield value
+    }
+  } finally {
+    await batches.return(undefined as R) // Nothing happens if it has ended.
+  }
+}
+
+/**
+ * The core's limit of 30 s without a page knows nothing of the longer deadlines of credentials and requests, in
+ * milliseconds.
+ */
+const REPORT_MS = 10_000
+
+/** Reports progress to the core every 10 s until the result is called. The caller limits each of its own waits. */
+function reportProgress(context: ListContext): () => void {
+  const stopped = new AbortController()
+  const report = async (): Promise<void> => {
+    for (;;) {
+      await context.clock.sleep(REPORT_MS, stopped.signal)
+      context.alive?.()
+    }
+  }
+  report().catch(() => {})
+  return () => stopped.abort(ABORTED)
+}
+
+/** After this number of failed watches from one version in a row, the mirror lists. */
+const MAX_FAILURES = 3
+
+/**
+ * Detects versions from which no watch succeeds although the server does not report them as expired. A server without a
+ * watch cache fails indefinitely (500) if etcd was compacted within the requested history.
+ */
+class StuckResumeDetector {
+  #at: Version | undefined
+  #failures = 0
+
+  /** Returns `VERSION_EXPIRED` if this is the last of several failures from one version; otherwise the error itself. */
+  classify(error: unknown, after: Version): unknown {
+    if (apiStatusIn(error)?.code !== 500) return error
+    this.#failures = after === this.#at ? this.#failures + 1 : 1
+    this.#at = after
+    if (this.#failures < MAX_FAILURES) return error
+    this.reset()
+    const message = `no watch can resume from ${after}: ${MAX_FAILURES} in a row have failed`
+    return new SourceError(message, { code: 'VERSION_EXPIRED', cause: error })
+  }
+
+  /** A watch ended without an error. */
+  reset(): void {
+    this.#at = undefined
+    this.#failures = 0
+  }
 }

@@ -34,7 +34,7 @@ export class Leadership {
     const gained = (): void => this.#gained.abort(ABORTED)
     const left = (): void => this.#left.resolve()
     if (leases === undefined) left()
-    else this.#gate = new ReplicaGate(leases, { clock, random, report, gained, left })
+    else this.#gate = new ReplicaGate(leases, { clock, report }, random, { gained, left })
   }
 
   get status(): ReplicaStatus | undefined {

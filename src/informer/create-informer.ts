@@ -13,10 +13,12 @@ import {
   type OptionCheck,
 } from '../util/validate-options.js'
 import { SourceInformer } from './informer.js'
+import { InformerContext } from './informer-context.js'
+import { InformerCore } from './informer-core.js'
 import type { Informer, InformerOptions } from './informer-types.js'
-import { assertAuditable } from './source-options.js'
+import { assertAuditable, isAudited, sourceOptions } from './source-options.js'
 import { isDynamic } from './source-set.js'
-import { flawInSchema } from './standard-schema.js'
+import { flawInSchema, preparing } from './standard-schema.js'
 
 const isCache: OptionCheck = (value) => {
   const { name, open, save, saveEveryMs, saveAfterShare, maxAgeMs } = membersOf(value)
@@ -78,5 +80,8 @@ export function createInformer<S, I extends object, P = S, T = P>(
     assertSource(source, 'createInformer')
     assertAuditable(source, audit)
   }
-  return new SourceInformer<S, I, P, T>(options, source)
+  const remembersFiltered = isDynamic(source) ? audit !== false : isAudited(source, audit)
+  const context = new InformerContext<T, I>(options, preparing(options), remembersFiltered)
+  const core = new InformerCore<S, T>(context, source, sourceOptions(options, source), options.name)
+  return new SourceInformer<S, I, T>(context, core)
 }

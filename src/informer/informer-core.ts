@@ -1,18 +1,23 @@
-import { thrownFor } from '../contract/errors.js'
+import { ABORTED, thrownFor } from '../contract/errors.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
+import { settleWithin } from '../util/deadline.js'
 import type { Steps } from '../util/steps.js'
 import type { InformerContext } from './informer-context.js'
 import { InformerSources } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
 import { InformerSubscriptions } from './informer-subscriptions.js'
 import { InformerWaits } from './informer-waits.js'
-import { CommitSignal, type Internals } from './internals.js'
+import { CommitSignal, type Internals, rememberInternals } from './internals.js'
 import { Observation } from './observation.js'
+import { informers, type Observable } from './registry.js'
 import type { SourceOptions } from './source-options.js'
 import type { SourceHooks, SourceRunner } from './source-runner.js'
 import type { DynamicSourceSet } from './source-set.js'
+
+/** If a source does not end, `stop` settles after this time, in milliseconds. */
+const STOP_GRACE_MS = 1_000
 
 /** What an informer does in slices now. */
 export interface LargeWrite {
@@ -32,7 +37,8 @@ export interface LargeWrite {
  */
 export class InformerCore<S, T> implements SourceHooks<S, T> {
   readonly context: InformerContext<T>
-  readonly signal: CommitSignal = new CommitSignal()
+  readonly #signal = new CommitSignal()
+  readonly #internals: Internals
   readonly sources: InformerSources<S, T>
   readonly status: InformerStatus<S, T>
   readonly waits: InformerWaits<S, T>
@@ -46,11 +52,24 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
     name: string | undefined,
   ) {
     this.context = context
+    const { whole } = context.indexer
+    const core = this
+    const objects: Internals['objects'] = {
+      get isWriting() {
+        return core.largeWrite.isWriting || core.largeWrite.isRouting
+      },
+      get isRouting() {
+        return core.largeWrite.isRouting
+      },
+      prepare: () => whole.prepareIndexes(),
+      pin: () => whole.pinObjects(),
+    }
     this.sources = new InformerSources<S, T>(source, options, context, this)
     this.status = new InformerStatus(context, this.sources)
     this.waits = new InformerWaits(context, this.sources, this.status)
     this.observation = new Observation(context, this.sources, this.status, name)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
+    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects }
   }
 
   get largeWrite(): LargeWrite {
@@ -60,30 +79,42 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
     return { isWriting: isBusy, isRouting, isScanning: router.scans.isBusy, removing: this.sources.removing }
   }
 
-  get internals(): Internals {
-    const core = this
-    const { whole } = this.context.indexer
-    return {
-      signal: this.signal,
-      mirror: this.sources.only,
-      objects: {
-        get isWriting() {
-          const { isWriting, isRouting } = core.largeWrite
-          return isWriting || isRouting
-        },
-        get isRouting() {
-          return core.largeWrite.isRouting
-        },
-        prepare: () => whole.prepareIndexes(),
-        pin: () => whole.pinObjects(),
-      },
-    }
+  /** The informer begins: the process knows it by its name. */
+  register(informer: Observable): void {
+    for (const each of [informer, ...Object.values(this.context.indexer.by)]) this.remember(each)
+    informers.add(informer)
+  }
+
+  /** Lets `internalsOf` find the informer, or one of its indexes. */
+  remember(owner: unknown): void {
+    rememberInternals(owner, this.#internals)
+  }
+
+  async stop(informer: Observable, drainMs: number | undefined): Promise<void> {
+    const { clock, events, indexer, router, stopping, synced } = this.context
+    const { writer } = indexer
+    stopping.abort(ABORTED)
+    informers.remove(informer)
+    writer.end()
+    const error = this.sources.stoppedError('the wait')
+    const ended = this.sources.end(error)
+    synced.rejectAll(error)
+    this.waits.recheck()
+    if (drainMs !== undefined) await this.subscriptions.drain(drainMs)
+    const closing = this.subscriptions.close()
+    const idle = [writer.idle(), router.scans.idle()]
+    await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...idle, ...closing]), clock)
+    await Promise.all(closing)
+    await this.sources.saved()
+    // A source that did not end in time may still fail or warn.
+    events.close()
+    informers.ended(informer)
   }
 
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
     const { router, indexer } = this.context
     const isList = commit.origin === 'initial' || commit.origin === 'relist'
-    if (commit.changes.length > 0 || commit.origin === 'initial') this.signal.notify()
+    if (commit.changes.length > 0 || commit.origin === 'initial') this.#signal.notify()
     const { isBusy } = indexer.writer
     const hasOpened = this.openIfListed()
     if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)

@@ -1,7 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
-import { ABORTED } from '../contract/errors.js'
-import type { Entry, ListerWatcher } from '../contract/source.js'
+import type { Entry } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
@@ -12,48 +11,34 @@ import type { Handlers } from '../subscriptions/handler-types.js'
 import type { ChangeStream, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { offAbort, onAbort } from '../util/abort-listeners.js'
-import { settleWithin, type Wait } from '../util/deadline.js'
+import type { Wait } from '../util/deadline.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
-import { InformerContext } from './informer-context.js'
-import { InformerCore, type LargeWrite } from './informer-core.js'
+import type { InformerContext } from './informer-context.js'
+import type { InformerCore, LargeWrite } from './informer-core.js'
 import type { InformerSubscriptions } from './informer-subscriptions.js'
-import type { Health, HealthOptions, Informer, InformerOptions } from './informer-types.js'
+import type { Health, HealthOptions, Informer } from './informer-types.js'
 import type { InformerWaits } from './informer-waits.js'
 import type { Inspection } from './inspect-types.js'
-import { type Internals, rememberInternals } from './internals.js'
 import type { GroupMember } from './lifecycle.js'
 import type { Measurements } from './measurements.js'
-import { informers } from './registry.js'
 import type { RelistLimiter } from './relist-limiter.js'
-import { isAudited, sourceOptions } from './source-options.js'
-import { DynamicSourceSet } from './source-set.js'
-import { preparing } from './standard-schema.js'
-
-/** If a source does not end, `stop` settles after this time, in milliseconds. */
-const STOP_GRACE_MS = 1_000
 
 /** The informer of one source, or of a set of sources. `createInformer` validates its options. */
-export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, GroupMember {
+export class SourceInformer<S, I extends object, T> implements Informer<T, I>, GroupMember {
   readonly #context: InformerContext<T, I>
   readonly #indexer: Indexer<T, I>
   readonly #core: InformerCore<S, T>
   readonly #subscriptions: InformerSubscriptions<S, T>
   readonly #waits: InformerWaits<S, T>
-  readonly #internals: Internals
   #stopped: Promise<void> | undefined
 
-  /** `source` is that of the options, validated by createInformer. */
-  constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
-    const isFilteredKept =
-      source instanceof DynamicSourceSet ? options.audit !== false : isAudited(source, options.audit)
-    this.#context = new InformerContext<T, I>(options, preparing(options), isFilteredKept)
-    this.#core = new InformerCore<S, T>(this.#context, source, sourceOptions(options, source), options.name)
-    this.#indexer = this.#context.indexer
-    this.#subscriptions = this.#core.subscriptions
-    this.#waits = this.#core.waits
-    this.#internals = this.#core.internals
-    for (const each of [this, ...Object.values(this.#indexer.by)]) rememberInternals(each, this.#internals)
-    informers.add(this)
+  constructor(context: InformerContext<T, I>, core: InformerCore<S, T>) {
+    this.#context = context
+    this.#core = core
+    this.#indexer = context.indexer
+    this.#subscriptions = core.subscriptions
+    this.#waits = core.waits
+    core.register(this)
   }
 
   get name(): string {
@@ -149,7 +134,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#assertNotStopped('addIndex')
     const adding = this.#indexer.addIndex(name, build)
     return adding.then((index) => {
-      rememberInternals(index, this.#internals)
+      this.#core.remember(index)
       return index
     })
   }
@@ -178,35 +163,13 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       // Set before listeners are notified, because one of them may call `stop` again.
       const stopped = Promise.withResolvers<void>()
       this.#stopped = stopped.promise
-      stopped.resolve(this.#stop(options.drainMs))
+      stopped.resolve(this.#core.stop(this, options.drainMs))
     }
     return this.#stopped
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
-  }
-
-  async #stop(drainMs: number | undefined): Promise<void> {
-    const { clock, events, router, stopping, synced } = this.#context
-    const { sources } = this.#core
-    const { writer } = this.#indexer
-    stopping.abort(ABORTED)
-    informers.remove(this)
-    writer.end()
-    const error = sources.stoppedError('the wait')
-    const ended = sources.end(error)
-    synced.rejectAll(error)
-    this.#waits.recheck()
-    if (drainMs !== undefined) await this.#subscriptions.drain(drainMs)
-    const closing = this.#subscriptions.close()
-    const idle = [writer.idle(), router.scans.idle()]
-    await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...idle, ...closing]), clock)
-    await Promise.all(closing)
-    await sources.saved()
-    // A source that did not end in time may still fail or warn.
-    events.close()
-    informers.ended(this)
   }
 
   get status(): Status {

@@ -5,7 +5,7 @@ import type { ListerWatcher } from '../contract/source.js'
 import type { Proof, Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import { Reflector } from '../reflector/reflector.js'
-import type { ReflectorHooks } from '../reflector/reflector-hooks.js'
+import type { AuditRequest, ReflectorHooks } from '../reflector/reflector-hooks.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
 import type { Partition } from '../store/partition.js'
@@ -130,8 +130,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.#hooks.writing(this)
   }
 
-  onAuditRequest(contents: boolean): void {
-    this.#audits.request(contents)
+  onAuditRequest(of: AuditRequest): void {
+    if (of === 'proof') this.#audits.prove()
+    else this.#audits.request(of === 'contents')
   }
 
   onDuplicate(version: Version): void {
@@ -147,10 +148,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined {
     return acquireAll(this.#context.relistLimiters, signal, this.#context.clock)
-  }
-
-  onProofRequest(): void {
-    this.#audits.prove()
   }
 
   get version(): Version | undefined {

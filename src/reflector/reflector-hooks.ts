@@ -11,6 +11,8 @@ export interface ReflectorOptions {
   readonly random?: Random | undefined
 }
 
+export type AuditRequest = 'versions' | 'contents' | 'proof'
+
 /** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {
   /** The cache; without it the mirror starts with a list. */
@@ -23,10 +25,11 @@ export interface ReflectorHooks {
   onWarning?(message: string): void
   /** A batch, or a whole list, is about to be written to the sink. */
   onWrite?(): void
-  /** The source requests an audit; `contents`: of contents, also if the source has `versions`. */
-  onAuditRequest?(contents: boolean): void
-  /** The watch cannot report its position, and a wait for a version is pending. */
-  onProofRequest?(): void
+  /**
+   * An audit is requested. `versions`, or `contents` also if the source has `versions`: the source requests it. `proof`:
+   * the watch cannot report its position, and a wait for a version is pending.
+   */
+  onAuditRequest?(of: AuditRequest): void
   /** A batch was dropped because the sink includes it already. */
   onDuplicate?(version: Version): void
   /** Returns whether a reader waits for a version. */

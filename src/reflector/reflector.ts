@@ -314,10 +314,10 @@ export class Reflector<T> {
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const requestAudit: WatchContext['requestAudit'] = (_reason, options) =>
-        this.#hooks.onAuditRequest?.(options?.contents === true)
+        this.#hooks.onAuditRequest?.(options?.contents === true ? 'contents' : 'versions')
       const resume = { after, isUnconfirmed: this.#restoration.isPending, resumeState: this.#restoration.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
-      const requestProof = (): void => this.#hooks.onProofRequest?.()
+      const requestProof = (): void => this.#hooks.onAuditRequest?.('proof')
       const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof }
       batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), ...resume, ...requests }))
       for (;;) {

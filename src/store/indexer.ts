@@ -10,7 +10,7 @@ import { Partition } from './partition.js'
 import { Snapshot } from './snapshot.js'
 import { pairsOf, type Store } from './store.js'
 import type { StoreView } from './store-view.js'
-import { StoreWriter, type WriterHooks } from './store-writer.js'
+import { StoreWriter, type WriterOptions } from './store-writer.js'
 
 /**
  * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole,
@@ -39,10 +39,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
   /** @internal */
-  constructor(options: { readonly indexes?: ((ix: IndexBuilder<T>) => I) | undefined }, hooks: WriterHooks<T>)
+  constructor(options: { readonly indexes?: ((ix: IndexBuilder<T>) => I) | undefined }, hooks: WriterOptions<T>)
   constructor(
     options: { readonly indexes?: ((ix: IndexBuilder<T>) => I) | undefined } = {},
-    hooks: WriterHooks<T> = {},
+    hooks: WriterOptions<T> = {},
   ) {
     checkOptions('new Indexer', options, { indexes: isFunction })
     this.writer = new StoreWriter(hooks)

@@ -23,7 +23,7 @@ export interface WriteRecord {
 }
 
 /** The callbacks and options that an informer passes to its indexer. */
-export interface WriterHooks<T> extends Partial<IngestOptions<T>> {
+export interface WriterOptions<T> extends Partial<IngestOptions<T>> {
   /** Called with errors of single objects. `source` names the partition, if there are several. */
   readonly report?: (error: SourceError, source?: string) => void
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
@@ -53,7 +53,7 @@ export class StoreWriter<T> {
   readonly reentrancy: RunToCompletion = new RunToCompletion()
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
-  readonly hooks: WriterHooks<T>
+  readonly hooks: WriterOptions<T>
   readonly indexes: DeclaredIndexes<T> = new DeclaredIndexes()
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
@@ -68,7 +68,7 @@ export class StoreWriter<T> {
   /** The number of required writes that run or wait. */
   #required = 0
 
-  constructor(hooks: WriterHooks<T>) {
+  constructor(hooks: WriterOptions<T>) {
     this.hooks = hooks
     this.#clock = hooks.clock ?? systemClock
     this.#slices = hooks.slices ?? DEFAULT_SLICES

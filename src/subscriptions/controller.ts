@@ -288,10 +288,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       if (deletion !== undefined && !this.#deleted.has(key)) this.#deleted.set(key, deletion)
       this.#enqueueFor('gained', key)
     }
-    const { host, scope } = this.feed
     const left = (): void => this.#continue()
-    const [failing, watches, random] = [this.#failing, this.#watches, this.#random]
-    return new ReplicatedKeys(leases, { host, scope, failing, watches, random, gained, left })
+    const [feed, failing, watches, random] = [this.feed, this.#failing, this.#watches, this.#random]
+    return new ReplicatedKeys(leases, { feed, failing, watches, random, gained, left })
   }
 
   /** A key that was ready belongs to another replica now. */

@@ -6,7 +6,7 @@ import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar, sameScalar } from '../../src/store/indexes/scalar.js'
 import type { StoreView } from '../../src/store/store-view.js'
-import type { WriterHooks } from '../../src/store/store-writer.js'
+import type { WriterOptions } from '../../src/store/store-writer.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
@@ -325,7 +325,7 @@ class World {
   #isFilled = false
   #version = 0
 
-  constructor(given: Settings, more: WriterHooks<Item> = {}) {
+  constructor(given: Settings, more: WriterOptions<Item> = {}) {
     this.model = new Model(given)
     const { onInvalid, freeze, prepares } = given
     this.indexer = new Indexer(

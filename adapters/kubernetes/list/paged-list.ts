@@ -11,7 +11,6 @@ import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiRequest, ApiSession } from '../http/api-session.js'
 import { IDLE, type ResponseBody } from '../http/response-body.js'
 import { FlushPolicy } from './flush-policy.js'
-import type { PageLimit } from './page-limit.js'
 import { PageRetry } from './page-retry.js'
 
 export interface PagedListOptions {
@@ -177,4 +176,37 @@ function endOf(splitter: JsonListSplitter, request: ApiRequest): Omit<PageEnd<ne
 function notAList(why: string, cause?: unknown): SourceError {
   const message = `the answer is not a list of objects: ${why} (is this the API server of a Kubernetes cluster?)`
   return new SourceError(message, { code: 'PROTOCOL', cause })
+}
+
+/** After this number of halvings a page holds one object, whatever the limit was. */
+const MAX_HALVINGS = 20
+/** After this number of complete pages in a row a larger one is tried. */
+const SUCCESSES_BEFORE_GROWTH = 8
+
+/**
+ * The number of objects that one request returns. An API server ends a response after 60 s, so that pages of large
+ * objects always break off over a slow line. From the second failure on, each failure halves the number; complete pages
+ * double it again.
+ */
+export class PageLimit {
+  #halvings = 0
+  #hasFailed = false
+  #successes = 0
+
+  of(limit: number | undefined): number | undefined {
+    return limit === undefined ? undefined : Math.max(1, Math.floor(limit / 2 ** this.#halvings))
+  }
+
+  recordFailure(): void {
+    if (this.#hasFailed) this.#halvings = Math.min(this.#halvings + 1, MAX_HALVINGS)
+    this.#hasFailed = true
+    this.#successes = 0
+  }
+
+  recordSuccess(): void {
+    if (++this.#successes < SUCCESSES_BEFORE_GROWTH) return
+    this.#successes = 0
+    this.#hasFailed = false
+    this.#halvings = Math.max(0, this.#halvings - 1)
+  }
 }

@@ -1,9 +1,9 @@
-import type { Clock } from '../../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../../contract/errors.js'
 import { LeaseLostError, type LeaseSession, type Leases } from '../../contract/leases.js'
 import type { Random } from '../../contract/random.js'
 import { settleWithin } from '../../util/deadline.js'
 import type { ReplicaStatus } from '../controller-types.js'
+import type { FeedHost } from '../feed.js'
 import { abortedByClock } from './aborted-by-clock.js'
 import { EXPIRY_PART, type Instant, type LeaseRequest, Membership } from './membership.js'
 import { hashOf } from './owners.js'
@@ -18,10 +18,9 @@ const SAMPLES = 1_000
 /** More past ownerships than this are not compared: then every key counts as gained. */
 const MAX_PAST = 8
 
-export interface ReplicaGateHost {
-  readonly clock: Clock
-  readonly random: Random
-  report(error: SourceError): void
+type GateHost = Pick<FeedHost<never>, 'clock' | 'report'>
+
+interface GateHooks {
   /** Keys may have been gained: those that are not in all ownerships of `takePast`. */
   gained(): void
   /** The member has left. */
@@ -42,7 +41,8 @@ export interface OwnedRun {
  */
 export class ReplicaGate {
   readonly #leases: Leases
-  readonly #host: ReplicaGateHost
+  readonly #host: GateHost
+  readonly #hooks: GateHooks
   readonly #session: LeaseSession
   readonly #membership: Membership
   readonly #end = new AbortController()
@@ -61,11 +61,12 @@ export class ReplicaGate {
   /** Its record was removed, or could not be. */
   #hasLeft = false
 
-  constructor(leases: Leases, host: ReplicaGateHost) {
+  constructor(leases: Leases, host: GateHost, random: Random, hooks: GateHooks) {
     const { mode, leaseMs, renewMs } = leases
     this.#leases = leases
     this.#host = host
-    this.#membership = new Membership({ mode, leaseMs, renewMs, random: host.random })
+    this.#hooks = hooks
+    this.#membership = new Membership({ mode, leaseMs, renewMs, random })
     this.#lease = this.#newLease()
     this.#session = leases.open()
     this.#session.watch?.((released) => {
@@ -238,7 +239,7 @@ export class ReplicaGate {
     else this.#past = [Ownership.none]
     const hasGained = ownership !== Ownership.none && !ownership.onlyLosesFrom(this.#last)
     this.#last = ownership
-    if (hasGained) this.#host.gained()
+    if (hasGained) this.#hooks.gained()
   }
 
   async #leave(member: string | undefined): Promise<void> {
@@ -254,7 +255,7 @@ export class ReplicaGate {
     }
     await settleWithin(this.#leases.leaseMs, over(), this.#host.clock)
     this.#hasLeft = true
-    this.#host.left()
+    this.#hooks.left()
   }
 
   #report(thrown: unknown): void {

@@ -5,8 +5,7 @@ import type { Change, Deleted } from '../../queue/change.js'
 import { performSlice, type Steps } from '../../util/steps.js'
 import type { ReplicaStatus } from '../controller-types.js'
 import type { FailingKeys } from '../failing-keys.js'
-import type { FeedHost } from '../feed.js'
-import type { ScopeFilter } from '../scope-filter.js'
+import type { Feed } from '../feed.js'
 import type { Watching } from '../watched-informer.js'
 import { ForeignKeys } from './foreign-keys.js'
 import { hashOf } from './owners.js'
@@ -19,12 +18,12 @@ import { type OwnedRun, ReplicaGate } from './replica-gate.js'
  */
 const FOREIGN_LEASES = 2
 
-export interface ReplicatedKeysHost<T> {
-  readonly host: FeedHost<T>
-  readonly scope: ScopeFilter<T>
+/** The parts of a controller that its replicated keys use. */
+interface ControllerParts<T> {
+  readonly feed: Feed<T>
   readonly failing: FailingKeys
-  readonly random: Random
   readonly watches: readonly Watching[]
+  readonly random: Random
   /** Runs a key that was gained. `deletion`: it was deleted a short time ago. */
   gained(key: string, deletion: Deleted<T> | undefined): void
   /** The replica has left its group. */
@@ -33,7 +32,7 @@ export interface ReplicatedKeysHost<T> {
 
 /** The keys of a controller that runs on several replicas: which of them run here. */
 export class ReplicatedKeys<T> {
-  readonly #host: ReplicatedKeysHost<T>
+  readonly #controller: ControllerParts<T>
   readonly #gate: ReplicaGate
   readonly #foreign: ForeignKeys<T>
   /** The ownerships before each change since the search for keys began. A key that is not in all of them was gained. */
@@ -42,13 +41,14 @@ export class ReplicatedKeys<T> {
   #isReady = false
   readonly #leaving = new AbortController()
 
-  constructor(leases: Leases, host: ReplicatedKeysHost<T>) {
-    this.#host = host
-    const { clock } = host.host
-    const report = (error: SourceError): void => host.host.report(error)
+  constructor(leases: Leases, controller: ControllerParts<T>) {
+    this.#controller = controller
     this.#foreign = new ForeignKeys(() => this.#gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
     const gained = (): void => this.#gained()
-    this.#gate = new ReplicaGate(leases, { clock, random: host.random, report, gained, left: () => host.left() })
+    this.#gate = new ReplicaGate(leases, controller.feed.host, controller.random, {
+      gained,
+      left: () => controller.left(),
+    })
   }
 
   get status(): ReplicaStatus {
@@ -89,7 +89,7 @@ export class ReplicatedKeys<T> {
 
   /** A key that was ready belongs to another replica now. */
   dropped(key: string, deletion: Deleted<T> | undefined): void {
-    const { host, scope } = this.#host
+    const { host, scope } = this.#controller.feed
     const isFound = scope.has(key) && host.indexer.has(key)
     if (deletion !== undefined || !isFound) this.#foreign.add(key, deletion)
   }
@@ -109,7 +109,7 @@ export class ReplicatedKeys<T> {
   }
 
   async #perform(): Promise<void> {
-    const { clock, router } = this.#host.host
+    const { clock, router } = this.#controller.feed.host
     await Promise.resolve()
     while (this.#search !== undefined && !performSlice(this.#search, clock, router.slices))
       await clock.sleep(0, this.#leaving.signal).catch(() => {}) // It was aborted.
@@ -122,20 +122,20 @@ export class ReplicatedKeys<T> {
       const hash = hashOf(key)
       return this.#gate.owns(key, hash) && !past.every((ownership) => ownership.includes(key, hash))
     }
-    const { failing, scope, watches } = this.#host
+    const { failing, feed, watches } = this.#controller
     for (const key of failing.all.keys()) {
       if (!this.mayRun(key)) failing.delete(key)
       yield
     }
-    const entries = scope.entries()
+    const entries = feed.scope.entries()
     for (let next = entries.next(); next.done !== true; next = entries.next()) {
       const { key } = next.value
-      if (isGained(key)) this.#host.gained(key, undefined)
+      if (isGained(key)) this.#controller.gained(key, undefined)
       yield
     }
     for (const key of this.#foreign.keys()) {
       const known = isGained(key) ? this.#foreign.take(key) : undefined
-      if (known !== undefined) this.#host.gained(key, known.deletion)
+      if (known !== undefined) this.#controller.gained(key, known.deletion)
       yield
     }
     const related = new Set<string>()
@@ -144,7 +144,7 @@ export class ReplicatedKeys<T> {
         const found = [...keys].filter((key) => !related.has(key) && isGained(key))
         for (const key of found) {
           related.add(key)
-          this.#host.gained(key, undefined)
+          this.#controller.gained(key, undefined)
         }
         yield
       }

@@ -164,7 +164,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     return this.#isSliced ? this.#implementation.largeWrite.removing : []
   }
 
-  get #implementation(): SourceInformer<Item, IndexesOf, Item, Item> {
+  get #implementation(): SourceInformer<Item, IndexesOf, Item> {
     const { informer } = this
     if (informer instanceof SourceInformer) return informer
     throw new TypeError('not an informer of this library')

@@ -6,7 +6,7 @@ import type { Commit } from '../../../src/store/commit.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import type { StoreView } from '../../../src/store/store-view.js'
-import type { WriterHooks } from '../../../src/store/store-writer.js'
+import type { WriterOptions } from '../../../src/store/store-writer.js'
 import { hostileKeys } from '../../support/hostile-keys.js'
 
 interface Item {
@@ -35,7 +35,7 @@ const declare = (ix: IndexBuilder<Item>) => ({
 type By = ReturnType<typeof declare>
 
 /** An indexer with one index of each kind, and all its commits. */
-function made(hooks: WriterHooks<Item> = {}) {
+function made(hooks: WriterOptions<Item> = {}) {
   const commits: Commit<Item>[] = []
   const reports: SourceError[] = []
   const indexer = new Indexer(

@@ -3,14 +3,14 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import type { ListEvent, ListTransaction } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { Partition } from '../../../src/store/partition.js'
-import type { WriterHooks } from '../../../src/store/store-writer.js'
+import type { WriterOptions } from '../../../src/store/store-writer.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })
 const bad = (key: string): ListEvent<string> => ({ type: 'invalid', key, error: 'broken' })
 
 /** A store with parts of two sources, eu and us. */
-function parts(hooks: WriterHooks<string> = {}) {
+function parts(hooks: WriterOptions<string> = {}) {
   const reports: SourceError[] = []
   const released: string[] = []
   const report = (error: SourceError): unknown => reports.push(error)
