@@ -196,7 +196,7 @@ export class Audit<S, T> {
       const written = part.recordWrites()
       const at = clock.now()
       try {
-        if (part.isServing) await attempt.pauseWatchdog(part.idle())
+        if (part.isFilling) await attempt.pauseWatchdog(part.idle())
         const snapshot = await this.#snapshot(attempt)
         const isReached = await attempt.pauseWatchdog(
           this.#reaches(snapshot.version, until - clock.now(), attempt.signal),

@@ -106,9 +106,7 @@ export class SourceCache<T> implements WarmStart {
     try {
       const snapshot = new PackedSnapshot(content)
       if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
-      const isKept = saved.keepsPacked === true
-      const shown = this.#mirror.part.serve(snapshot, saved.version, damaged, { keep: isKept })
-      served = shown && { ...shown, isKept }
+      served = this.#mirror.part.serve(snapshot, saved.version, damaged, { keep: saved.keepsPacked === true })
     } finally {
       if (served === undefined) this.#restoring = undefined
     }

@@ -62,12 +62,10 @@ export interface WarmStart {
 export interface ServedContent {
   /** Resolves when readers see it. */
   readonly shown: Promise<void>
-  /** Settles when the store is filled, and the content is not read any more. */
+  /** Settles when the store is filled, so that it can be listed and written. */
   readonly filled: Promise<void>
-  /**
-   * Whether the store reads the content in place. Then it can be written at once, and is filled when no object is left.
-   */
-  readonly isKept: boolean
+  /** Resolves when the content is not read any more. */
+  readonly released: Promise<void>
 }
 
 /** Saved content that is being written to the store. It is not visible before `commit`. */

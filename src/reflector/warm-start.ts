@@ -23,8 +23,6 @@ export class Restoration<T> {
   #filling: Promise<void> | undefined
   /** Resolves when the store does not read the content any more. */
   #reads: Promise<void> | undefined
-  /** Whether the store reads the content in place, until the reflector stops or no object of the content is left. */
-  #isKept = false
   readonly #stopped = Promise.withResolvers<void>()
 
   constructor(
@@ -114,9 +112,9 @@ export class Restoration<T> {
         const filling = served.filled.catch(ignore).then(() => {
           this.#filling = undefined
         })
-        this.#isKept = served.isKept
-        if (served.isKept) this.#reads = Promise.race([filling, this.#stopped.promise])
-        else this.#reads = this.#filling = filling
+        this.#filling = filling
+        // After a stop the store is still filled, but snapshots do not keep the content open.
+        this.#reads = Promise.race([served.released, this.#stopped.promise.then(() => filling)])
         await this.#sink.accepted(attempt, () => served.shown, shown)
         return undefined
       }
@@ -179,7 +177,7 @@ export class Restoration<T> {
   end(): void {
     const saved = this.#saved
     this.#saved = undefined
-    if (!this.#isKept) this.#reading.abort(ABORTED)
+    if (this.#reads === undefined) this.#reading.abort(ABORTED)
     if (saved !== undefined) this.#release(saved)
   }
 

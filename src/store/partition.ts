@@ -13,7 +13,6 @@ import { InitialList, Relist } from './list-writer.js'
 import type { Ordinal } from './ordinals.js'
 import { KeptBase } from './packed/kept-base.js'
 import type { NamedIndex } from './packed/pack.js'
-import { PackedBase } from './packed/packed-base.js'
 import { packedIndexesOf } from './packed/packed-indexes.js'
 import type { PackedIndex, PackedSnapshot } from './packed/packed-snapshot.js'
 import { PinnedPartition } from './pinned-partition.js'
@@ -42,6 +41,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   /** Called after each commit. */
   onCommit: OnCommit<T> | undefined
   readonly #writer: StoreWriter<T>
+  #isFilling = false
 
   constructor(writer: StoreWriter<T>, name?: string) {
     this.#writer = writer
@@ -130,9 +130,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isBusy
   }
 
-  /** Whether the store is still filled with saved content that readers see already. */
-  get isServing(): boolean {
-    return this.#writer.store.isServing
+  /** Whether the store is being filled with saved content that readers see already. */
+  get isFilling(): boolean {
+    return this.#isFilling
   }
 
   /** Resolves when no write is in progress. */
@@ -223,48 +223,52 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /**
-   * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled`
-   * when the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns
-   * undefined if the content lacks the values of a declared index.
+   * Shows packed content, which the store reads in place. `shown` resolves when readers see it. Then the empty store is
+   * filled with it in slices: `filled` resolves when the store can be written. `released` resolves when the content is
+   * not read any more. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if the
+   * content lacks the values of a declared index.
    *
-   * With `keep` the store is not filled, but reads the content in place, until each of its objects was overwritten or
-   * deleted: then `filled` resolves. Values of indexes that the content lacks are computed before it is shown.
+   * With `keep` the store is not filled: the content is released when each of its objects was overwritten or deleted.
+   * Values of indexes that the content lacks are computed before it is shown.
    */
   serve(
     snapshot: PackedSnapshot,
     version: Version,
     onDamage: (error: unknown) => void,
     { keep = false }: { readonly keep?: boolean | undefined } = {},
-  ): { readonly shown: Promise<void>; readonly filled: Promise<void> } | undefined {
+  ): { readonly shown: Promise<void>; readonly filled: Promise<void>; readonly released: Promise<void> } | undefined {
     const writer = this.#writer
     const { store, ingest } = writer
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
     const indexes = packedIndexesOf<T>(snapshot, writer.indexes.byName.values(), restored)
-    const filled = Promise.withResolvers<void>()
-    let show: () => Steps
-    if (keep) {
-      const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: filled.resolve })
-      show = () => this.#keepInSteps(base, version, indexes)
-    } else {
-      if (indexes.size < writer.indexes.byName.size) return undefined
-      const freezeShared = store.freezeShared.bind(store)
-      const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
-      const served = (): void => {
-        store.serve(base)
-        const filling = writer.continueWith('restore', store.fillFrom(base))
-        filling.catch(onDamage)
-        filled.resolve(filling)
+    if (!keep && indexes.size < writer.indexes.byName.size) return undefined
+    const [filled, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: released.resolve })
+    const fill = (): void => {
+      this.#isFilling = !keep
+      const filling = keep ? Promise.resolve() : writer.continueWith('restore', store.fillFromKept())
+      const ended = (): void => {
+        this.#isFilling = false
       }
-      show = () => this.#showInSteps(snapshot, version, served)
+      filled.resolve(filling.finally(ended).catch(onDamage))
     }
-    const shown = Promise.resolve(writer.write('restore', Infinity, show))
-    shown.catch(() => filled.resolve())
-    return { shown, filled: filled.promise }
+    const shown = Promise.resolve(
+      writer.write('restore', Infinity, () => this.#showInSteps(base, version, indexes, fill)),
+    )
+    shown.catch(() => {
+      filled.resolve()
+      released.resolve()
+    })
+    return { shown, filled: filled.promise, released: released.promise }
   }
 
-  /** Calls `place`, which puts the content into the store or in its place, before that is reported. */
-  *#showInSteps(snapshot: PackedSnapshot, version: Version, place: () => void): Steps {
+  /** Calls `fill` when the content is in the store, before that is reported. */
+  *#showInSteps(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>, fill: () => void): Steps {
+    const { store, indexes } = this.#writer
+    const { snapshot } = base
+    for (const { index } of indexes.byName.values())
+      if (!values.has(index)) values.set(index, yield* store.packedValuesOf(index, base))
     const others: SavedRecord[] = []
     for (let i = snapshot.size; i < snapshot.count; i++) {
       others.push(snapshot.recordAt(i))
@@ -275,15 +279,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       transaction.restore(record)
       yield
     }
-    place()
+    store.keep(base, values)
+    fill()
     transaction.commit(version)
-  }
-
-  *#keepInSteps(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>): Steps {
-    const { store, indexes } = this.#writer
-    for (const { index } of indexes.byName.values())
-      if (!values.has(index)) values.set(index, yield* store.packedValuesOf(index, base))
-    yield* this.#showInSteps(base.snapshot, version, () => store.keep(base, values))
   }
 
   /** Does the work before a pin that would take long in one step, in slices. */

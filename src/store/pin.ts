@@ -2,9 +2,7 @@ import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import type { Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
-import type { PackedIndex } from './packed/packed-snapshot.js'
 import type { PinLayer, PinLayers } from './pin-layers.js'
-import type { StoreIndex } from './store-index.js'
 
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
@@ -13,8 +11,6 @@ export interface PinnedStore<T> {
   ordinalOf(key: string): Ordinal | undefined
   entryAt(ordinal: Ordinal): Entry<T> | undefined
   freezeShared(objects: readonly T[]): readonly T[]
-  /** Returns the packed values of an index, if this is packed content. */
-  packedIndex?(index: StoreIndex<T>): PackedIndex | undefined
   /** Packed content with entries that the store does not contain itself. */
   readonly kept?: KeptBase<T> | undefined
 }
@@ -75,13 +71,6 @@ export class Pin<T> {
   get layer(): PinLayer<T> {
     if (this.#layer === undefined) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
     return this.#layer
-  }
-
-  /**
-   * Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them.
-   */
-  packedIndex(index: StoreIndex<T>): PackedIndex | undefined {
-    return this.#store.packedIndex?.(index)
   }
 
   /** Whether entries of packed content, at ordinals below 0, are in its state. */

@@ -1,8 +1,9 @@
 import type { Entry } from '../contract/source.js'
 import type { Steps } from '../util/steps.js'
+import type { OrdinalTuple } from './indexes/moved-tuples.js'
+import type { Scalar } from './indexes/scalar.js'
+import type { Span } from './indexes/sorted-tuples.js'
 import type { CapturedIndex, Layer, Ordinal } from './ordinals.js'
-import type { KeptBase } from './packed/kept-base.js'
-import type { PackedIndex } from './packed/packed-snapshot.js'
 
 /** An index that a store writes. Each call comes before the store changes the entry itself. */
 export interface StoreIndex<T> {
@@ -19,10 +20,10 @@ export interface StoreIndex<T> {
    */
   capture?(): CapturedIndex | undefined
   /**
-   * From now on the entries of packed content are in the index, too, with these values: at ordinals below 0. Without
-   * arguments they are not any more. Pins are not affected.
+   * From now on the entries of packed content are in the index, too, at ordinals below 0. Without an argument they are
+   * not any more. Pins are not affected.
    */
-  setBase?(packed?: PackedIndex, base?: KeptBase<T>): void
+  setBase?(base?: HashBase<T> | OrderBase): void
   clear(): void
   /** The number of different values, if it is known without a scan. */
   readonly valueCount?: number | undefined
@@ -35,4 +36,31 @@ export interface StoreIndex<T> {
    * allowed between the steps. After the last one a read does no such work.
    */
   prepare?(): Steps
+}
+
+/** The values of packed entries in an equal or multi-value index. */
+export interface HashBase<T> {
+  readonly kind: 'hash'
+  /** Returns the ordinals with a value; with `layer`: those that had it when the pins of that were created. */
+  ordinalsWith(value: Scalar, layer?: Layer): readonly Ordinal[]
+  /** Returns each value that an entry has. */
+  values(layer?: Layer): Iterable<Scalar>
+  /** Returns the array of a value that readers share until an object changes, or makes it. */
+  shared(value: Scalar, make: () => readonly T[]): readonly T[]
+}
+
+/** The tuples of packed entries in an ordered or compound index. */
+export interface OrderBase {
+  readonly kind: 'sorted'
+  /**
+   * Returns the first elements of a span in order: those of the base, merged with others. With `layer`, the elements at
+   * the creation of its pins. The keys of the elements of the base are not returned.
+   */
+  merged(
+    others: Iterable<OrdinalTuple>,
+    of: { readonly span: Span; readonly reverse: boolean; readonly limit: number },
+    layer?: Layer,
+  ): Iterable<OrdinalTuple>
+  /** The number of elements of the base in a span. */
+  count(span: Span): number
 }

@@ -1,8 +1,9 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { finish, type Steps } from '../util/steps.js'
+import type { Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
-import { packedValuesOf } from './packed/kept-indexes.js'
+import { indexBaseOf, packedValuesOf } from './packed/kept-indexes.js'
 import type { PackedIndex } from './packed/packed-snapshot.js'
 import type { StoreIndex } from './store-index.js'
 
@@ -19,7 +20,20 @@ export class StoreIndexes<T> {
 
   /** Adds packed content to all indexes. Without arguments they have none any more. */
   setBase(kept?: KeptBase<T>, values?: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
-    for (const index of this.all) index.setBase?.(values?.get(index), kept)
+    for (const index of this.all) {
+      const packed = values?.get(index)
+      index.setBase?.(kept && packed && indexBaseOf(packed, kept))
+    }
+  }
+
+  /** Adds an entry that readers see already. Pins are not affected. */
+  fill(ordinal: Ordinal, entry: Entry<T>): void {
+    this.isFilling = true
+    try {
+      for (const index of this.all) index.set(ordinal, entry)
+    } finally {
+      this.isFilling = false
+    }
   }
 
   /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
@@ -36,7 +50,7 @@ export class StoreIndexes<T> {
   }
 
   *#fillNew(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
-    if (kept !== undefined) index.setBase?.(yield* this.packedValuesOf(index, kept), kept)
+    if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
     yield* this.#fill(index, entries)
   }
 

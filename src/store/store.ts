@@ -4,7 +4,6 @@ import type { Steps } from '../util/steps.js'
 import { OrdinalTable } from './ordinal-table.js'
 import type { Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
-import type { PackedBase } from './packed/packed-base.js'
 import type { PackedIndex } from './packed/packed-snapshot.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
@@ -41,8 +40,6 @@ export class Store<T> implements Undoable {
   isVisible = true
   /** The state that readers see while a large write changes the store in slices. */
   #held: Pin<T> | undefined
-  /** The packed content that readers see while the store is filled with it. */
-  #base: PackedBase<T> | undefined
   /** The packed content whose entries the store does not contain, until they are written. */
   #kept: KeptBase<T> | undefined
   /** The state that readers see while the first list fills the store. */
@@ -78,63 +75,11 @@ export class Store<T> implements Undoable {
     if (this.isVisible) this.#held ??= this.pin()
   }
 
-  /** Readers see all that was written since `hold`. Packed content stays, because the store is not filled yet. */
+  /** Readers see all that was written since `hold`. */
   release(): void {
-    if (this.#base !== undefined) return
     this.#held?.close()
     this.#held = undefined
-    if (this.#kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.#kept)
-  }
-
-  /** Whether readers see packed content, because the store is not filled yet. */
-  get isServing(): boolean {
-    return this.#base !== undefined
-  }
-
-  /** From now on readers see packed content instead of the empty store, until `fillFrom` has ended. */
-  serve(base: PackedBase<T>): void {
-    this.release()
-    this.#base = base
-    this.#held = base.pin()
-  }
-
-  /**
-   * Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record
-   * it.
-   */
-  *fillFrom(base: PackedBase<T>): Steps {
-    const { ordinalLimit } = base
-    const missing: Ordinal[] = []
-    let isFilled = false
-    try {
-      for (let ordinal = 0; ordinal < ordinalLimit; ordinal++) {
-        const entry = this.#fillAt(ordinal, base, missing)
-        if (entry !== undefined) for (const index of this.#indexes.all) index.set(ordinal, entry)
-        yield
-      }
-      yield* this.prepareIndexes()
-      isFilled = true
-    } catch (error) {
-      // Readers must not see a part of the content.
-      for (let ordinal = this.#entries.length; ordinal < ordinalLimit; ordinal++) this.#fillAt(ordinal, base, missing)
-      this.#indexes.rebuild(this.#entries)
-      throw error
-    } finally {
-      for (const ordinal of missing) this.#free.push(ordinal)
-      base.end()
-      // Readers have this array, and no object has changed.
-      this.#list = isFilled ? this.#held?.sharedList : undefined
-      this.#base = undefined
-      this.release()
-    }
-  }
-
-  #fillAt(ordinal: Ordinal, base: PackedBase<T>, missing: Ordinal[]): Entry<T> | undefined {
-    const entry = base.entryAt(ordinal)
-    this.#entries.push(entry)
-    if (entry === undefined) missing.push(ordinal)
-    else this.#ordinals.add(entry.key, ordinal)
-    return entry
+    this.#dropUnusedKept()
   }
 
   /** Packed content with entries that the store does not contain itself. */
@@ -150,6 +95,37 @@ export class Store<T> implements Undoable {
     this.#kept = kept
     this.#list = undefined
     this.#indexes.setBase(kept, indexes)
+  }
+
+  /**
+   * Moves the entries of packed content into the store itself, which is empty. That is not a change, and pins of the
+   * content do not record it.
+   */
+  *fillFromKept(): Steps {
+    const kept = this.#kept
+    if (kept === undefined) return
+    try {
+      for (let at = kept.ordinalStart; at < 0; at++) {
+        const entry = kept.entryAt(at)
+        if (entry !== undefined) {
+          this.#indexes.fill(this.#entries.length, entry)
+          this.#overwrite(at, kept)
+          this.#ordinals.add(entry.key, this.#entries.push(entry) - 1)
+        }
+        yield
+      }
+      yield* this.prepareIndexes()
+      // Readers have this array, and no object has changed.
+      this.#list = this.#held?.sharedList
+    } catch (error) {
+      // An index may have a value of an entry that stays where it is.
+      this.#indexes.rebuild(this.#entries)
+      throw error
+    }
+  }
+
+  #dropUnusedKept(): void {
+    if (this.#kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.#kept)
   }
 
   #dropKept(kept: KeptBase<T>): void {
@@ -325,8 +301,9 @@ export class Store<T> implements Undoable {
       const { older } = layer
       if (this.#pins.close(layer) && older !== undefined)
         for (const index of this.#indexes.all) index.merge?.(layer, older)
+      this.#dropUnusedKept()
     }
-    return new Pin<T>(this, this.#pins, close, this.#list)
+    return new Pin<T>(this, this.#pins, close, this.#kept?.list ?? this.#list)
   }
 
   /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */

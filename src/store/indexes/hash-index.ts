@@ -1,11 +1,8 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
-import type { KeptBase } from '../packed/kept-base.js'
-import { KeptHash } from '../packed/kept-indexes.js'
-import type { PackedIndex } from '../packed/packed-snapshot.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { StoreIndex } from '../store-index.js'
+import type { HashBase, OrderBase, StoreIndex } from '../store-index.js'
 import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
@@ -43,7 +40,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   readonly #lists = new OrdinalLists()
   readonly #moves = new Moves<Scalar, MovedScalars>(() => new MovedScalars())
   /** The packed entries below those of the store. */
-  #base: KeptHash<T> | undefined
+  #base: HashBase<T> | undefined
 
   constructor(store: Store<T>, nameOf?: () => string) {
     this.store = store
@@ -67,8 +64,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     this.#lists.clear()
   }
 
-  setBase(packed?: PackedIndex, base?: KeptBase<T>): void {
-    this.#base = packed?.kind === 'hash' && base !== undefined ? new KeptHash(packed, base) : undefined
+  setBase(base?: HashBase<T> | OrderBase): void {
+    this.#base = base?.kind === 'hash' ? base : undefined
   }
 
   capture(): CapturedHash | undefined {
@@ -172,9 +169,9 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     const values = (): V[] => {
       this.store.assertIndexed()
       const { layer } = pin
-      const packed = pin.packedIndex(this)
-      if (packed?.kind === 'hash') return Array.from(packed.values(), (value) => value as V)
       const seen = new ScalarMap<V>()
+      if (pin.hasBase) for (const value of this.#base?.values(layer) ?? []) seen.set(value, value as V)
+      if (pin.ordinalLimit === 0) return [...seen.values()]
       for (const bucket of this.#byValue.values()) {
         if (this.#lists.some(bucket, (ordinal) => !this.#moves.isMoved(layer, ordinal)))
           seen.set(bucket.value, copyScalar(bucket.value) as V)
@@ -182,7 +179,6 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
       for (const records of this.#moves.since(layer)) {
         for (const value of records.values(layer.id)) seen.set(value, copyScalar(value) as V)
       }
-      if (pin.hasBase) for (const value of this.#base?.values(layer) ?? []) seen.set(value, value as V)
       return [...seen.values()]
     }
     const objects = (value: V): readonly T[] => found(value).map((entry) => entry.object)
@@ -194,19 +190,20 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   #pinned(pin: Pin<T>, value: Scalar): readonly Ordinal[] {
     this.store.assertIndexed()
     const { layer } = pin
-    const packed = pin.packedIndex(this)
-    if (packed?.kind === 'hash') return packed.ordinalsWith(value)
+    const packed = pin.hasBase ? (this.#base?.ordinalsWith(value, layer) ?? []) : []
+    // A pin of packed content alone does not see what the store is filled with.
+    if (pin.ordinalLimit === 0) return packed
     const ordinals = this.#ordinalsOf(this.#byValue.get(value)).filter((each) => !this.#moves.isMoved(layer, each))
     for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
-    return pin.hasBase && this.#base !== undefined ? [...this.#base.ordinalsWith(value, layer), ...ordinals] : ordinals
+    return packed.length === 0 ? ordinals : [...packed, ...ordinals]
   }
 
   /** Returns the ordinals that have a value now, those of the base included. */
-  #current(value: Scalar, base: KeptHash<T>): Ordinal[] {
+  #current(value: Scalar, base: HashBase<T>): Ordinal[] {
     return [...base.ordinalsWith(value), ...this.#ordinalsOf(this.#visible(value))]
   }
 
-  #currentValues(base: KeptHash<T>): Iterable<Scalar> {
+  #currentValues(base: HashBase<T>): Iterable<Scalar> {
     this.store.assertIndexed()
     const seen = new ScalarMap<Scalar>()
     for (const value of base.values()) seen.set(value, value)
@@ -214,7 +211,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     return seen.values()
   }
 
-  #mergedObjects(value: Scalar, base: KeptHash<T>): readonly T[] {
+  #mergedObjects(value: Scalar, base: HashBase<T>): readonly T[] {
     return base.shared(value, () => {
       const entries = entriesAt(this.#current(value, base), this.store)
       return this.store.freezeShared(entries.map((entry) => entry.object))

@@ -3,13 +3,9 @@ import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
 import type { CapturedOrder, Layer, Ordinal } from '../ordinals.js'
-import type { KeptBase } from '../packed/kept-base.js'
-import { KeptOrder } from '../packed/kept-indexes.js'
-import type { PackedIndex } from '../packed/packed-snapshot.js'
-import type { PackedSortedIndex } from '../packed/packed-sorted-index.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { StoreIndex } from '../store-index.js'
+import type { HashBase, OrderBase, StoreIndex } from '../store-index.js'
 import { ChunkObjects } from './chunk-objects.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
@@ -39,7 +35,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   readonly #objects: ChunkObjects<T>
   readonly #moves = new Moves<Keyed, MovedTuples>(() => new MovedTuples())
   /** The packed entries below those of the store. */
-  #base: KeptOrder<T> | undefined
+  #base: OrderBase | undefined
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined, nameOf?: () => string) {
     this.#store = store
@@ -67,8 +63,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#moves.merge(closed, older)
   }
 
-  setBase(packed?: PackedIndex, base?: KeptBase<T>): void {
-    this.#base = packed?.kind === 'sorted' && base !== undefined ? new KeptOrder(packed, base) : undefined
+  setBase(base?: HashBase<T> | OrderBase): void {
+    this.#base = base?.kind === 'sorted' ? base : undefined
   }
 
   valueAt(ordinal: Ordinal): Tuple | undefined {
@@ -247,11 +243,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
    */
   *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
     const { layer } = pin
-    const packed = pin.packedIndex(this)
-    if (packed?.kind === 'sorted') {
-      yield* elementsOf(packed, span, reverse, limit)
-      return
-    }
+    // A pin of packed content alone does not see what the store is filled with.
+    if (pin.ordinalLimit === 0) return
     const sign = reverse ? -1 : 1
     const moved = [...this.#moves.since(layer)].flatMap((records) => records.in(span, reverse, limit, layer.id))
     moved.sort((a, b) => sign * compareElements(a, b))
@@ -322,16 +315,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
       for (let ordinal = next(); ordinal >= 0; ordinal = next()) add(this.#tuples.tupleAt(ordinal))
     }
     return values
-  }
-}
-
-/** Returns the elements of a packed index in order. Their keys are not needed. */
-function* elementsOf(packed: PackedSortedIndex, span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
-  const [from, to] = packed.bounds(span)
-  const count = Math.min(to - from, limit)
-  for (let nth = 0; nth < count; nth++) {
-    const at = reverse ? to - 1 - nth : from + nth
-    yield { ordinal: packed.ordinalAt(at), tuple: packed.tupleAt(at), key: '' }
   }
 }
 

@@ -114,9 +114,14 @@ export class KeptBase<T> {
       if (this.has(ordinal, layer)) yield this.keyAt(ordinal)
   }
 
-  /** Returns the array of all objects that readers share until an object changes, or makes it. */
+  /** The array of all objects that readers share until an object changes, if it is in use. */
+  get list(): readonly T[] | undefined {
+    return this.#list?.changes === this.changes ? this.#list.objects.deref() : undefined
+  }
+
+  /** Returns that array, or makes it. */
   sharedList(make: () => readonly T[]): readonly T[] {
-    const known = this.#list?.changes === this.changes ? this.#list.objects.deref() : undefined
+    const known = this.list
     if (known !== undefined) return known
     const objects = make()
     this.#list = { objects: new WeakRef(objects), changes: this.changes }

@@ -2,15 +2,21 @@ import type { OrdinalTuple } from '../indexes/moved-tuples.js'
 import { isScalar, type Scalar, ScalarMap } from '../indexes/scalar.js'
 import { compareKeys, compareTuples, type Span } from '../indexes/sorted-tuples.js'
 import type { CapturedIndex, Layer, Ordinal } from '../ordinals.js'
-import type { StoreIndex } from '../store-index.js'
+import type { HashBase, OrderBase, StoreIndex } from '../store-index.js'
 import type { KeptBase } from './kept-base.js'
 import { PackedHashIndex, packHash } from './packed-hash-index.js'
 import type { PackedIndex } from './packed-snapshot.js'
 import { PackedSortedIndex, packOrder } from './packed-sorted-index.js'
 import { SectionReader } from './sections.js'
 
+/** Returns the packed values of an index as its base. */
+export function indexBaseOf<T>(packed: PackedIndex, base: KeptBase<T>): HashBase<T> | OrderBase {
+  return packed.kind === 'hash' ? new KeptHash(packed, base) : new KeptOrder(packed, base)
+}
+
 /** The values of the entries of a base in an equal or multi-value index. */
-export class KeptHash<T> {
+class KeptHash<T> implements HashBase<T> {
+  readonly kind = 'hash'
   readonly #packed: PackedHashIndex
   readonly #base: KeptBase<T>
   /** The arrays that readers share until an object changes. */
@@ -22,7 +28,6 @@ export class KeptHash<T> {
     this.#base = base
   }
 
-  /** Returns the ordinals with a value; with `layer`: those that had it when the pins of that were created. */
   ordinalsWith(value: Scalar, layer?: Layer): Ordinal[] {
     const ordinals = this.#packed.ordinalsWith(value).map((at) => this.#base.ordinalAt(at))
     return layer === undefined && this.#base.isWhole
@@ -30,13 +35,11 @@ export class KeptHash<T> {
       : ordinals.filter((ordinal) => this.#base.has(ordinal, layer))
   }
 
-  /** Returns each value that an entry has. */
   *values(layer?: Layer): Generator<Scalar> {
     for (const [value, numbers] of this.#packed.buckets())
       if (numbers.some((at) => this.#base.has(this.#base.ordinalAt(at), layer))) yield value
   }
 
-  /** Returns the shared array of a value, or makes it. */
   shared(value: Scalar, make: () => readonly T[]): readonly T[] {
     if (!isScalar(value)) return make()
     if (this.#sharedSince !== this.#base.changes) this.#shared.clear()
@@ -50,7 +53,8 @@ export class KeptHash<T> {
 }
 
 /** The tuples of the entries of a base in an ordered or compound index. */
-export class KeptOrder<T> {
+class KeptOrder<T> implements OrderBase {
+  readonly kind = 'sorted'
   readonly #packed: PackedSortedIndex
   readonly #base: KeptBase<T>
 
@@ -59,10 +63,6 @@ export class KeptOrder<T> {
     this.#base = base
   }
 
-  /**
-   * Returns the first elements of a span in order: those of the base, merged with others. With `layer`, the elements at
-   * the creation of its pins. The keys of the elements of the base are not returned.
-   */
   *merged(
     others: Iterable<OrdinalTuple>,
     { span, reverse, limit }: { readonly span: Span; readonly reverse: boolean; readonly limit: number },
@@ -85,7 +85,6 @@ export class KeptOrder<T> {
     for (; other.done !== true && left > 0; left--, other = rest.next()) yield other.value
   }
 
-  /** The number of elements of the base in a span. */
   count(span: Span): number {
     const [from, to] = this.#packed.bounds(span)
     if (this.#base.isWhole) return to - from

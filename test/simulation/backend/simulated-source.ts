@@ -152,6 +152,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
       this.headFailures++
       throw this.transient('watch')
     }
+    this.observer?.headRead(version)
     return version
   }
 

@@ -258,6 +258,12 @@ export class ReflectorChecker {
     this.#mayListFrom = -Infinity
   }
 
+  /** It may be listed again at once, if the head proves that the history of saved content is over. */
+  headRead(head: Version): void {
+    const [epoch] = this.#accepted()?.split('.') ?? []
+    if (this.#state() === 'stale' && epoch !== head.split('.')[0]) this.released()
+  }
+
   /** The sink has taken what the source sent: until now the source was not silent. */
   sinkEnded(): void {
     this.#sinkEndedAt = this.#scenario.clock.elapsed
