@@ -209,6 +209,12 @@ describe('fakeKubernetes', () => {
     onTestFinished(() => informer.stop())
     informer.on('error', () => {})
     await expect(informer.start().synced()).rejects.toThrow('the fake server has no selectors')
+    const config = new KubeConfig()
+    config.loadFromOptions(server.kubeConfigOptions)
+    const draft = { namespace: 'default', body: { metadata: { name: 'mine' } }, dryRun: 'All' }
+    const tried = config.makeApiClient(CoreV1Api).createNamespacedConfigMap(draft)
+    await expect(tried).rejects.toThrow('the fake server has no dry runs')
+    expect(server.list('v1', 'ConfigMap')).toEqual([])
   })
 })
 

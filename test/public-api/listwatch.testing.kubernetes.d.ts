@@ -29,7 +29,7 @@ export interface FakeKubernetesOptions {
 }
 export interface FakeObject extends KubernetesObject {
   readonly [field: string]: unknown
-  readonly metadata: KubernetesObject['metadata'] & { readonly generation: number; readonly [field: string]: unknown }
+  readonly metadata: KubernetesObject['metadata'] & { readonly [field: string]: unknown }
 }
 export interface FakeObjectDraft extends FakeReference {
   readonly [field: string]: unknown

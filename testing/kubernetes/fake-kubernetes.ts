@@ -2,17 +2,19 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { KubeConfigLike } from '../../adapters/kubernetes/index.js'
 import type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
+import { checkKind, metadataOf, type Names } from './fake-metadata.js'
 import { type FakeObject, type FakeObjectDraft, type FakeReference, type Json, jsonOf } from './fake-object.js'
-import { BUILT_IN, type FakeResource, type Target, targetOf } from './fake-resources.js'
-import { badRequest, expired, notFound, Refusal } from './fake-status.js'
-import { FakeStore, type Happening, type Names } from './fake-store.js'
-import { jsonPatch, mergePatch } from './patches.js'
+import { BUILT_IN, type FakeResource, type Target, targetOf, traitsOf } from './fake-resources.js'
+import { badRequest, expired, invalid, notFound, Refusal } from './fake-status.js'
+import { FakeStore, type Happening, type Write } from './fake-store.js'
+import { jsonPatch, mergePatch, strategicMergePatch } from './patches.js'
 
 /**
  * Starts an API server of Kubernetes for tests, on a free port of 127.0.0.1. It lists in pages, watches with bookmarks
  * and 410, creates, updates, patches, deletes with finalizers, and has server-side apply and the subresource `status`.
- * Not for anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection
- * and controllers, and server-side apply takes each array as one field.
+ * A write has the same response and effect as at kube-apiserver 1.36; docs/controllers.md has the differences. Not for
+ * anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection and
+ * controllers.
  *
  * @returns The server, which listens until it is disposed.
  * @throws Error if it cannot listen.
@@ -52,6 +54,7 @@ interface Call {
   readonly request: FakeRequest
   readonly query: URLSearchParams
   readonly contentType: string
+  readonly userAgent: string
   readonly body: unknown
   readonly response: ServerResponse
 }
@@ -100,10 +103,13 @@ class HttpServer implements FakeKubernetes {
     const names = this.#namesOf(draft)
     const write = { manager: 'test' }
     const { status, ...rest } = draft
-    if (this.#store.get(names) === undefined) this.#store.create(names, rest, write)
-    const { resourceVersion: _version, uid: _uid, ...metadata } = jsonOf(rest['metadata'])
-    const written = this.#store.update(names, { ...rest, metadata }, write)
-    return status === undefined ? written : this.#store.update(names, { status }, { ...write, subresource: 'status' })
+    const replaced = ({ metadata: { uid, resourceVersion } }: FakeObject): Json => {
+      return { ...rest, metadata: { ...jsonOf(rest['metadata']), uid, resourceVersion } }
+    }
+    const isMissing = this.#store.get(names) === undefined
+    const written = isMissing ? this.#store.create(names, rest, write) : this.#store.patch(names, replaced, write)
+    if (status === undefined) return written
+    return this.#store.patch(names, (object) => ({ ...object, status }), { ...write, subresource: 'status' })
   }
 
   get(reference: FakeReference): FakeObject | undefined {
@@ -169,10 +175,10 @@ class HttpServer implements FakeKubernetes {
     try {
       const text = await textOf(incoming)
       this.requests.push(request)
-      const contentType = headers['content-type'] ?? 'application/json'
+      const { 'content-type': contentType = 'application/json', 'user-agent': userAgent = '' } = headers
       this.#failIfScripted(request, response)
       const body: unknown = text === '' ? undefined : JSON.parse(text)
-      this.#answer({ request, query: url.searchParams, contentType, body, response })
+      this.#answer({ request, query: url.searchParams, contentType, userAgent, body, response })
     } catch (error) {
       if (error instanceof Refusal) send(response, error.code, error.status)
       else if (error instanceof SyntaxError) send(response, 400, badRequest('the body is not JSON').status)
@@ -198,6 +204,7 @@ class HttpServer implements FakeKubernetes {
     }
     const isWatch = ['true', '1'].includes(query.get('watch') ?? '')
     if (query.has('labelSelector') || query.has('fieldSelector')) throw badRequest('the fake server has no selectors')
+    if (query.has('dryRun')) throw badRequest('the fake server has no dry runs')
     if (target.name !== undefined) this.#answerObject(call, target, target.name)
     else if (request.method === 'POST') this.#create(call, target)
     else if (request.method !== 'GET') throw new Refusal(405, 'MethodNotAllowed', 'not supported')
@@ -205,44 +212,63 @@ class HttpServer implements FakeKubernetes {
     else this.#list(call, target)
   }
 
-  #create({ body, query, response }: Call, { resource, namespace }: Target): void {
-    const draft = jsonOf(body)
-    const { name } = jsonOf(draft['metadata'])
-    if (typeof name !== 'string') throw badRequest('the object has no metadata.name')
-    const { status: _status, ...rest } = draft
-    const created = this.#store.create({ resource, namespace, name }, rest, { manager: managerOf(query) })
-    send(response, 201, created)
+  #create(call: Call, { resource, namespace }: Target): void {
+    const { body, response } = call
+    checkKind(resource, jsonOf(body))
+    const { name } = metadataOf(jsonOf(body))
+    if (typeof name !== 'string') throw invalid('metadata.name: required (the fake server does not generate names)')
+    send(response, 201, this.#store.create({ resource, namespace, name }, jsonOf(body), writeOf(call)))
   }
 
-  #answerObject({ request: { method }, query, contentType, body, response }: Call, target: Target, name: string): void {
-    const names = { resource: target.resource, namespace: target.namespace, name }
-    const { subresource } = target
-    if (subresource !== undefined && subresource !== 'status') throw notFound(`the subresource ${subresource}`)
-    const write = { manager: managerOf(query), subresource }
-    const existing = this.#store.get(names)
-    const isForced = query.get('force') === 'true'
-    if (method === 'PATCH' && contentType === 'application/apply-patch+yaml') {
-      const applied = this.#store.apply(names, jsonOf(body), { ...write, isForced })
-      send(response, existing === undefined ? 201 : 200, applied)
-      return
-    }
-    if (existing === undefined) throw notFound(`${target.resource.plural} "${name}"`)
-    switch (method) {
+  #answerObject(call: Call, target: Target, name: string): void {
+    const { request, body, response } = call
+    const { resource, namespace, subresource } = target
+    const { hasStatus } = traitsOf(resource)
+    if (subresource !== undefined && !(hasStatus && subresource === 'status'))
+      throw notFound(`the subresource ${subresource}`)
+    const names = { resource, namespace, name }
+    const write = writeOf(call, subresource)
+    switch (request.method) {
       case 'GET':
-        send(response, 200, existing)
+        send(response, 200, this.#store.read(names))
         return
       case 'PUT':
-        send(response, 200, this.#store.update(names, jsonOf(body), write))
+        send(response, 200, this.#store.replace(names, jsonOf(body), write))
         return
       case 'PATCH':
-        send(response, 200, this.#store.update(names, patched(existing, body, contentType), write))
+        this.#patch(call, names, write)
         return
       case 'DELETE':
-        send(response, 200, this.#store.delete(names, jsonOf(jsonOf(body)['preconditions'])))
+        this.#delete(call, names)
         return
       default:
-        throw new Refusal(405, 'MethodNotAllowed', `${method} is not supported`)
+        throw new Refusal(405, 'MethodNotAllowed', `${request.method} is not supported`)
     }
+  }
+
+  #patch({ query, body, contentType, response }: Call, names: Names, write: Write): void {
+    if (contentType !== 'application/apply-patch+yaml') {
+      const change = changeOf(contentType, body, traitsOf(names.resource).isCustom)
+      if (query.has('force')) throw invalid('force: may not be specified for non-apply patch')
+      send(response, 200, this.#store.patch(names, change, write))
+      return
+    }
+    if (!query.has('fieldManager')) throw invalid('fieldManager: is required for apply patch')
+    const isNew = this.#store.get(names) === undefined
+    const object = this.#store.apply(names, jsonOf(body), { ...write, isForced: query.get('force') === 'true' })
+    send(response, isNew ? 201 : 200, object)
+  }
+
+  #delete({ query, body, response }: Call, names: Names): void {
+    const options = body === undefined ? Object.fromEntries(query) : jsonOf(body)
+    const { finalizer, isAwaited } = deletionOf(options)
+    const object = this.#store.delete(names, { ...jsonOf(options['preconditions']), finalizer })
+    const { resource, name } = names
+    const isGone = this.#store.get(names) === undefined
+    const [group = ''] = resource.apiVersion.includes('/') ? resource.apiVersion.split('/') : []
+    const details = { name, ...(group === '' ? {} : { group }), kind: resource.plural, uid: object.metadata.uid }
+    const done = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
+    send(response, isAwaited && !isGone ? 202 : 200, isGone && !traitsOf(resource).isReturned ? done : object)
   }
 
   #list({ query, response }: Call, { resource, namespace }: Target): void {
@@ -308,24 +334,34 @@ function reportTo({ response, target }: Watch, { type, resource, object }: Happe
   if (resource === target.resource && isMeant) sendEvent(response, type, object)
 }
 
-function patched(existing: FakeObject, body: unknown, contentType: string): Json {
-  switch (contentType) {
-    case 'application/json-patch+json':
-      return jsonPatch(existing, body)
-    // Strategic merge patches are taken as merge patches: lists are replaced.
-    case 'application/strategic-merge-patch+json':
-    case 'application/merge-patch+json': {
-      // The version is a condition only if the patch has it.
-      const { resourceVersion: _version, ...metadata } = existing.metadata
-      return jsonOf(mergePatch({ ...existing, metadata }, body))
-    }
-    default:
-      throw new Refusal(415, 'UnsupportedMediaType', `${contentType} is not supported`)
-  }
+/** A function that patches an object. */
+function changeOf(contentType: string, patch: unknown, isCustom: boolean): (object: FakeObject) => Json {
+  if (contentType === 'application/json-patch+json') return (object) => jsonPatch(object, patch)
+  if (contentType === 'application/merge-patch+json') return (object) => jsonOf(mergePatch(object, patch))
+  if (contentType === 'application/strategic-merge-patch+json' && !isCustom)
+    return (object) => strategicMergePatch(object, patch)
+  throw new Refusal(415, 'UnsupportedMediaType', `${contentType} is not supported`)
 }
 
-function managerOf(query: URLSearchParams): string {
-  return query.get('fieldManager') ?? 'unknown'
+/** The finalizer of the garbage collector that the options of a deletion request: empty for none. */
+function deletionOf({ propagationPolicy: policy, orphanDependents }: Json) {
+  const isOrphan = orphanDependents === undefined ? undefined : String(orphanDependents) === 'true'
+  const finalizer = isOrphan === undefined ? FINALIZERS.get(policy) : isOrphan ? 'orphan' : ''
+  if (policy !== undefined && (isOrphan !== undefined || finalizer === undefined))
+    throw invalid(`propagationPolicy: ${String(policy)} is not supported here`)
+  return { finalizer, isAwaited: isOrphan === false }
+}
+
+const FINALIZERS = new Map<unknown, string>([
+  ['Background', ''],
+  ['Foreground', 'foregroundDeletion'],
+  ['Orphan', 'orphan'],
+])
+
+/** Without a field manager, that is the program of the user agent. */
+function writeOf({ query, userAgent }: Call, subresource?: string): Write {
+  const [program = ''] = userAgent.split('/')
+  return { manager: query.get('fieldManager') || program || 'unknown', subresource }
 }
 
 function send(response: ServerResponse, status: number, value: object): void {

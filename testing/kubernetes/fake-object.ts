@@ -13,7 +13,7 @@ import type { KubernetesObject } from '../../adapters/kubernetes/index.js'
  */
 export interface FakeObject extends KubernetesObject {
   /** The fields that every object has, and those that a client wrote. */
-  readonly metadata: KubernetesObject['metadata'] & { readonly generation: number; readonly [field: string]: unknown }
+  readonly metadata: KubernetesObject['metadata'] & { readonly [field: string]: unknown }
   readonly [field: string]: unknown
 }
 

@@ -33,6 +33,34 @@ export const BUILT_IN: readonly FakeResource[] = [
   { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
 ]
 
+/** Kinds without a status and `metadata.generation`. */
+const PLAIN: ReadonlySet<string> = new Set(['ConfigMap', 'Event', 'Secret'])
+/** Kinds without `metadata.generation`. */
+const UNCOUNTED: ReadonlySet<string> = new Set([...PLAIN, 'Namespace', 'Service'])
+/** Kinds of which a deletion returns the object, and not a status. */
+const RETURNED: ReadonlySet<string> = new Set(['Namespace', 'Pod', 'Service'])
+
+/** How an API server treats a resource. */
+export interface Traits {
+  /** Not built into Kubernetes. */
+  readonly isCustom: boolean
+  readonly hasStatus: boolean
+  readonly hasGeneration: boolean
+  readonly isReturned: boolean
+}
+
+export function traitsOf({ apiVersion, kind }: FakeResource): Traits {
+  const [group = ''] = apiVersion.split('/')
+  const isCustom = group.includes('.') && !group.endsWith('.k8s.io')
+  const hasStatus = isCustom || !PLAIN.has(kind)
+  return {
+    isCustom,
+    hasStatus,
+    hasGeneration: isCustom || !UNCOUNTED.has(kind),
+    isReturned: !isCustom && RETURNED.has(kind),
+  }
+}
+
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
 
 /** The part of a path that names an API: `/api/v1` and `/apis/apps/v1`. */

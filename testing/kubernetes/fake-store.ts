@@ -1,8 +1,20 @@
 import { systemClock } from '../../src/contract/clock.js'
-import { type FakeObject, isSameJson, type Json, jsonOf } from './fake-object.js'
-import type { FakeResource } from './fake-resources.js'
-import { conflict, expired, invalid, notFound, Refusal } from './fake-status.js'
-import { FieldOwners } from './field-owners.js'
+import {
+  checkFinalizers,
+  checkKind,
+  checkNames,
+  decoded,
+  emptyOf,
+  metadataOf,
+  type Names,
+  specOf,
+  withMetadata,
+  withStatus,
+} from './fake-metadata.js'
+import { type FakeObject, isSameJson, type Json } from './fake-object.js'
+import { type FakeResource, traitsOf } from './fake-resources.js'
+import { applyConflict, conflict, expired, internalError, invalid, notFound, Refusal } from './fake-status.js'
+import { applied, type FieldOwners, isSameOwners, updatedOwners, type Writer } from './field-owners.js'
 
 /** A change, as a watch reports it. */
 export interface Happening {
@@ -12,27 +24,30 @@ export interface Happening {
   readonly object: FakeObject
 }
 
-/** The names of an object of a resource. */
-export interface Names {
-  readonly resource: FakeResource
-  readonly namespace: string | undefined
-  readonly name: string
-}
-
-/** The field manager of a write, and the part of the object that it writes. */
+/** A write through the API: its field manager, and the subresource that it writes. */
 export interface Write {
   readonly manager: string
   readonly subresource?: string | undefined
+}
+
+/** The conditions and the effect of a deletion. */
+export interface DeleteOptions {
+  readonly uid?: unknown
+  readonly resourceVersion?: unknown
+  /** The finalizer of the garbage collector: empty for none. Default: as it is. */
+  readonly finalizer?: string | undefined
 }
 
 interface Stored {
   readonly object: FakeObject
   readonly resource: FakeResource
   readonly owners: FieldOwners
-  readonly statusOwners: FieldOwners
+  /** Empty metadata that is stored, and left out of `object`. */
+  readonly empty: Json
 }
 
-const META: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata', 'status'])
+/** The finalizers of the garbage collector. */
+const COLLECTORS: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion'])
 
 /** All objects of the fake server, with one history of all changes. */
 export class FakeStore {
@@ -50,6 +65,11 @@ export class FakeStore {
 
   get(names: Names): FakeObject | undefined {
     return this.#objects.get(keyOf(names))?.object
+  }
+
+  /** Throws a 404 if there is no object. */
+  read(names: Names): FakeObject {
+    return this.#stored(names).object
   }
 
   /** The objects of a resource, sorted by namespace and name. */
@@ -71,58 +91,66 @@ export class FakeStore {
     this.#history.length = 0
   }
 
-  create(names: Names, draft: Json, { manager }: Write): FakeObject {
-    if (this.#objects.has(keyOf(names)))
-      throw new Refusal(409, 'AlreadyExists', `${names.resource.plural} "${names.name}" already exists`)
-    const owners = new FieldOwners()
-    const object = this.#born(names, draft)
-    owners.write({}, object, manager)
-    return this.#set({ object, resource: names.resource, owners, statusOwners: new FieldOwners() }, 'ADDED')
+  create(names: Names, draft: Json, write: Write): FakeObject {
+    checkNames(names, draft)
+    if (metadataOf(draft)['resourceVersion'] !== undefined)
+      throw internalError('resourceVersion should not be set on objects to be created')
+    const { uid: _uid, deletionTimestamp: _time, deletionGracePeriodSeconds: _grace, ...metadata } = metadataOf(draft)
+    const object = decoded({ ...draft, metadata }, names.resource)
+    const owners = updatedOwners(new Map(), {}, object, writerOf(names.resource, write))
+    return this.#add(names, object, owners)
   }
 
-  /** Replaces the object, or its status. Metadata that the server sets is kept. */
-  update(names: Names, next: Json, { manager, subresource }: Write): FakeObject {
+  /** Replaces the object, or its status. */
+  replace(names: Names, next: Json, write: Write): FakeObject {
+    checkNames(names, next)
     const stored = this.#stored(names)
-    const { object, owners, statusOwners } = stored
-    const { uid, resourceVersion } = jsonOf(next['metadata'])
-    if (uid !== undefined && uid !== object.metadata.uid) throw conflict(names.name)
-    if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) throw conflict(names.name)
-    const isStatus = subresource === 'status'
-    const wanted = isStatus ? { ...object, status: next['status'] } : withMetadata(object, next)
-    const parts = [partOf(object, isStatus), partOf(wanted, isStatus)] as const
-    ;(isStatus ? statusOwners : owners).write(parts[0], parts[1], manager)
-    return this.#change(stored, wanted)
+    const { uid } = metadataOf(next)
+    if (uid !== undefined && uid !== stored.object.metadata.uid) throw conflict(names.name)
+    return this.#update(stored, next, write)
+  }
+
+  /** Replaces the object, or its status, by a changed copy. */
+  patch(names: Names, change: (object: FakeObject) => Json, write: Write): FakeObject {
+    const stored = this.#stored(names)
+    const next = change(stored.object)
+    checkNames(names, next)
+    return this.#update(stored, next, write)
   }
 
   /** Server-side apply. Creates an object that does not exist, unless it is about the status. */
-  apply(names: Names, applied: Json, write: Write & { readonly isForced: boolean }): FakeObject {
+  apply(names: Names, config: Json, write: Write & { readonly isForced: boolean }): FakeObject {
+    const { resource } = names
     const known = this.#objects.get(keyOf(names))
-    const isStatus = write.subresource === 'status'
-    if (known === undefined && isStatus) throw notFound(`${names.resource.plural} "${names.name}"`)
-    if (known === undefined) {
-      const owners = new FieldOwners()
-      const object = this.#born(names, owners.apply({}, partOf(applied, false), write))
-      return this.#set({ object, resource: names.resource, owners, statusOwners: new FieldOwners() }, 'ADDED')
-    }
-    const { object, owners, statusOwners } = known
-    const { uid, resourceVersion } = jsonOf(applied['metadata'])
-    if (uid !== undefined && uid !== object.metadata.uid && !isStatus) throw invalid('metadata.uid: field is immutable')
-    if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) throw conflict(names.name)
-    const parts = [partOf(object, isStatus), partOf(applied, isStatus)] as const
-    const merged = (isStatus ? statusOwners : owners).apply(parts[0], parts[1], write)
-    return this.#change(known, isStatus ? { ...object, status: merged['status'] } : withMetadata(object, merged))
+    if (known === undefined && write.subresource !== undefined) throw notFound(`${resource.plural} "${names.name}"`)
+    checkKind(resource, config)
+    const before = known?.object ?? {}
+    const { object, owners, conflicts } = applied(known?.owners ?? new Map(), before, config, writerOf(resource, write))
+    if (conflicts.length > 0 && !write.isForced) throw applyConflict(conflicts, resource.apiVersion)
+    if (known === undefined && metadataOf(object)['uid'] !== undefined) throw conflict(names.name)
+    checkNames(names, object)
+    if (known !== undefined) return this.#commit(known, object, owners, write.subresource)
+    return this.#add(names, object, owners)
   }
 
   /** Removes the object, or marks it as deleted while it has finalizers. */
-  delete(names: Names, preconditions: Json = {}): FakeObject {
+  delete(names: Names, { uid, resourceVersion, finalizer }: DeleteOptions = {}): FakeObject {
     const stored = this.#stored(names)
     const { metadata } = stored.object
-    for (const field of ['uid', 'resourceVersion'] as const)
-      if (preconditions[field] !== undefined && preconditions[field] !== metadata[field]) throw conflict(names.name)
-    if ((metadata.finalizers ?? []).length === 0) return this.#remove(stored)
-    if (metadata.deletionTimestamp !== undefined) return stored.object
-    const deleted = { deletionTimestamp: time(), deletionGracePeriodSeconds: 0 }
-    return this.#set({ ...stored, object: { ...stored.object, metadata: { ...metadata, ...deleted } } }, 'MODIFIED')
+    if (uid !== undefined && uid !== metadata.uid) throw conflict(names.name)
+    if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) throw conflict(names.name)
+    const finalizers = metadata.finalizers ?? []
+    const left = finalizers.filter((name) => finalizer === undefined || name === finalizer || !COLLECTORS.has(name))
+    if (finalizer && !left.includes(finalizer)) left.push(finalizer)
+    // As kube-apiserver: it has updated the finalizers, and takes that for another version.
+    if (left.length === 0 && finalizers.length > 0 && resourceVersion !== undefined) throw conflict(names.name)
+    if (left.length === 0) return this.#set(stored, 'DELETED')
+    const { deletionTimestamp = time(), generation } = metadata
+    const isCounted = metadata.deletionTimestamp === undefined && generation !== undefined
+    const counted = isCounted ? { generation: generation + 1 } : {}
+    const changed = { ...metadata, ...counted, deletionTimestamp, deletionGracePeriodSeconds: 0, finalizers: left }
+    if (isSameJson([metadata, stored.empty], [changed, {}])) return stored.object
+    return this.#set({ ...stored, object: { ...stored.object, metadata: changed }, empty: {} }, 'MODIFIED')
   }
 
   #stored(names: Names): Stored {
@@ -131,25 +159,49 @@ export class FakeStore {
     return stored
   }
 
-  #born({ resource: { apiVersion, kind }, namespace, name }: Names, draft: Json): FakeObject {
-    const identity = { uid: `uid-${++this.#uids}`, resourceVersion: '', generation: 1, creationTimestamp: time() }
+  #add(names: Names, raw: Json, owners: FieldOwners): FakeObject {
+    const { resource, namespace, name } = names
+    const draft = decoded(raw, resource)
+    if (this.#objects.has(keyOf(names)))
+      throw new Refusal(409, 'AlreadyExists', `${resource.plural} "${name}" already exists`)
+    const identity = { uid: `uid-${++this.#uids}`, resourceVersion: '', creationTimestamp: time() }
+    const generation = traitsOf(resource).hasGeneration ? { generation: 1 } : {}
     const scope = namespace === undefined ? {} : { namespace }
-    return { ...draft, apiVersion, kind, metadata: { ...jsonOf(draft['metadata']), ...scope, name, ...identity } }
+    const { apiVersion, kind } = resource
+    const { status: _status, ...rest } = draft
+    const { namespace: _namespace, ...others } = metadataOf(draft)
+    const metadata = { ...others, ...scope, name, ...identity, ...generation }
+    checkFinalizers(metadata)
+    const object = { ...rest, apiVersion, kind, metadata }
+    return this.#set({ object, resource, owners, empty: emptyOf(raw, resource) }, 'ADDED')
   }
 
-  #change(stored: Stored, next: FakeObject): FakeObject {
-    const { object } = stored
-    if (isSameJson(object, next)) return object
-    const isSpecChange = [object, next].map((each) => Object.entries(each).filter(([name]) => !META.has(name)))
-    const { generation } = object.metadata
-    const metadata = { ...next.metadata, generation: isSameJson(...pairOf(isSpecChange)) ? generation : generation + 1 }
-    const changed = { ...stored, object: { ...next, metadata } }
-    const isOver = metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
-    return isOver ? this.#remove(changed) : this.#set(changed, 'MODIFIED')
+  #update(stored: Stored, next: Json, write: Write): FakeObject {
+    const { object, resource } = stored
+    const wanted = decoded(next, resource)
+    const owners = updatedOwners(stored.owners, object, wanted, writerOf(resource, write))
+    return this.#commit(stored, wanted, owners, write.subresource)
   }
 
-  #remove(stored: Stored): FakeObject {
-    return this.#set(stored, 'DELETED')
+  #commit(stored: Stored, raw: Json, owners: FieldOwners, subresource: string | undefined): FakeObject {
+    const { object, resource } = stored
+    const next = decoded(raw, resource)
+    const empty = subresource === 'status' ? {} : emptyOf(raw, resource)
+    const { isCustom, hasGeneration } = traitsOf(resource)
+    const { resourceVersion } = metadataOf(next)
+    if (resourceVersion === undefined && isCustom) throw invalid('metadata.resourceVersion: must be specified')
+    if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion)
+      throw conflict(object.metadata.name)
+    const wanted = subresource === 'status' ? withStatus(object, next['status']) : withMetadata(object, next)
+    const { deletionGracePeriodSeconds = 0, finalizers = [] } = wanted.metadata
+    const isDeleted = object.metadata.deletionTimestamp !== undefined && finalizers.length === 0
+    const type = isDeleted && deletionGracePeriodSeconds === 0 ? 'DELETED' : 'MODIFIED'
+    const isSame = isSameJson([object, stored.empty], [wanted, empty]) && isSameOwners(stored.owners, owners)
+    if (type === 'MODIFIED' && isSame) return object
+    const isSpecChange = hasGeneration && !isSameJson(specOf(object), specOf(wanted))
+    const generation = isSpecChange ? { generation: (object.metadata.generation ?? 0) + 1 } : {}
+    const changed = { object: { ...wanted, metadata: { ...wanted.metadata, ...generation } }, resource, owners, empty }
+    return this.#set(changed, type)
   }
 
   #set(stored: Stored, type: Happening['type']): FakeObject {
@@ -167,37 +219,12 @@ export class FakeStore {
   }
 }
 
-function pairOf<T>([a, b]: readonly T[]): [T | undefined, T | undefined] {
-  return [a, b]
-}
-
 function keyOf({ resource: { apiVersion, plural }, namespace = '', name }: Names): string {
   return `${apiVersion}/${plural}/${namespace}/${name}`
 }
 
-/** The status, or everything else. */
-function partOf(object: Json, isStatus: boolean): Json {
-  const { status, ...rest } = object
-  if (!isStatus) return rest
-  return status === undefined ? {} : { status }
-}
-
-/** The next object, with the status and the metadata that only the server sets. */
-function withMetadata(object: FakeObject, next: Json): FakeObject {
-  const { uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, namespace, name } = object.metadata
-  const kept = {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp, deletionGracePeriodSeconds: 0 }),
-    uid,
-    resourceVersion,
-    generation,
-    creationTimestamp,
-  }
-  const { status: _status, ...rest } = next
-  const status = object['status'] === undefined ? {} : { status: object['status'] }
-  const { apiVersion, kind } = object
-  return { ...rest, apiVersion, kind, metadata: { ...jsonOf(next['metadata']), ...kept }, ...status }
+function writerOf(resource: FakeResource, write: Write): Writer {
+  return { ...write, isCustom: traitsOf(resource).isCustom }
 }
 
 function time(): string {

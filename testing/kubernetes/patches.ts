@@ -1,5 +1,6 @@
 import { isSameJson, type Json, jsonOf } from './fake-object.js'
 import { badRequest, invalid } from './fake-status.js'
+import { childrenOf } from './fields.js'
 
 /** RFC 7396. */
 export function mergePatch(object: unknown, patch: unknown): unknown {
@@ -10,6 +11,35 @@ export function mergePatch(object: unknown, patch: unknown): unknown {
     else merged[name] = mergePatch(merged[name], value)
   }
   return merged
+}
+
+/**
+ * A merge patch that adds finalizers, and adds or changes owners. Other lists are replaced, and there are no directives
+ * such as `$patch`.
+ */
+export function strategicMergePatch(object: Json, patch: unknown): Json {
+  const merged = jsonOf(mergePatch(object, patch))
+  const [old, added] = [object, jsonOf(patch)].map((each) => jsonOf(each['metadata']))
+  const lists = ['finalizers', 'ownerReferences'].flatMap((name) => {
+    const [before, next] = [old?.[name], added?.[name]].map((list) => childrenOf(list, ['metadata', name]))
+    return before === undefined || next === undefined ? [] : [[name, mergedLists(before, next)]]
+  })
+  return lists.length === 0
+    ? merged
+    : { ...merged, metadata: { ...jsonOf(merged['metadata']), ...Object.fromEntries(lists) } }
+}
+
+/** Elements of the patch first, unless those of the object were before them. */
+function mergedLists(old: ReadonlyMap<string, unknown>, added: ReadonlyMap<string, unknown>): readonly unknown[] {
+  const order = [...old.keys()]
+  const left = order.filter((name) => !added.has(name))
+  const names = [...added.keys()].flatMap((name) => {
+    const isBefore = (other: string): boolean => order.indexOf(other) < order.indexOf(name)
+    return [...left.splice(0, left.filter(isBefore).length), name]
+  })
+  return [...names, ...left].map((name) =>
+    added.has(name) ? mergePatch(old.get(name), added.get(name)) : old.get(name),
+  )
 }
 
 /** RFC 6902: `test`, `add`, `replace` and `remove`. */
@@ -42,8 +72,9 @@ function applyOperation(object: Json, names: readonly string[], op: string, valu
     return
   }
   if (op === 'add' && Array.isArray(container)) container.splice(Number(at), 0, value)
-  else if (op === 'add' || (op === 'replace' && current !== undefined)) Object.assign(container, { [at]: value })
-  else if (op !== 'remove') throw badRequest(`the operation ${op} is not supported`)
+  else if (op === 'add' || (op === 'replace' && (current !== undefined || !Array.isArray(container))))
+    Object.assign(container, { [at]: value })
+  else if (op !== 'remove' && op !== 'replace') throw badRequest(`the operation ${op} is not supported`)
   else if (current === undefined) throw invalid(`the path ${path} does not exist`)
   else if (Array.isArray(container)) container.splice(Number(at), 1)
   else delete container[at]
