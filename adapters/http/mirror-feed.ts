@@ -93,6 +93,8 @@ export class MirrorFeed<T> {
   #isDelivering = false
   #upstream = ''
   #list: Promise<EncodedList> | undefined
+  /** The frames since each list that is being encoded began. The log may be shorter. */
+  readonly #tails = new Set<Uint8Array[]>()
   #usedAt: number
   #pushedAt: number
   #ended: SourceError | undefined
@@ -155,13 +157,7 @@ export class MirrorFeed<T> {
    * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
    */
   async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
-    this.#usedAt = this.#clock.now()
-    const encoded = this.#encoded()
-    let list = await encoded
-    if (!this.#log.canResume(list.after)) {
-      if (this.#list === encoded) this.#list = undefined // Another request may have begun the next list already.
-      list = await this.#encoded()
-    }
+    const list = await this.#listNow()
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
     for (const part of list.parts) frames.push(part)
     for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
@@ -171,6 +167,17 @@ export class MirrorFeed<T> {
     frames.push(frameOf('end'))
     const { version, size } = { version: this.version, size: list.size }
     return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
+  }
+
+  /** Returns an encoded list after which the log has each frame. */
+  async #listNow(): Promise<EncodedList> {
+    for (;;) {
+      const { encoded } = await this.atCommit(() => ({ encoded: this.#encoded() }))
+      const list = await encoded
+      if (this.#list !== encoded) continue // The objects were deleted after lost access, or it was too old already.
+      if (this.#log.canResume(list.after)) return list
+      this.#list = undefined
+    }
   }
 
   #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
@@ -251,7 +258,7 @@ export class MirrorFeed<T> {
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
-      if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
+      if (this.#tails.size === 0 && now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
       for (const [follower, body] of [...this.#followers]) {
         if (!body.isList) continue
         if (body.sequence !== follower.sequence) {
@@ -320,9 +327,11 @@ export class MirrorFeed<T> {
       for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
     const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
-    this.#log.push(
-      encoder.encode(`id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`),
+    const frame = encoder.encode(
+      `id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`,
     )
+    this.#log.push(frame)
+    for (const tail of this.#tails) tail.push(frame)
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
     if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
@@ -379,15 +388,20 @@ export class MirrorFeed<T> {
     return this.#list
   }
 
+  /** Called in a step in which the frames include every commit of the snapshot, and no other one. */
   async #encode(): Promise<EncodedList> {
     using snapshot = this.#informer.snapshot()
-    const after = this.#last
     const invalid = new Set(this.#options.invalid)
-    const keys = keysIn(snapshot, this.#where)
-    const parts = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
-    // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
-    await this.caughtUp()
-    return { after, ...parts }
+    const tail: Uint8Array[] = []
+    this.#tails.add(tail)
+    try {
+      const keys = keysIn(snapshot, this.#where)
+      const { size, parts } = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
+      // A batch may have been sent in part.
+      return await this.atCommit(() => ({ after: this.#last, size, parts: [...parts, ...tail] }))
+    } finally {
+      this.#tails.delete(tail)
+    }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {
