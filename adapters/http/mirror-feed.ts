@@ -93,7 +93,7 @@ export class MirrorFeed<T> {
   #isDelivering = false
   #upstream = ''
   #list: Promise<EncodedList> | undefined
-  /** The frames since each list that is being encoded began. The log may be shorter. */
+  /** Of each list that is being encoded, the frames after its snapshot: the log may not keep them for so long. */
   readonly #tails = new Set<Uint8Array[]>()
   #usedAt: number
   #pushedAt: number
@@ -169,12 +169,13 @@ export class MirrorFeed<T> {
     return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
   }
 
-  /** Returns an encoded list after which the log has each frame. */
+  /** Returns an encoded list. The log has all frames after it. */
   async #listNow(): Promise<EncodedList> {
     for (;;) {
       const { encoded } = await this.atCommit(() => ({ encoded: this.#encoded() }))
       const list = await encoded
-      if (this.#list !== encoded) continue // The objects were deleted after lost access, or it was too old already.
+      // Another request has begun the next list already, or lost access has dropped this one.
+      if (this.#list !== encoded) continue
       if (this.#log.canResume(list.after)) return list
       this.#list = undefined
     }
@@ -397,7 +398,7 @@ export class MirrorFeed<T> {
     try {
       const keys = keysIn(snapshot, this.#where)
       const { size, parts } = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
-      // A batch may have been sent in part.
+      // In such a step the frames end with a whole batch.
       return await this.atCommit(() => ({ after: this.#last, size, parts: [...parts, ...tail] }))
     } finally {
       this.#tails.delete(tail)

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource } from '../../../../adapters/http/index.js'
 import {
   type Clock,
@@ -61,6 +62,13 @@ test('[V3] while a batch is sent in parts, a list does not have the upstream ver
   await reader?.cancel()
 })
 
+/** Reads the version of a list, and no object. */
+async function beginOf({ body }: Response): Promise<{ readonly version: string }> {
+  for await (const received of body === null ? [] : serverSentEvents(body))
+    if (received !== undefined) return JSON.parse(received.data)
+  throw new Error('the list is empty')
+}
+
 const acme = { where: { tenant: 'acme' } }
 
 test.each([
@@ -74,15 +82,17 @@ test.each([
   const options = { scope: () => scope, heartbeatMs: 60_000 }
   await using all = served({ source: count === 1 ? source : sources, indexes }, options)
   await all.informer.synced()
-  const before = (await bodyOf(all.mirror(get('/version')))).version
+  const before = (await listOf(all.mirror(get('/list')))).version
   const mark = source.transaction((tx) => {
     for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
   const compare = httpSource({ url: 'http://mirror.test', upstream: source })
   while (!all.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
-  const { version } = await bodyOf(all.mirror(get('/version')))
-  expect(version).not.toBe(before)
-  if (count === 1) expect(compare.hasReached(version, mark)).toBe(true)
+  const list = all.mirror(get('/list')).then(beginOf)
+  for (const { version } of [await bodyOf(all.mirror(get('/version'))), await list]) {
+    expect(version).not.toBe(before)
+    if (count === 1) expect(compare.hasReached(version, mark)).toBe(true)
+  }
 })
 
 test('[V1] a list has all changes that were written while it was encoded, also if the history is shorter', async () => {
@@ -161,6 +171,20 @@ test('[V1] a list that was requested before access was lost ends without its obj
   for (const turn of turns) turn()
   expect((await later).status).toBe(200)
   expect(await before.text()).toMatch(/^event: error\n.*lost access/)
+})
+
+test('a list that is encoded for longer than a minute is sent', async () => {
+  const clock = new VirtualClock()
+  const busy: Clock = {
+    now: () => clock.now(),
+    sleep: (ms, signal) => clock.sleep(ms === 0 ? 70_000 : ms, signal),
+  }
+  await using accounts = servedAccounts(one, { clock: busy, heartbeatMs: 10_000 })
+  await accounts.informer.synced()
+  let status = 0
+  void accounts.mirror(get('/list')).then((response) => (status = response.status))
+  await clock.advance(200_000)
+  expect(status).toBe(200)
 })
 
 test('[V9] followers that list again at once share one list', async () => {
