@@ -84,10 +84,10 @@ test.each([
   await all.informer.synced()
   const before = (await listOf(all.mirror(get('/list')))).version
   const mark = source.transaction((tx) => {
-    for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+    for (let i = 1; i < 25_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
   const compare = httpSource({ url: 'http://mirror.test', upstream: source })
-  while (!all.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
+  while (!all.informer.has('24999')) await new Promise((resolve) => setImmediate(resolve))
   const list = all.mirror(get('/list')).then(beginOf)
   for (const { version } of [await bodyOf(all.mirror(get('/version'))), await list]) {
     expect(version).not.toBe(before)

@@ -97,7 +97,7 @@ export function served<T, I extends object>(given: InformerOptions<T, I, T>, opt
 export function servedAccounts(
   entries: Iterable<readonly [string, Account]> = [],
   options: ServeMirrorOptions<{ tenant: Equal<Account, string> }> = {},
-  given: Pick<InformerOptions<Account>, 'clock' | 'random'> = {},
+  given: Pick<InformerOptions<Account, object>, 'clock' | 'random'> = {},
 ) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
