@@ -9,6 +9,7 @@ import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
 import { CHUNK_CHARACTERS, type EncodedParts, encodedParts } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
+import { FeedList } from './feed-list.js'
 import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
@@ -31,11 +32,6 @@ const PART_CHANGES = 1_000
 const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
-
-/** An encoded list. With the frames after `after` it is the collection at each later sequence. */
-interface EncodedList extends EncodedParts {
-  readonly after: number
-}
 
 export interface FeedOptions {
   readonly historyBytes: number
@@ -92,9 +88,7 @@ export class MirrorFeed<T> {
   /** Whether new frames are being sent. */
   #isDelivering = false
   #upstream = ''
-  #list: Promise<EncodedList> | undefined
-  /** Of each list that is being encoded, the frames after its snapshot: the log may not keep them for so long. */
-  readonly #tails = new Set<Uint8Array[]>()
+  readonly #list: FeedList
   #usedAt: number
   #pushedAt: number
   #ended: SourceError | undefined
@@ -107,6 +101,7 @@ export class MirrorFeed<T> {
     this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
+    this.#list = new FeedList(this, () => this.#encode())
     this.#stream = informer.changes({ where, signal: this.#closing.signal })
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
@@ -157,7 +152,7 @@ export class MirrorFeed<T> {
    * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
    */
   async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
-    const list = await this.#listNow()
+    const list = await this.#list.encoded()
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
     for (const part of list.parts) frames.push(part)
     for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
@@ -167,18 +162,6 @@ export class MirrorFeed<T> {
     frames.push(frameOf('end'))
     const { version, size } = { version: this.version, size: list.size }
     return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
-  }
-
-  /** Returns an encoded list. The log has all frames after it. */
-  async #listNow(): Promise<EncodedList> {
-    for (;;) {
-      const { encoded } = await this.atCommit(() => ({ encoded: this.#encoded() }))
-      const list = await encoded
-      // Another request has begun the next list already, or lost access has dropped this one.
-      if (this.#list !== encoded) continue
-      if (this.#log.canResume(list.after)) return list
-      this.#list = undefined
-    }
   }
 
   #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
@@ -227,7 +210,7 @@ export class MirrorFeed<T> {
     const frame = errorFrame(reason.code, reason.message)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
     // The server keeps an ended feed until it needs the place.
-    this.#list = undefined
+    this.#list.drop()
     this.#log = new FrameLog(0)
   }
 
@@ -259,7 +242,7 @@ export class MirrorFeed<T> {
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
-      if (this.#tails.size === 0 && now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
+      if (now - this.#usedAt > LIST_IDLE_MS) this.#list.free()
       for (const [follower, body] of [...this.#followers]) {
         if (!body.isList) continue
         if (body.sequence !== follower.sequence) {
@@ -315,7 +298,7 @@ export class MirrorFeed<T> {
 
   /** After lost access, no list that was encoded before is sent any more. */
   #cleared(): void {
-    this.#list = undefined
+    this.#list.drop()
     const frame = errorFrame('UNAVAILABLE', 'the mirror has lost access')
     for (const [follower, { isList }] of [...this.#followers]) if (isList) follower.end(frame)
     this.#options.onCleared?.(this)
@@ -332,7 +315,7 @@ export class MirrorFeed<T> {
       `id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`,
     )
     this.#log.push(frame)
-    for (const tail of this.#tails) tail.push(frame)
+    this.#list.pushed(frame)
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
     if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
@@ -378,31 +361,11 @@ export class MirrorFeed<T> {
     return eventText({ type: 'put', ...(type === 'update' && origin === 'relist' ? rest : entry) })
   }
 
-  #encoded(): Promise<EncodedList> {
-    if (this.#list === undefined) {
-      const list = this.#encode()
-      this.#list = list
-      list.catch(() => {
-        if (this.#list === list) this.#list = undefined
-      })
-    }
-    return this.#list
-  }
-
-  /** Called in a step in which the frames include every commit of the snapshot, and no other one. */
-  async #encode(): Promise<EncodedList> {
+  async #encode(): Promise<EncodedParts> {
     using snapshot = this.#informer.snapshot()
     const invalid = new Set(this.#options.invalid)
-    const tail: Uint8Array[] = []
-    this.#tails.add(tail)
-    try {
-      const keys = keysIn(snapshot, this.#where)
-      const { size, parts } = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
-      // In such a step the frames end with a whole batch.
-      return await this.atCommit(() => ({ after: this.#last, size, parts: [...parts, ...tail] }))
-    } finally {
-      this.#tails.delete(tail)
-    }
+    const keys = keysIn(snapshot, this.#where)
+    return await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

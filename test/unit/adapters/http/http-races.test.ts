@@ -144,7 +144,7 @@ test('[V1] a list that is encoded while access is lost does not have the objects
     expect(snapshots).toHaveBeenCalled()
     expect(turns).toHaveLength(1) // The objects are encoded.
   })
-  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), Number.POSITIVE_INFINITY)
   source.disconnect()
   await vi.waitFor(() => expect(informer.size).toBe(0), { timeout: 3_000 })
   hold(false)
@@ -177,13 +177,13 @@ test('a list that is encoded for longer than a minute is sent', async () => {
   const clock = new VirtualClock()
   const busy: Clock = {
     now: () => clock.now(),
-    sleep: (ms, signal) => clock.sleep(ms === 0 ? 70_000 : ms, signal),
+    sleep: (ms, signal) => clock.sleep(ms === 0 ? 100_000 : ms, signal),
   }
-  await using accounts = servedAccounts(one, { clock: busy, heartbeatMs: 10_000 })
+  await using accounts = servedAccounts(one, { clock: busy, heartbeatMs: 60_000 })
   await accounts.informer.synced()
   let status = 0
   void accounts.mirror(get('/list')).then((response) => (status = response.status))
-  await clock.advance(200_000)
+  await clock.advance(250_000)
   expect(status).toBe(200)
 })
 

@@ -122,6 +122,7 @@ test('[V18] a follower that lists again has the invalid objects of now, and thei
 
 test.each([16, 17, 25, 33, 35, 48, 72, 74])(
   '[V1][V18] whatever is written, listed and followed, followers are as the mirror: seed %i',
+  { timeout: 60_000 }, // It does not depend on the speed of the machine.
   async (seed) => {
     const random = new SeededRandom(seed)
     const among = (n: number): number => random.below(n)
