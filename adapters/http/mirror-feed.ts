@@ -9,6 +9,7 @@ import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
 import { CHUNK_CHARACTERS, type EncodedParts, encodedParts } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
+import { FeedList } from './feed-list.js'
 import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
@@ -31,11 +32,6 @@ const PART_CHANGES = 1_000
 const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
-
-/** An encoded list. With the frames after `after` it is the collection at each later sequence. */
-interface EncodedList extends EncodedParts {
-  readonly after: number
-}
 
 export interface FeedOptions {
   readonly historyBytes: number
@@ -92,7 +88,7 @@ export class MirrorFeed<T> {
   /** Whether new frames are being sent. */
   #isDelivering = false
   #upstream = ''
-  #list: Promise<EncodedList> | undefined
+  readonly #list: FeedList
   #usedAt: number
   #pushedAt: number
   #ended: SourceError | undefined
@@ -105,6 +101,7 @@ export class MirrorFeed<T> {
     this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
+    this.#list = new FeedList(this, () => this.#encode())
     this.#stream = informer.changes({ where, signal: this.#closing.signal })
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
@@ -155,13 +152,7 @@ export class MirrorFeed<T> {
    * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
    */
   async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
-    this.#usedAt = this.#clock.now()
-    const encoded = this.#encoded()
-    let list = await encoded
-    if (!this.#log.canResume(list.after)) {
-      if (this.#list === encoded) this.#list = undefined // Another request may have begun the next list already.
-      list = await this.#encoded()
-    }
+    const list = await this.#list.encoded()
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
     for (const part of list.parts) frames.push(part)
     for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
@@ -219,7 +210,7 @@ export class MirrorFeed<T> {
     const frame = errorFrame(reason.code, reason.message)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
     // The server keeps an ended feed until it needs the place.
-    this.#list = undefined
+    this.#list.drop()
     this.#log = new FrameLog(0)
   }
 
@@ -251,7 +242,7 @@ export class MirrorFeed<T> {
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
-      if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
+      if (now - this.#usedAt > LIST_IDLE_MS) this.#list.free()
       for (const [follower, body] of [...this.#followers]) {
         if (!body.isList) continue
         if (body.sequence !== follower.sequence) {
@@ -307,7 +298,7 @@ export class MirrorFeed<T> {
 
   /** After lost access, no list that was encoded before is sent any more. */
   #cleared(): void {
-    this.#list = undefined
+    this.#list.drop()
     const frame = errorFrame('UNAVAILABLE', 'the mirror has lost access')
     for (const [follower, { isList }] of [...this.#followers]) if (isList) follower.end(frame)
     this.#options.onCleared?.(this)
@@ -320,9 +311,11 @@ export class MirrorFeed<T> {
       for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
     const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
-    this.#log.push(
-      encoder.encode(`id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`),
+    const frame = encoder.encode(
+      `id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`,
     )
+    this.#log.push(frame)
+    this.#list.pushed(frame)
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
     if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
@@ -368,26 +361,11 @@ export class MirrorFeed<T> {
     return eventText({ type: 'put', ...(type === 'update' && origin === 'relist' ? rest : entry) })
   }
 
-  #encoded(): Promise<EncodedList> {
-    if (this.#list === undefined) {
-      const list = this.#encode()
-      this.#list = list
-      list.catch(() => {
-        if (this.#list === list) this.#list = undefined
-      })
-    }
-    return this.#list
-  }
-
-  async #encode(): Promise<EncodedList> {
+  async #encode(): Promise<EncodedParts> {
     using snapshot = this.#informer.snapshot()
-    const after = this.#last
     const invalid = new Set(this.#options.invalid)
     const keys = keysIn(snapshot, this.#where)
-    const parts = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
-    // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
-    await this.caughtUp()
-    return { after, ...parts }
+    return await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource } from '../../../../adapters/http/index.js'
 import {
   type Clock,
@@ -61,6 +62,13 @@ test('[V3] while a batch is sent in parts, a list does not have the upstream ver
   await reader?.cancel()
 })
 
+/** Reads the version of a list, and no object. */
+async function beginOf({ body }: Response): Promise<{ readonly version: string }> {
+  for await (const received of body === null ? [] : serverSentEvents(body))
+    if (received !== undefined) return JSON.parse(received.data)
+  throw new Error('the list is empty')
+}
+
 const acme = { where: { tenant: 'acme' } }
 
 test.each([
@@ -74,43 +82,109 @@ test.each([
   const options = { scope: () => scope, heartbeatMs: 60_000 }
   await using all = served({ source: count === 1 ? source : sources, indexes }, options)
   await all.informer.synced()
-  const before = (await bodyOf(all.mirror(get('/version')))).version
+  const before = (await listOf(all.mirror(get('/list')))).version
   const mark = source.transaction((tx) => {
-    for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+    for (let i = 1; i < 25_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
   const compare = httpSource({ url: 'http://mirror.test', upstream: source })
-  while (!all.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
-  const { version } = await bodyOf(all.mirror(get('/version')))
-  expect(version).not.toBe(before)
-  if (count === 1) expect(compare.hasReached(version, mark)).toBe(true)
+  while (!all.informer.has('24999')) await new Promise((resolve) => setImmediate(resolve))
+  const list = all.mirror(get('/list')).then(beginOf)
+  for (const { version } of [await bodyOf(all.mirror(get('/version'))), await list]) {
+    expect(version).not.toBe(before)
+    if (count === 1) expect(compare.hasReached(version, mark)).toBe(true)
+  }
 })
 
-test('[V1] a list that was requested before access was lost ends without its objects', async () => {
+test('[V1] a list has all changes that were written while it was encoded, also if the history is shorter', async () => {
+  let write = async (): Promise<void> => {}
+  /** Whenever the server lets the event loop turn, more is written than the history has. */
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    sleep: async (ms, signal) => {
+      if (ms === 0) for (let nth = 0; nth < 10; nth++) await write()
+      await systemClock.sleep(ms, signal)
+    },
+  }
+  await using accounts = servedAccounts(one, { historyBytes: 500, clock })
+  const { source, informer } = accounts
+  await informer.synced()
+  let written = 0
+  write = async () => {
+    written++
+    await informer.waitFor(source.put(`${written % 16}`, { tenant: 'acme', balance: written }))
+  }
+  const follower = await accounts.joined({ upstream: source })
+  expect(written).toBeGreaterThan(0)
+  expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
+})
+
+/** A clock with which the event loop turns when the test says so. */
+function heldTurns() {
   const turns: (() => void)[] = []
   let isHeld = false
-  /** The event loop turns when the test says so. */
   const clock: Clock = {
     now: () => systemClock.now(),
     sleep: (ms, signal) =>
       isHeld && ms === 0 ? new Promise((resolve) => turns.push(resolve)) : systemClock.sleep(ms, signal),
   }
+  return { clock, turns, hold: (is: boolean) => (isHeld = is) }
+}
+
+test('[V1] a list that is encoded while access is lost does not have the objects', async () => {
+  const { clock, turns, hold } = heldTurns()
+  const source = memorySource<Account>({ entries: one, heartbeatMs: 60_000 })
+  await using clearing = served({ source, onAccessLost: 'clear' }, { clock, heartbeatMs: 60_000 })
+  const { informer, mirror } = clearing
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  const snapshots = vi.spyOn(informer, 'snapshot')
+  hold(true)
+  const list = mirror(get('/list'))
+  await vi.waitFor(() => {
+    if (snapshots.mock.calls.length === 0) turns.shift()?.()
+    expect(snapshots).toHaveBeenCalled()
+    expect(turns).toHaveLength(1) // The objects are encoded.
+  })
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), Number.POSITIVE_INFINITY)
+  source.disconnect()
+  await vi.waitFor(() => expect(informer.size).toBe(0), { timeout: 3_000 })
+  hold(false)
+  turns[0]?.()
+  expect(await (await list).text()).not.toContain('acme')
+})
+
+test('[V1] a list that was requested before access was lost ends without its objects', async () => {
+  const { clock, turns, hold } = heldTurns()
   const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, { tenant: 'acme', balance: i }] as const)
   const source = memorySource<Account>({ entries, heartbeatMs: 60_000 })
   await using clearing = served({ source, onAccessLost: 'clear' }, { clock, heartbeatMs: 60_000 })
   const { informer, mirror } = clearing
   await vi.waitFor(() => expect(informer.status.state).toBe('live'))
   const before = await mirror(get('/list'))
-  isHeld = true
+  hold(true)
   source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
   source.disconnect()
   await vi.waitFor(() => expect(turns).toHaveLength(1)) // A part of the deletions was sent.
   await vi.waitFor(() => expect(informer.size).toBe(1_500), { timeout: 3_000 })
   const later = mirror(get('/list'))
   await vi.waitFor(() => expect(turns).toHaveLength(2))
-  isHeld = false
+  hold(false)
   for (const turn of turns) turn()
   expect((await later).status).toBe(200)
   expect(await before.text()).toMatch(/^event: error\n.*lost access/)
+})
+
+test('a list that is encoded for longer than a minute is sent', async () => {
+  const clock = new VirtualClock()
+  const busy: Clock = {
+    now: () => clock.now(),
+    sleep: (ms, signal) => clock.sleep(ms === 0 ? 100_000 : ms, signal),
+  }
+  await using accounts = servedAccounts(one, { clock: busy, heartbeatMs: 60_000 })
+  await accounts.informer.synced()
+  let status = 0
+  void accounts.mirror(get('/list')).then((response) => (status = response.status))
+  await clock.advance(250_000)
+  expect(status).toBe(200)
 })
 
 test('[V9] followers that list again at once share one list', async () => {

@@ -59,7 +59,7 @@ export function served<T, I extends object>(given: InformerOptions<T, I, T>, opt
   const informer = createInformer<T, I, T>(given)
   informer.on('error', () => {})
   const mirror = serveMirror(informer.start(), { heartbeatMs: 200, ...options })
-  const { indexes, freeze = true } = given
+  const { indexes, clock, random, freeze = true } = given
   const followers: Informer<T, I>[] = []
   const follow = (own: Partial<HttpSourceOptions> = {}) => {
     const from = httpSource<T>({
@@ -68,7 +68,8 @@ export function served<T, I extends object>(given: InformerOptions<T, I, T>, opt
       fetch: fetchFrom(() => mirror),
       ...own,
     })
-    const follower = createInformer<T, I, T>({ source: from, freeze, ...(indexes && { indexes }) })
+    const shared = { ...(indexes && { indexes }), ...(clock && { clock }), ...(random && { random }) }
+    const follower = createInformer<T, I, T>({ source: from, freeze, ...shared })
     follower.on('error', () => {})
     followers.push(follower)
     return follower.start()
@@ -96,8 +97,9 @@ export function served<T, I extends object>(given: InformerOptions<T, I, T>, opt
 export function servedAccounts(
   entries: Iterable<readonly [string, Account]> = [],
   options: ServeMirrorOptions<{ tenant: Equal<Account, string> }> = {},
+  given: Pick<InformerOptions<Account, object>, 'clock' | 'random'> = {},
 ) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
-  return { source, ...served({ source, indexes }, options) }
+  return { source, ...served({ source, indexes, ...given }, options) }
 }
