@@ -19,7 +19,7 @@ import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { type FeedWants, WANTS_ADDS } from './feed-wants.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
-import { ScopeFilter } from './scope-filter.js'
+import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -75,7 +75,6 @@ export class Feed<T> implements AwaitedFeed {
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit: number | undefined
-  #hasFilterFailed = false
   #closed: SourceError | undefined
   /** Created when the feed stops accepting changes, and by `resyncMs`: most feeds have none. */
   #acceptance: FeedAcceptance<T> | undefined
@@ -84,14 +83,17 @@ export class Feed<T> implements AwaitedFeed {
     checkSubscribeOptions(call, options)
     this.host = host
     this.name = options.name
-    this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
+    this.scope = new ScopeFilter(call, options, host.indexer, (failure) => this.#scopeFailed(failure))
     this.wants = wants
     this.#queue = new ChangeQueue(options, () => {}, host.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     host.attach(this)
     if (host.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
+    const deliver = (changes: readonly Change<T>[]): void => {
+      const since = changes.map((change) => this.scope.sinceReceived(change))
+      this.#enqueue(since, this.#storePosition.version)
+    }
     this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
@@ -376,13 +378,9 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.closed?.(reason)
   }
 
-  /** Reports the first error of the filter. */
-  #filterFailed(error: unknown, key: string): void {
-    if (!this.#hasFilterFailed) {
-      const message = `${this.named('the filter')} failed: ${messageOf(error)}; such objects are out of scope`
-      this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
-    }
-    this.#hasFilterFailed = true
+  #scopeFailed({ what, effect, error, key }: ScopeFailure): void {
+    const message = `${this.named(what)} failed: ${messageOf(error)}; ${effect}`
+    this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
   }
 
   #overflow(): void {
