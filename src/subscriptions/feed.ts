@@ -90,10 +90,8 @@ export class Feed<T> implements AwaitedFeed {
     host.attach(this)
     if (host.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void => {
-      const since = changes.map((change) => this.scope.sinceReceived(change))
-      this.#enqueue(since, this.#storePosition.version)
-    }
+    const deliver = (changes: readonly Change<T>[]): void =>
+      this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition.version)
     this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
@@ -109,7 +107,7 @@ export class Feed<T> implements AwaitedFeed {
 
   get #position(): StorePosition {
     if (!this.isSynced) return NO_POSITION
-    if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
+    if (this.#closed !== undefined || this.hasQueued || !this.#progress.isIdle) return this.#progress.handled
     return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
   }
 
@@ -127,6 +125,11 @@ export class Feed<T> implements AwaitedFeed {
   get reached(): Version | undefined {
     const { version, history } = this.#position
     return history !== undefined && history === this.host.history ? version : undefined
+  }
+
+  /** Whether it accepts no changes, and handles those that wait. */
+  get isDraining(): boolean {
+    return this.#closed === undefined && this.#acceptance?.hasEnded === true
   }
 
   /** Whether the initial replay was handled. */
@@ -161,10 +164,6 @@ export class Feed<T> implements AwaitedFeed {
   /** The number of the last commit. */
   get #commits(): number {
     return this.host.indexer.writer.commits
-  }
-
-  get #isIdle(): boolean {
-    return this.#progress.isIdle && !this.hasQueued
   }
 
   /** Starts the replay. The store has its first list. */

@@ -93,7 +93,7 @@ export class ScopeFilter<T> {
     tracked: readonly DeclaredIndex<T>[],
   ): Change<T> | undefined {
     const inScopeKeys = this.#inScopeKeys
-    if (inScopeKeys === undefined) return this.#unlessLeftOut(this.sinceReceived(change))
+    if (inScopeKeys === undefined) return this.#unlessLeftOut(this.#sinceReceived(change))
     const { key } = change
     const wasIn = inScopeKeys.has(key)
     const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
@@ -101,7 +101,7 @@ export class ScopeFilter<T> {
       if (wasIn && change.previous !== undefined) this.#leaveOut(key, change.previous)
       return undefined
     }
-    const decided = this.sinceReceived(change)
+    const decided = this.#sinceReceived(change)
     if (isIn) {
       if (wasIn) return this.#unlessLeftOut(decided)
       inScopeKeys.add(key)
@@ -119,11 +119,16 @@ export class ScopeFilter<T> {
   }
 
   /** Returns a change relative to the object that the subscriber received, if it did not receive earlier changes. */
-  sinceReceived<C extends Change<T>>(change: C): C {
+  #sinceReceived(change: Change<T>): Change<T> {
     const received = this.#received?.get(change.key)
     if (received === undefined || change.type === 'add') return change
     this.#received?.delete(change.key)
     return { ...change, previous: received }
+  }
+
+  /** Returns changes relative to the objects that the subscriber received. */
+  allSinceReceived(changes: readonly Change<T>[]): readonly Change<T>[] {
+    return changes.map((change) => this.#sinceReceived(change))
   }
 
   #unlessLeftOut(change: Change<T>): Change<T> | undefined {

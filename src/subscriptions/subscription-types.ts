@@ -170,6 +170,7 @@ export interface Subscription extends AsyncDisposable {
   /**
    * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running
    * handler, and then resolves. With `drain` it waits as long as the handlers run: a handler must not await it.
+   * Such a handler never settles, which is reported after 10 s.
    */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }

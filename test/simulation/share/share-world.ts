@@ -394,7 +394,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
  * How long garbage is collected, in milliseconds. What a finalizer releases is collected in a later round. V8 compiles
  * functions in other threads. Until that has ended, it refers to what they use: for seconds, if the processor is busy.
  */
-const COLLECTED_MS = 20_000
+const COLLECTED_MS = 10_000
 
 let collect: (() => void) | undefined
 
