@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { SourceError } from '../../src/contract/errors.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 import type { ReceivedResponse, SendRequest } from '../http/received-response.js'
-import { onAbort } from '../shared/on-abort.js'
 import { FrameBody } from './frame-body.js'
 import {
   BASE_URL,

@@ -19,7 +19,7 @@ import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js
 import { newController } from '../subscriptions/new-controller.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
-import { offAbort, onAbort } from '../util/abort-listeners.js'
+import { onAbort } from '../util/abort-listeners.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
 import { DEFAULT_SLICES } from '../util/steps.js'
@@ -248,8 +248,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     if (this.#sources.isStarted) return this
     const { signal } = options
     const abort = (): void => void this.stop()
-    onAbort(signal, abort)
-    this.#stopping.signal.addEventListener('abort', () => offAbort(signal, abort), { once: true })
+    this.#stopping.signal.addEventListener('abort', onAbort(signal, abort), { once: true })
     if (signal?.aborted) abort()
     else {
       this.#sources.start()
