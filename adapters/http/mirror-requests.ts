@@ -6,10 +6,12 @@ import { serverSentEvents } from './event-stream.js'
 import type { HttpSourceOptions, RequestHeaders } from './http-options.js'
 import { notServed, UNKNOWN_FEED } from './http-version.js'
 import { randomId } from './random-id.js'
-import type { ReceivedResponse, SendRequest } from './received-response.js'
+import { type ReceivedResponse, type SendRequest, textOf } from './received-response.js'
 
 /** A balancer may pass a request to other servers. It is repeated up to this often for each server that has answered. */
 const TRIES_FOR_EACH_SERVER = 8
+/** The most bytes of a response that are read at once. A version has at most 64 KiB, and JSON may double it. */
+const MAX_BODY_BYTES = 256 * 1024
 /** The most characters of a text that refuses a request in an error. */
 const MAX_REASON_LENGTH = 200
 
@@ -76,7 +78,12 @@ export class MirrorRequests {
     const id = randomId()
     const response = await this.#request(address, id, 'application/json', signal)
     try {
-      const fields = propertiesOf(await response.json())
+      const { text, isWhole } = await textOf(response, MAX_BODY_BYTES)
+      if (!isWhole) {
+        const message = `GET ${pathOf(address)} was answered with more than ${MAX_BODY_BYTES} bytes, which is the limit`
+        throw new SourceError(message, { code: 'PROTOCOL' })
+      }
+      const fields = propertiesOf(JSON.parse(text))
       assertAnswerTo(id, fields, address)
       return fields
     } catch (thrown) {
@@ -175,10 +182,10 @@ function pathOf(address: string): string {
 /** Returns the reason of a refusal: that of `serveMirror` is JSON, one of a gateway or of `scope` may be plain text. */
 async function refusalIn(response: ReceivedResponse): Promise<Readonly<Record<string, unknown>>> {
   try {
-    if (response.text === undefined || response.headers.get('content-type')?.startsWith('text/plain') !== true)
-      return Object(await response.json())
-    return { error: (await response.text()).trim().slice(0, MAX_REASON_LENGTH) }
+    const { text } = await textOf(response, MAX_BODY_BYTES)
+    if (response.headers.get('content-type')?.startsWith('text/plain') !== true) return Object(JSON.parse(text))
+    return { error: text.trim().slice(0, MAX_REASON_LENGTH) }
   } catch {
-    return {} // Its body is something else, or has broken off.
+    return {} // Its body is something else, is too long, or has broken off.
   }
 }

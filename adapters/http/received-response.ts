@@ -7,9 +7,6 @@ export interface ReceivedResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly body: ReceivedBody | null
-  json(): Promise<unknown>
-  /** Only a response of `fetch` has it. */
-  text?(): Promise<string>
 }
 
 /** The parts of a `ReadableStream` that a source reads. */
@@ -27,3 +24,24 @@ export interface BodyReader {
 
 /** Sends a request, as the global `fetch` does. */
 export type SendRequest = (url: string, init: RequestInit) => Promise<ReceivedResponse>
+
+/** Reads a body as text up to about `maxBytes`. `isWhole`: it ended before. */
+export async function textOf(
+  { body }: ReceivedResponse,
+  maxBytes: number,
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  const reader = body?.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for (let bytes = 0; reader !== undefined && bytes <= maxBytes; ) {
+      const { value, done } = await reader.read()
+      if (done) return { text, isWhole: true }
+      text += decoder.decode(value, { stream: true })
+      bytes += value?.length ?? 0
+    }
+    return { text, isWhole: reader === undefined }
+  } finally {
+    void reader?.cancel().catch(() => {})
+  }
+}

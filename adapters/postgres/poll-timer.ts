@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { onAbort } from '../shared/on-abort.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 import { WakeableTimer } from '../shared/wakeable-timer.js'
 
 /** The shortest delay after a poll without a change, in milliseconds. */

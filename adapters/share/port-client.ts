@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { SourceError } from '../../src/contract/errors.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 import type { ReceivedResponse, SendRequest } from '../http/received-response.js'
-import { onAbort } from '../shared/on-abort.js'
 import { FrameBody } from './frame-body.js'
 import {
   BASE_URL,
@@ -154,15 +154,16 @@ class PortExchange implements Exchange {
   }
 
   #respond({ status, headers, body }: ResponseMessage): void {
-    if (body === undefined) this.#frames = this.#newBody()
+    this.#frames = this.#newBody()
     this.#outcome.resolve({
       ok: status >= 200 && status < 300,
       status,
       headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
-      body: this.#frames ?? null,
-      json: async () => JSON.parse(new TextDecoder().decode(body)),
+      body: this.#frames,
     })
-    if (body !== undefined) this.#outcome.end()
+    if (body === undefined) return
+    this.#frames.push(body)
+    this.#finish()
   }
 
   #newBody(): FrameBody {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, type SourceError } from '../../src/contract/errors.js'
-import { onAbort } from './on-abort.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 
 export interface Deadline<L> {
   /** Milliseconds until `late` is called. */

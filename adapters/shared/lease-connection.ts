@@ -1,6 +1,6 @@
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
 import { LeaseLostError } from '../../src/contract/leases.js'
-import { onAbort } from './on-abort.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 
 interface Closable {
   close(): unknown

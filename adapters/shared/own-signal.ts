@@ -1,4 +1,4 @@
-import { onAbort } from './on-abort.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 
 /** A signal that aborts with the caller's, and at the end of a call: requests in progress end with it. */
 export class OwnSignal {

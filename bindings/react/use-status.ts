@@ -18,8 +18,8 @@ const known = new WeakMap<object, Status>()
  * import { useStatus } from 'listwatch/react'
  *
  * function Connection(): string {
- *   const { state, isSynced } = useStatus(orders)
- *   return state === 'live' ? 'connected' : isSynced ? 'connecting again' : 'loading'
+ *   const { isSynced, lastError } = useStatus(orders)
+ *   return isSynced ? 'ready' : (lastError?.message ?? 'loading')
  * }
  * ```
  */

@@ -10,7 +10,7 @@ import type { Controller, ReconcileContext, ReconcileOptions } from '../subscrip
 import type { Handlers } from '../subscriptions/handler-types.js'
 import type { ChangeStream, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
-import { offAbort, onAbort } from '../util/abort-listeners.js'
+import { onAbort } from '../util/abort-listeners.js'
 import type { Wait } from '../util/deadline.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import type { InformerContext } from './informer-context.js'
@@ -146,8 +146,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     if (sources.isStarted) return this
     const { signal } = options
     const abort = (): void => void this.stop()
-    onAbort(signal, abort)
-    this.#context.stopped.addEventListener('abort', () => offAbort(signal, abort), { once: true })
+    this.#context.stopped.addEventListener('abort', onAbort(signal, abort), { once: true })
     if (signal?.aborted) abort()
     else {
       sources.start()

@@ -58,7 +58,11 @@ export function inspect<T>(
     subscriptions: subscriptionPictures(subscriptions, now),
     indexes: firstOf([...indexer.declared.values()], MAX_PARTS, (each) => indexPicture(each, indexer.store.size)),
     invalid: firstOf(indexer.invalid, MAX_INVALID, ([key, error]) => ({ key: text(key), error: text(error.message) })),
-    memory: memoryOf(indexer.store.readers, indexer.declared.size, indexer.store.kept?.size ?? 0),
+    memory: memoryOf(
+      indexer.store.readers,
+      Array.from(indexer.declared.values(), ({ index }) => index),
+      indexer.store.kept?.size ?? 0,
+    ),
   }
 }
 

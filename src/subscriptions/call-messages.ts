@@ -48,3 +48,8 @@ export function observedRun<T>(
     },
   }
 }
+
+/** Names the likely reason for which a function hangs during a drain. */
+export function drainHint<T>({ isDraining }: Feed<T>): string {
+  return isDraining ? '; a drain waits for it: a function must not await the drain of its own subscription' : ''
+}

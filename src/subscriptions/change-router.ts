@@ -21,7 +21,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   routed: RoutedCommit = { commit: 0, position: NO_POSITION }
   readonly #feeds = new Set<Feed<T>>()
   readonly #unscoped = new Set<Feed<T>>()
-  /** Feeds that check every change themselves: by a filter, or by a compound index. */
+  /** Feeds that check every change themselves: by a filter, by `when`, or by a compound index. */
   readonly #filteredFeeds = new Set<Feed<T>>()
   /** Feeds that receive bookmarks. */
   readonly #bookmarkFeeds = new Set<Feed<T>>()
@@ -101,7 +101,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
 
   /** It is unknown which feeds have the changes of a commit. */
   #failScoped(error: unknown): void {
-    for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
+    for (const feed of this.#feeds) if (feed.scope.isSelective) feed.fail(error)
   }
 
   /**
@@ -140,7 +140,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
 
   /** The feeds among which `feed` is found; if by a key or a value, with that. */
   #placeOf({ scope }: Feed<T>): readonly [Set<Feed<T>>, undefined] | readonly [ScalarMap<Group<T>>, Scalar] {
-    if (!scope.isScoped) return [this.#unscoped, undefined]
+    if (!scope.isSelective) return [this.#unscoped, undefined]
     if (scope.key !== undefined) return [this.#byKey, scope.key]
     const [index, value] = scope.where[0] ?? []
     if (index === undefined || index.scalarsOf(undefined) === undefined || !isScalar(value))

@@ -1,4 +1,5 @@
 import { messageOf, SourceError } from '../contract/errors.js'
+import { drainHint } from './call-messages.js'
 import type { Feed } from './feed.js'
 
 /** Reports the errors of a controller. */
@@ -17,7 +18,8 @@ export class ControllerErrors<T> {
 
   slow(key: string, ms: number): void {
     this.#feed.counts.slow++
-    this.#report(`${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`, key)
+    const hung = `${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
+    this.#report(hung + drainHint(this.#feed), key)
   }
 
   priorityFailed(key: string, cause: unknown): void {

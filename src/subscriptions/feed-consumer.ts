@@ -1,6 +1,6 @@
 import { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
-import { offAbort, onAbort } from '../util/abort-listeners.js'
+import { onAbort } from '../util/abort-listeners.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean } from '../util/validate-options.js'
 import type { Feed } from './feed.js'
@@ -15,6 +15,8 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected readonly feed: Feed<T>
   readonly kind: SubscriptionKind
   readonly #signal: AbortSignal | undefined
+  /** Removes the listener from the caller's signal. */
+  #unlink: (() => void) | undefined
   /** Called when nothing waits or is being handled. */
   #idle: (() => void)[] | undefined
   /** Set by the first call that ends it. Later calls wait for the same end. */
@@ -57,7 +59,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     this.feed.reader = this
     if (this.feed.hasMore) this.wake()
     if (this.#signal?.aborted) void this.close()
-    else onAbort(this.#signal, this.#abort)
+    else this.#unlink = onAbort(this.#signal, () => void this.close())
     // A feed may fail in its constructor, before it has a reader.
     if (this.feed.closed !== undefined) this.release()
   }
@@ -105,16 +107,12 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
 
   /** Removes the consumer from the informer, and its listener from the caller's signal. */
   protected release(): void {
-    offAbort(this.#signal, this.#abort)
+    this.#unlink?.()
     this.feed.host.release(this.feed)
   }
 
-  readonly #abort = (): void => {
-    void this.close()
-  }
-
   async #end(): Promise<void> {
-    offAbort(this.#signal, this.#abort)
+    this.#unlink?.()
     const reason = new SourceError(`the ${this.kind} was closed`, { code: 'STOPPED' })
     this.feed.close(reason)
     this.cancel(reason)

@@ -19,7 +19,7 @@ import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { type FeedWants, WANTS_ADDS } from './feed-wants.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
-import { ScopeFilter } from './scope-filter.js'
+import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -79,7 +79,6 @@ export class Feed<T> implements AwaitedFeed {
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit: number | undefined
-  #hasFilterFailed = false
   #closed: SourceError | undefined
   /** Created when the feed stops accepting changes, and by `resyncMs`: most feeds have none. */
   #acceptance: FeedAcceptance<T> | undefined
@@ -88,14 +87,15 @@ export class Feed<T> implements AwaitedFeed {
     checkSubscribeOptions(call, options)
     this.host = host
     this.name = options.name
-    this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
+    this.scope = new ScopeFilter(call, options, host.indexer, (failure) => this.#scopeFailed(failure))
     this.wants = wants
     this.#queue = new ChangeQueue(options, () => {}, host.router.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     host.router.add(this)
     if (host.router.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
+    const deliver = (changes: readonly Change<T>[]): void =>
+      this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition.version)
     this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
@@ -111,7 +111,7 @@ export class Feed<T> implements AwaitedFeed {
 
   get #position(): StorePosition {
     if (!this.isSynced) return NO_POSITION
-    if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
+    if (this.#closed !== undefined || this.hasQueued || !this.#progress.isIdle) return this.#progress.handled
     return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
   }
 
@@ -134,6 +134,11 @@ export class Feed<T> implements AwaitedFeed {
   get reached(): Version | undefined {
     const { version, history } = this.#position
     return history !== undefined && history === this.host.versions.history ? version : undefined
+  }
+
+  /** Whether it accepts no changes, and handles those that wait. */
+  get isDraining(): boolean {
+    return this.#closed === undefined && this.#acceptance?.hasEnded === true
   }
 
   /** Whether the initial replay was handled. */
@@ -168,10 +173,6 @@ export class Feed<T> implements AwaitedFeed {
   /** The number of the last commit. */
   get #commits(): number {
     return this.host.indexer.writer.commits
-  }
-
-  get #isIdle(): boolean {
-    return this.#progress.isIdle && !this.hasQueued
   }
 
   /** Starts the replay. The store has its first list. */
@@ -386,13 +387,9 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.closed?.(reason)
   }
 
-  /** Reports the first error of the filter. */
-  #filterFailed(error: unknown, key: string): void {
-    if (!this.#hasFilterFailed) {
-      const message = `${this.named('the filter')} failed: ${messageOf(error)}; such objects are out of scope`
-      this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
-    }
-    this.#hasFilterFailed = true
+  #scopeFailed({ what, effect, error, key }: ScopeFailure): void {
+    const message = `${this.named(what)} failed: ${messageOf(error)}; ${effect}`
+    this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
   }
 
   #overflow(): void {

@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
 import { isThenable } from '../util/type-guards.js'
-import { callTime, handlerMessage } from './call-messages.js'
+import { callTime, drainHint, handlerMessage } from './call-messages.js'
 import type { Feed } from './feed.js'
 import type { Handlers } from './handler-types.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
@@ -109,7 +109,8 @@ export class HandlerCaller<T> {
     this.#feed.counts.slow++
     const waiting = this.#waiting()
     const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
-    const message = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
+    const hung = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
+    const message = hung + drainHint(this.#feed)
     this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
   }
 

@@ -1,5 +1,5 @@
 import type { Entry } from '../contract/source.js'
-import type { Added, Change, Deleted } from '../queue/change.js'
+import type { Added, Change, Deleted, Updated } from '../queue/change.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
@@ -8,7 +8,20 @@ import { assertSynchronous } from '../util/type-guards.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
-/** The scope of a subscription: a key, values of indexes, a filter function. It tracks which keys are in scope. */
+/** The first error of a function of a scope. */
+export interface ScopeFailure {
+  /** The function. */
+  readonly what: string
+  /** What happens to the objects or updates for which it fails. */
+  readonly effect: string
+  readonly error: unknown
+  readonly key: string
+}
+
+/**
+ * The scope of a subscription: a key, values of indexes, a filter function. It tracks which keys are in scope. It also
+ * leaves out the updates for which `when` returns false.
+ */
 export class ScopeFilter<T> {
   readonly key: string | undefined
   /** The indexes that `where` names, each with the value. */
@@ -17,29 +30,33 @@ export class ScopeFilter<T> {
   readonly isOneValue: boolean
   readonly #indexer: Indexer<T, unknown>
   readonly #filter: ((object: T, key: string) => boolean) | undefined
-  readonly #onFilterError: (error: unknown, key: string) => void
+  readonly #when: ((change: Updated<T>) => boolean) | undefined
+  readonly #onFailure: (failure: ScopeFailure) => void
+  /** Created by the first error: the functions that have failed. */
+  #failed: Set<string> | undefined
   /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
   readonly #inScopeKeys: Set<string> | undefined
   /**
-   * The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. Mostly
-   * none.
+   * The objects that the subscriber received, of keys whose later changes were left out, or are not known to be in scope
+   * or not. Mostly none.
    */
-  #undecided: Map<string, T> | undefined
+  #received: Map<string, T> | undefined
   readonly #untrack: readonly (() => void)[]
 
-  /** `onFilterError` is called when the filter throws. The object is out of scope then. */
+  /** `onFailure` is called for the first error of each function. */
   constructor(
     call: string,
-    { key, where, filter }: FeedOptions<T>,
+    { key, where, filter, when }: FeedOptions<T>,
     indexer: Indexer<T, unknown>,
-    onFilterError: (error: unknown, key: string) => void,
+    onFailure: (failure: ScopeFailure) => void,
   ) {
     this.key = key
     this.where = declaredIn(call, where ?? {}, indexer.declared)
     this.#indexer = indexer
     this.#filter = filter
-    this.#onFilterError = onFilterError
-    this.isOneValue = key === undefined && this.where.length === 1 && filter === undefined
+    this.#when = when
+    this.#onFailure = onFailure
+    this.isOneValue = key === undefined && this.where.length === 1 && filter === undefined && when === undefined
     const hasScope = key !== undefined || this.where.length > 0 || filter !== undefined
     this.#inScopeKeys = hasScope ? new Set() : undefined
     this.#untrack = this.where.map(([index]) => indexer.writer.track(index))
@@ -48,6 +65,11 @@ export class ScopeFilter<T> {
   /** Whether there are objects that may be out of scope. */
   get isScoped(): boolean {
     return this.#inScopeKeys !== undefined
+  }
+
+  /** Whether there are changes that the subscriber may not receive. */
+  get isSelective(): boolean {
+    return this.isScoped || this.#when !== undefined
   }
 
   /** Whether the scope has a filter function. */
@@ -64,24 +86,24 @@ export class ScopeFilter<T> {
     return this.#inScopeKeys === undefined || this.#inScopeKeys.has(key)
   }
 
-  /** Returns the change as the subscriber sees it; undefined if the object neither was in scope nor is. */
+  /** Returns the change as the subscriber sees it; undefined if it does not concern the subscriber. */
   match(
     change: Change<T>,
     membership: Membership | undefined,
     tracked: readonly DeclaredIndex<T>[],
   ): Change<T> | undefined {
     const inScopeKeys = this.#inScopeKeys
-    if (inScopeKeys === undefined) return undefined
+    if (inScopeKeys === undefined) return this.#unlessLeftOut(this.#sinceReceived(change))
     const { key } = change
     const wasIn = inScopeKeys.has(key)
     const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
     if (isIn === undefined) {
-      if (wasIn && change.previous !== undefined) this.#undecide(key, change.previous)
+      if (wasIn && change.previous !== undefined) this.#leaveOut(key, change.previous)
       return undefined
     }
-    const decided = this.#undecided === undefined ? change : this.#decided(change, this.#undecided)
+    const decided = this.#sinceReceived(change)
     if (isIn) {
-      if (wasIn) return decided
+      if (wasIn) return this.#unlessLeftOut(decided)
       inScopeKeys.add(key)
       return entering(change)
     }
@@ -91,19 +113,39 @@ export class ScopeFilter<T> {
   }
 
   /** Remembers the first of several objects, which is the one that the subscriber received. */
-  #undecide(key: string, received: T): void {
-    this.#undecided ??= new Map()
-    if (!this.#undecided.has(key)) this.#undecided.set(key, received)
+  #leaveOut(key: string, received: T): void {
+    this.#received ??= new Map()
+    if (!this.#received.has(key)) this.#received.set(key, received)
   }
 
-  /**
-   * Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided.
-   */
-  #decided(change: Change<T>, undecided: Map<string, T>): Change<T> {
-    const received = undecided.get(change.key)
+  /** Returns a change relative to the object that the subscriber received, if it did not receive earlier changes. */
+  #sinceReceived(change: Change<T>): Change<T> {
+    const received = this.#received?.get(change.key)
     if (received === undefined || change.type === 'add') return change
-    undecided.delete(change.key)
+    this.#received?.delete(change.key)
     return { ...change, previous: received }
+  }
+
+  /** Returns changes relative to the objects that the subscriber received. */
+  allSinceReceived(changes: readonly Change<T>[]): readonly Change<T>[] {
+    return changes.map((change) => this.#sinceReceived(change))
+  }
+
+  #unlessLeftOut(change: Change<T>): Change<T> | undefined {
+    if (change.type !== 'update' || this.#when === undefined || this.#isWanted(change, this.#when)) return change
+    this.#leaveOut(change.key, change.previous)
+    return undefined
+  }
+
+  #isWanted(change: Updated<T>, when: (change: Updated<T>) => boolean): boolean {
+    try {
+      const isWanted: unknown = when(change)
+      assertSynchronous(isWanted, 'function `when`')
+      return Boolean(isWanted)
+    } catch (error) {
+      this.#fail({ what: 'the function `when`', effect: 'such updates are delivered', error, key: change.key })
+      return true
+    }
   }
 
   /** The entries of the store that are in scope, read one by one. */
@@ -137,7 +179,7 @@ export class ScopeFilter<T> {
   close(): void {
     for (const untrack of this.#untrack) untrack()
     this.#inScopeKeys?.clear()
-    this.#undecided = undefined
+    this.#received = undefined
   }
 
   /** The ordinals with the key and the values of `where`; undefined if all objects may be in scope. */
@@ -198,9 +240,16 @@ export class ScopeFilter<T> {
       assertSynchronous(passes, 'filter')
       return Boolean(passes)
     } catch (error) {
-      this.#onFilterError(error, key)
+      this.#fail({ what: 'the filter', effect: 'such objects are out of scope', error, key })
       return false
     }
+  }
+
+  #fail(failure: ScopeFailure): void {
+    this.#failed ??= new Set()
+    if (this.#failed.has(failure.what)) return
+    this.#failed.add(failure.what)
+    this.#onFailure(failure)
   }
 }
 

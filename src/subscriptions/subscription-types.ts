@@ -1,6 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
-import type { Change } from '../queue/change.js'
+import type { Change, Updated } from '../queue/change.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { IndexValue } from '../store/indexes/index-types.js'
 import { copyScalar, isScalar } from '../store/indexes/scalar.js'
@@ -28,6 +28,9 @@ import type { VersionWait } from './version-waiters.js'
  * const scope = { where: { tenant: 'acme' }, filter: (order: Order) => order.total > 1_000, signal }
  * orders.subscribe({ add: ({ key }) => console.log(key) }, { ...scope, concurrency: 4 })
  * orders.reconcile((key, { object }) => makeItSo(key, object), { ...scope, resyncMs: 600_000 })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), {
+ *   when: ({ object, previous }) => object.status !== previous.status, // No run for a change of the total.
+ * })
  * ```
  */
 export interface Scope<T, I = {}> {
@@ -62,6 +65,12 @@ export interface Scope<T, I = {}> {
    * all.
    */
   readonly filter?: (object: T, key: string) => boolean
+  /**
+   * Only updates for which it returns true. Adds, deletes and resyncs are always delivered. Called once for each update
+   * in scope, before it waits in the queue. `previous` is the last object that was delivered or waits, so an update that
+   * was left out counts with the next one. If it throws, the update is delivered. Default: every update.
+   */
+  readonly when?: (change: Updated<T>) => boolean
 }
 
 /**
@@ -161,6 +170,7 @@ export interface Subscription extends AsyncDisposable {
   /**
    * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running
    * handler, and then resolves. With `drain` it waits as long as the handlers run: a handler must not await it.
+   * Such a handler never settles, which is reported after 10 s.
    */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }
@@ -191,6 +201,7 @@ export const scopeChecks: Readonly<Record<string, OptionCheck>> = {
   key: isString,
   where: isWhere,
   filter: isFunction,
+  when: isFunction,
 }
 
 const subscribeChecks = {

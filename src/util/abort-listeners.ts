@@ -2,30 +2,43 @@
 const listeners = new WeakMap<AbortSignal, { readonly all: Set<() => void>; readonly call: () => void }>()
 
 /**
- * Calls `listener` when the signal aborts. A signal compares each new listener with all that it has: thousands of
- * informers of one signal would spend most of their start there. So all listeners of a signal are one of its own.
+ * Calls `listener` once when the signal aborts. Returns a function that removes the listener.
+ *
+ * A signal compares each new listener with all that it has: thousands of informers of one signal would spend most of
+ * their start there. So all listeners of a signal are one of its own.
  */
-export function onAbort(signal: AbortSignal | undefined, listener: () => void): void {
-  if (signal === undefined) return
-  const known = listeners.get(signal)
-  if (known !== undefined) {
-    known.all.add(listener)
-    return
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal === undefined) return () => {}
+  const known = listeners.get(signal) ?? added(signal)
+  known.all.add(listener)
+  return () => {
+    known.all.delete(listener)
+    if (known.all.size > 0 || listeners.get(signal) !== known) return
+    listeners.delete(signal)
+    signal.removeEventListener('abort', known.call)
   }
-  const all = new Set([listener])
+}
+
+function added(signal: AbortSignal) {
+  const all = new Set<() => void>()
   const call = (): void => {
     listeners.delete(signal)
     for (const each of all) each()
   }
-  listeners.set(signal, { all, call })
+  const known = { all, call }
+  listeners.set(signal, known)
   signal.addEventListener('abort', call, { once: true })
+  return known
 }
 
-export function offAbort(signal: AbortSignal | undefined, listener: () => void): void {
-  const known = signal && listeners.get(signal)
-  if (signal === undefined || known === undefined) return
-  known.all.delete(listener)
-  if (known.all.size > 0) return
-  listeners.delete(signal)
-  signal.removeEventListener('abort', known.call)
+/** The result of `work`. Rejects as soon as the signal aborts, even if the work ignores it. */
+export async function unlessAborted<V>(signal: AbortSignal, work: () => V | Promise<V>): Promise<V> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const unlink = onAbort(signal, () => aborted.reject(signal.reason))
+  try {
+    return await Promise.race([work(), aborted.promise])
+  } finally {
+    unlink()
+  }
 }

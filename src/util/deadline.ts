@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
-import { offAbort, onAbort } from './abort-listeners.js'
+import { onAbort } from './abort-listeners.js'
 import { checkOptions, isPositive, isSignal, type OptionCheck } from './validate-options.js'
 
 /**
@@ -55,7 +55,7 @@ export function withDeadline<V>(
       if (isSettled) return false
       isSettled = true
       unregister?.()
-      offAbort(signal, abort)
+      unlink()
       timer?.abort(ABORTED)
       return true
     }
@@ -63,8 +63,7 @@ export function withDeadline<V>(
       resolve: (value) => settled() && resolve(value),
       reject: (reason) => settled() && reject(reason),
     }
-    const abort = (): void => settle.reject(signal?.reason)
-    onAbort(signal, abort)
+    const unlink = onAbort(signal, () => settle.reject(signal?.reason))
     try {
       unregister = register(settle)
     } catch (error) {

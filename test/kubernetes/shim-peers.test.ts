@@ -78,7 +78,8 @@ describe("makeInformer in the place of client-node's: known failures of other in
       },
       async ({ informer, delivered, errors, healed }) => {
         await informer.start()
-        expect([errors, delivered]).toMatchObject([[{ code: 'UNAVAILABLE', phase: 'list', statusCode: 500 }], []])
+        const cause = { code: 'UNAVAILABLE', phase: 'list' }
+        expect([errors, delivered]).toMatchObject([[{ code: 500, statusCode: 500, cause }], []])
         await healed()
         expect(delivered).toEqual(['add k0 0', 'add k1 1'])
       },

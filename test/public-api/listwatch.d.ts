@@ -461,6 +461,7 @@ export interface Scope<T, I = {}> {
   readonly resyncMs?: number
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number
+  readonly when?: (change: Updated<T>) => boolean
   readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
 }
 export interface Sink<T> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
-import { onAbort } from '../../shared/on-abort.js'
+import { onAbort } from '../../../src/util/abort-listeners.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { WakeableTimer } from '../../shared/wakeable-timer.js'
 import { etcdError } from '../transport/etcd-errors.js'

@@ -1,4 +1,4 @@
-import { OptionError } from '../../../src/contract/errors.js'
+import { OptionError, type SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { apiStatusIn } from '../http/api-error.js'
@@ -30,8 +30,8 @@ export interface ClientNodeInformer<T> {
    */
   on(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
   /**
-   * Adds a callback for errors. Without one, errors are process warnings. An error has the HTTP status of the server as
-   * `statusCode`, if there is one. Its `code` is that of `SourceError`.
+   * Adds a callback for errors. Without one, errors are process warnings. If the server sent an HTTP status, it is the
+   * `code` and the `statusCode` of the error, and the `SourceError` is its `cause`. Other errors are a `SourceError`.
    */
   on(verb: 'error', callback: (error: Error) => void): void
   /** Adds a callback for errors, or for the beginning of each connection attempt. */
@@ -169,8 +169,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
     informer.on('error', (error) => {
       // client-node, too, lists again after 410 without an error.
       if (error.code === 'VERSION_EXPIRED' && error.phase === 'watch') return
-      const statusCode = apiStatusIn(error)?.code
-      this.#emit('error', statusCode === undefined ? error : Object.assign(error, { statusCode }))
+      this.#emit('error', withStatus(error))
       isFirst.resolve()
     })
     informer.on('status', ({ state }, { state: previous }) => {
@@ -309,6 +308,13 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
       }
     }
   }
+}
+
+/** Errors of client-node have the HTTP status as `code` if a list fails, and as `statusCode` if a watch fails. */
+function withStatus(error: SourceError): Error {
+  const code = apiStatusIn(error)?.code
+  if (code === undefined) return error
+  return Object.assign(new Error(error.message, { cause: error }), { code, statusCode: code })
 }
 
 /** Returns the same source, which calls `onBatch` after each batch that the informer has taken. */

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/contract/clock.js'
-import { onAbort } from '../../shared/on-abort.js'
+import { onAbort } from '../../../src/util/abort-listeners.js'
 import { apiStatusIn } from '../http/api-error.js'
 import { type ApiRequest, ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'

@@ -9,6 +9,7 @@ import type {
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
+import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import {
   checkOptions,
   isCount,
@@ -18,7 +19,6 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { unlessAborted } from '../../shared/on-abort.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'

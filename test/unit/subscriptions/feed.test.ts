@@ -271,7 +271,7 @@ describe('[B1a] invalid options are TypeErrors that name the option', () => {
     [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
     [
       { delivry: 'latest' },
-      `subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, ${WHERE}, filter, delivery, capacity, onOverflow`,
+      `subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, ${WHERE}, filter, when, delivery, capacity, onOverflow`,
     ],
   ])('%j', (options, message) => {
     const mirror = orders()

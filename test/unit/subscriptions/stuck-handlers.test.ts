@@ -29,6 +29,25 @@ describe('a handler or run that hangs', () => {
     expect(informer.health({ stuckAfterMs: 90_000 }).isReady).toBe(true)
   })
 
+  test('[B9] is reported with its likely cause if a drain waits for it', async () => {
+    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+    const drain = async (): Promise<void> => {
+      await subscription.close({ drain: true })
+    }
+    const subscription = informer.subscribe({ add: drain }, { name: 'mails' })
+    const run = async (): Promise<void> => {
+      await controller.close({ drain: true })
+    }
+    const controller = informer.reconcile(run, { name: 'bills' })
+    await informer.start().synced()
+    await clock.advance(60_000)
+    const cause = 'a drain waits for it: a function must not await the drain of its own subscription'
+    expect(errors.map(({ message }) => message)).toEqual([
+      `a handler of "mails" on memory has not settled for 10 s at key "a"; 0 keys wait; ${cause}`,
+      `reconcile "bills" on memory has not settled for 60 s at key "a"; ${cause}`,
+    ])
+  })
+
   test.each([
     ['an overflow', 1, undefined],
     ['an overflow', 2, undefined],

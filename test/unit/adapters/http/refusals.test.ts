@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { httpSource, httpStatus } from '../../../../adapters/http/index.js'
 import { createInformer, SourceError } from '../../../../src/index.js'
 import { VirtualClock } from '../../../../testing/index.js'
-import { servedAccounts } from './mirror.js'
+import { fetchFrom, servedAccounts } from './mirror.js'
 
 test('the text with which `scope` refuses a request is in the error of the follower, with what to check', async () => {
   const scope = () => new Response('your trial has ended\n', { status: 403 })
@@ -69,4 +69,55 @@ test.each([
   await clock.advance(0)
   expect(follower.status).toMatchObject({ state: 'backing-off', retryInMs: ms })
   await follower.stop()
+})
+
+describe('a body of a response that does not end is read up to a limit', () => {
+  /** Returns responses that do not end, and counts their bytes. */
+  function endless(status: number, type: string) {
+    const sent = { bytes: 0, isCancelled: false }
+    const respond = (): Response => {
+      sent.bytes = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (sent.bytes > 10_000_000) controller.close()
+          controller.enqueue(new TextEncoder().encode(' '.repeat(16_384)))
+          sent.bytes += 16_384
+        },
+        cancel: () => {
+          sent.isCancelled = true
+        },
+      })
+      return new Response(body, { status, headers: { 'content-type': type } })
+    }
+    return { sent, respond }
+  }
+
+  test.each([
+    ['application/json', 403],
+    ['text/plain', 503],
+  ])('[V27] if it refuses a request: %s, %i', async (type, status) => {
+    const { sent, respond } = endless(status, type)
+    const follower = createInformer({
+      source: httpSource({ url: 'http://mirror.test/accounts', fetch: async () => respond() }),
+    })
+    follower.on('error', () => {})
+    await expect(follower.start().synced({ timeoutMs: 1_000 })).rejects.toThrow(`status ${status}`)
+    expect(sent.bytes).toBeLessThan(1_000_000)
+    expect(sent.isCancelled).toBe(true)
+    await follower.stop()
+  })
+
+  test('[V27] if it is that of a version', async () => {
+    await using served = servedAccounts([])
+    const { sent, respond } = endless(200, 'application/json')
+    const from = fetchFrom(() => served.mirror)
+    const fetch = async (url: string, init: RequestInit): Promise<Response> =>
+      new URL(url).pathname.endsWith('/version') ? respond() : await from(url, init)
+    const follower = await served.joined({ fetch })
+    await expect(follower.fresh()).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringContaining('GET /version was answered with more than 262144 bytes'),
+    })
+    expect(sent.bytes).toBeLessThan(1_000_000)
+  })
 })

@@ -306,6 +306,16 @@ describe('the hooks', () => {
     expect(page.text).toBe('2,10 10 live')
   })
 
+  test('[U4] are synced in a server render directly after synced, while the watch still connects', async () => {
+    const { informer } = mirrorOf(twoTenants)
+    await informer.start().synced()
+    const { Recorder } = recorder(
+      () => useStatus(informer),
+      ({ state, isSynced }) => `${state} ${isSynced}`,
+    )
+    expect(renderToString(<Recorder />)).toContain('connecting true')
+  })
+
   test('[U3] show one state of the store in all components, also if it changes during a concurrent render', async () => {
     const { informer, source, clock } = await started()
     const commits: string[][] = []
