@@ -118,7 +118,7 @@ export class Store<T> implements Undoable {
       // Readers have this array, and no object has changed.
       this.#list = this.#held?.sharedList
     } catch (error) {
-      // An index may have a value of an entry that stays where it is.
+      // An index may have a value of an entry that the store still reads in place.
       this.#indexes.rebuild(this.#entries)
       throw error
     }
