@@ -1,12 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError, toSourceError } from '../contract/errors.js'
-import type {
-  MirrorCache,
-  MirrorCacheContext,
-  PackedContent,
-  SavedMirror,
-  SavedRecord,
-} from '../contract/mirror-cache.js'
+import type { MirrorCache, MirrorCacheContext, PackedContent, SavedMirror } from '../contract/mirror-cache.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
@@ -23,9 +17,6 @@ import type { ReadOnlyCache } from './source-options.js'
 
 /** `stop` waits at most this time for the last save, in milliseconds. */
 const LAST_SAVE_MS = 10_000
-
-/** The number of records that are decoded at a time. */
-const PAGE_RECORDS = 256
 
 /** The mirror that a cache restores and saves. */
 export interface CachedMirror<T> {
@@ -96,33 +87,25 @@ export class SourceCache<T> implements WarmStart {
     return await this.#cache.open({ ...this.#context(signal), alive })
   }
 
-  serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined {
+  serve(saved: SavedMirror, content: PackedContent): ServedContent {
     const damaged = (error: unknown): void => {
       this.warn(`a saved object cannot be used: ${messageOf(error)}; the source is listed`)
       this.#mirror.relist('a saved object cannot be used')
     }
+    const snapshot = new PackedSnapshot(content)
+    if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
     this.#restoring = saved
     let served: ServedContent | undefined
     try {
-      const snapshot = new PackedSnapshot(content)
-      if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
       served = this.#mirror.part.serve(snapshot, saved.version, damaged, { keep: saved.keepsPacked === true })
     } finally {
       if (served === undefined) this.#restoring = undefined
     }
     // Otherwise the commit of the first list would count as that of the saved content.
-    served?.shown.catch(() => {
+    served.shown.catch(() => {
       this.#restoring = undefined
     })
     return served
-  }
-
-  async *pagesOf(content: PackedContent): AsyncGenerator<readonly SavedRecord[]> {
-    const snapshot = new PackedSnapshot(content)
-    for (let first = 0; first < snapshot.count; first += PAGE_RECORDS) {
-      const length = Math.min(PAGE_RECORDS, snapshot.count - first)
-      yield Array.from({ length }, (_, nth) => snapshot.recordAt(first + nth))
-    }
   }
 
   restore(saved: SavedMirror): RestoreTransaction {

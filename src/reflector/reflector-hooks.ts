@@ -47,12 +47,8 @@ export interface WarmStart {
   readonly servesStale: boolean
   /** Opens the content that was saved last. `alive` is called when that makes progress. */
   open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined>
-  /**
-   * Shows packed content to readers, and fills the store with it. Undefined if it cannot be shown before it is decoded.
-   */
-  serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined
-  /** Decodes all records of packed content. */
-  pagesOf(content: PackedContent): AsyncIterable<readonly SavedRecord[]>
+  /** Shows packed content to readers, and fills the store with it. Throws if it is damaged. */
+  serve(saved: SavedMirror, content: PackedContent): ServedContent
   /** Begins to write the content to the store. */
   restore(saved: SavedMirror): RestoreTransaction
   warn(message: string): void

@@ -107,8 +107,8 @@ export class Restoration<T> {
       // The source is not silent while the cache is read.
       const content = await attempt.pauseWatchdog(Promise.resolve(saved.packed?.()))
       attempt.throwIfAborted()
-      const served = content && warmStart.serve(saved, content)
-      if (served !== undefined) {
+      if (content !== undefined) {
+        const served = warmStart.serve(saved, content)
         const filling = served.filled.catch(ignore).then(() => {
           this.#filling = undefined
         })
@@ -120,7 +120,7 @@ export class Restoration<T> {
       }
       transaction = warmStart.restore(saved)
       const { commit, abandon } = transaction
-      const all = content === undefined ? saved.pages?.() : warmStart.pagesOf(content)
+      const all = saved.pages?.()
       if (all === undefined) throw new Error('it has neither pages nor packed content')
       pages = all[Symbol.asyncIterator]()
       await this.#read(attempt, pages, transaction, saved.size)

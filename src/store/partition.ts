@@ -225,24 +225,22 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   /**
    * Shows packed content, which the store reads in place. `shown` resolves when readers see it. Then the empty store is
    * filled with it in slices: `filled` resolves when the store can be written. `released` resolves when the content is
-   * not read any more. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if the
-   * content lacks the values of a declared index.
+   * not read any more. `onDamage` is called if an object cannot be decoded: then it is absent. Values of indexes that the
+   * content lacks are computed before it is shown.
    *
    * With `keep` the store is not filled: the content is released when each of its objects was overwritten or deleted.
-   * Values of indexes that the content lacks are computed before it is shown.
    */
   serve(
     snapshot: PackedSnapshot,
     version: Version,
     onDamage: (error: unknown) => void,
     { keep = false }: { readonly keep?: boolean | undefined } = {},
-  ): { readonly shown: Promise<void>; readonly filled: Promise<void>; readonly released: Promise<void> } | undefined {
+  ): { readonly shown: Promise<void>; readonly filled: Promise<void>; readonly released: Promise<void> } {
     const writer = this.#writer
     const { store, ingest } = writer
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
     const indexes = packedIndexesOf<T>(snapshot, writer.indexes.byName.values(), restored)
-    if (!keep && indexes.size < writer.indexes.byName.size) return undefined
     const [filled, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: released.resolve })
     const fill = (): void => {
