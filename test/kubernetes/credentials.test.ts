@@ -155,6 +155,8 @@ describeKubernetes('credentials', (server) => {
         adopt: (number) => {
           current = number
         },
+        // At another server.
+        relists: 1,
       })
     })
   })

@@ -48,14 +48,19 @@ export interface Rotation {
   readonly rotate: (number: number) => Promise<unknown>
   /** From now on the program has the credentials of this number. At first it has those of 0, which the server accepts. */
   readonly adopt: (number: number) => void
+  /** The number of relists that this takes. Default 0. */
+  readonly relists?: number
 }
 
 /**
  * Replaces credentials twice while a writer writes. The program has the first new ones only after a refusal, and the
- * second before the server requires them. The mirror then equals the backend, without another list. Resolves with the
- * number of refusals after the second.
+ * second before the server requires them. The mirror then equals the backend. Resolves with the number of refusals
+ * after the second.
  */
-export async function followRotations<T>(stage: Follower<T>, { write, rotate, adopt }: Rotation): Promise<number> {
+export async function followRotations<T>(
+  stage: Follower<T>,
+  { write, rotate, adopt, relists = 0 }: Rotation,
+): Promise<number> {
   let refusals = 0
   await stage.live()
   {
@@ -72,7 +77,7 @@ export async function followRotations<T>(stage: Follower<T>, { write, rotate, ad
     await load.more(20)
   }
   await stage.healed()
-  expect(stage.relists).toBe(0)
+  expect(stage.relists).toBe(relists)
   return refusalsOf(stage) - refusals
 }
 
