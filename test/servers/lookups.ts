@@ -44,4 +44,5 @@ export function redisNames(): ServerName[] {
 /** Every Kubernetes that tests run against, here or not, with the etcd that kubeadm installs with it. */
 export const kubernetesNames: readonly (readonly [kubernetes: ServerName, etcd: ServerName])[] = [
   ['kubernetes 1.36', 'etcd 3.6'],
+  ['kubernetes 1.37', 'etcd 3.7'],
 ]

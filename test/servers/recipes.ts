@@ -20,6 +20,7 @@ export type ServerName =
   | 'valkey 9.1'
   | 'nats 2.15'
   | 'kubernetes 1.36'
+  | 'kubernetes 1.37'
   | 'nginx'
   | 'prometheus'
   | 'chromium'
@@ -112,6 +113,7 @@ export const recipes: readonly Recipe[] = [
     fetched: async (folder) => inFolder(folder),
   },
   builtKubernetes('36', '3'),
+  { ...builtKubernetes('37', '2'), isForAllTests: true },
   {
     name: 'nginx',
     program: 'nginx',
@@ -177,7 +179,7 @@ function builtEtcd(line: '3.6' | '3.7'): Recipe {
   }
 }
 
-function builtKubernetes(minor: '36', patch: string): Recipe {
+function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
   const name = 'k8s.io/component-base/version'
   // What its own build writes into it; without, it says that it is 0.0.0.
   const variables = {
