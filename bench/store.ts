@@ -65,7 +65,7 @@ async function ofMany(): Promise<Figure> {
   const run = (count: number) => async () => (await contest<{ us: number }>('many', [String(count)])).us
   const { few = [], many = [] } = await inTurn(ROUNDS, { few: run(MANY / 10), many: run(MANY) })
   return atMost(2, {
-    name: `start and stop each of ${MANY} informers`,
+    name: `start, one change and stop of each of ${MANY} informers`,
     value: medianRatio(many, few),
     unit: `× each of ${MANY / 10}`,
     peers: { 'µs each': Math.round(median(many)), [`µs each of ${MANY / 10}`]: Math.round(median(few)) },

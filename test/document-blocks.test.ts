@@ -34,6 +34,13 @@ const CHECKS: readonly BlockCheck[] = [
   { language: 'sql', documents: /^docs\/postgres\.md$/, by: ['test/postgres/ddl.test.ts'], named: 'docs/postgres.md' },
   // Sent to Redis, whose users then read and write.
   { language: 'redis', documents: /^docs\/redis\.md$/, by: ['test/redis/guide.test.ts'], named: 'docs/redis.md' },
+  // nginx runs with these directives while a server behind it stops.
+  {
+    language: 'nginx',
+    documents: /^docs\/stopping\.md$/,
+    by: ['test/cli/examples.test.ts'],
+    named: 'docs/stopping.md',
+  },
   // Read as a file of mutants, and compared with those that exist.
   {
     language: 'mutants',

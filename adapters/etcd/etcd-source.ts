@@ -93,7 +93,7 @@ class RangeSource<T> implements EtcdSource<T> {
   readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
   readonly #progressMs: number
   readonly #stallMs: number
-  readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity }
+  readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
   readonly #versionsSeen = new Set<string>()
   /** The version at which consecutive watches ended before their first event. */
   #stuck = NOT_STUCK

@@ -16,6 +16,8 @@ export interface LearnedLimits {
   timelyKeys: number
   /** Upper limit of `timelyKeys` after a page did not arrive at all; grows with each complete list. */
   mostTimelyKeys: number
+  /** Whether ranges are requested as streams. */
+  hasStreams: boolean
 }
 
 /**
@@ -49,6 +51,18 @@ export class PageLimit {
     else if (ms < PAGE_MS / 4)
       this.#learned.timelyKeys = Math.min(4 * this.#learned.timelyKeys, this.#learned.mostTimelyKeys)
     this.#hasArrived = true
+  }
+
+  get hasStreams(): boolean {
+    return this.#learned.hasStreams
+  }
+
+  /**
+   * A part of a stream failed after `ms`. The server determines the size of parts, which may be too large for the
+   * connection: then later lists have pages. `isFinal`: the server has no streams, or no parts that are small enough.
+   */
+  streamFailed(isFinal: boolean, ms: number): void {
+    if (isFinal || ms > PAGE_MS) this.#learned.hasStreams = false
   }
 
   tooLarge(keys: number): void {

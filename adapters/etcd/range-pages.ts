@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { isUnavailable, unavailable } from '../shared/source-errors.js'
 import type { PageLimit } from './page-limit.js'
-import { isCompacted, isTooLarge } from './transport/etcd-errors.js'
-import type { Header, KeyValue, RangeResponse } from './transport/etcd-messages.js'
+import { isCompacted, isTokenError, isTooLarge, isUnimplemented } from './transport/etcd-errors.js'
+import { type Header, type KeyValue, NO_HEADER, type RangeResponse } from './transport/etcd-messages.js'
 import { type KeyRange, keyAfter } from './transport/key-range.js'
 import type { Session } from './transport/session.js'
 
@@ -38,6 +38,7 @@ export async function* rangePages(
   options: PagesOptions,
 ): AsyncGenerator<RangePage> {
   const { header, count } = first
+  const rest = new LaterPages(session, first, options)
   let received = 0
   for (let page = first; ; ) {
     assertFits(page, first, received)
@@ -45,10 +46,7 @@ export async function* rangePages(
     const remaining = count - received
     const last = page.kvs.at(-1)
     // The server prepares the next page while the consumer takes this one.
-    const next =
-      remaining === 0 || last === undefined
-        ? undefined
-        : requestPage(session, options, { key: keyAfter(last.key), revision: header.revision, remaining })
+    const next = remaining === 0 || last === undefined ? undefined : rest.next(keyAfter(last.key), remaining)
     next?.catch(() => {}) // The consumer may have stopped.
     // gRPC writes the request in the next turn of the event loop, which a busy consumer would delay.
     if (next !== undefined) await options.clock.sleep(0)
@@ -58,6 +56,58 @@ export async function* rangePages(
       return
     }
     page = await next
+  }
+}
+
+/** The pages after the first one: parts of a stream, which etcd 3.7 has, or requests one after the other. */
+class LaterPages {
+  readonly #session: Session
+  readonly #header: Header
+  readonly #options: PagesOptions
+  /** Requests the next part of the stream, if there is one. */
+  #part: (() => Promise<RangeResponse | undefined>) | undefined
+  #isFirst = true
+  /** Number of keys that the stream has. */
+  #streamed = 0
+
+  constructor(session: Session, { header }: RangeResponse, options: PagesOptions) {
+    this.#session = session
+    this.#header = header
+    this.#options = options
+  }
+
+  /** The page of the `remaining` keys from `key` on. */
+  async next(key: Buffer, remaining: number): Promise<RangeResponse> {
+    const { range, isKeysOnly, limit } = this.#options
+    const { revision } = this.#header
+    if (this.#isFirst && limit.hasStreams)
+      this.#part = this.#session.rangeStream({ key, end: range.end, revision, isKeysOnly })
+    const page = this.#part && (await this.#nextPart(this.#part, remaining))
+    return page ?? (await requestPage(this.#session, this.#options, { key, revision, remaining }))
+  }
+
+  /** The next part, as a page; undefined if there is no stream. */
+  async #nextPart(
+    request: () => Promise<RangeResponse | undefined>,
+    remaining: number,
+  ): Promise<RangeResponse | undefined> {
+    const { clock, limit } = this.#options
+    const isFirst = this.#isFirst
+    this.#isFirst = false
+    const sentAt = clock.now()
+    const part = await request().catch((error: unknown) => {
+      limit.streamFailed(isUnimplemented(error) || isTooLarge(error), clock.now() - sentAt)
+      // A token that has just expired is replaced by the request for the page.
+      if (!isFirst || (isUnavailable(error) && !isTokenError(error))) throw explained(error, this.#header.revision)
+      this.#part = undefined
+    })
+    if (part === undefined && this.#part === undefined) return undefined
+    if (part === undefined) throw unavailable(`the stream at revision ${this.#header.revision} ended too early`)
+    const before = this.#streamed
+    this.#streamed += part.kvs.length
+    const isLast = part.header.clusterId !== NO_HEADER.clusterId
+    if (isLast) return { ...part, count: part.count - before }
+    return { header: this.#header, kvs: part.kvs, hasMore: true, count: remaining }
   }
 }
 
@@ -102,9 +152,13 @@ async function requestPage(
       // Over the user's client, a page that is still arriving looks like one that is lost: fewer keys may arrive in
       // time.
       if (mayBeTooSlow && session.canReconnect && isUnavailable(error)) continue
-      if (!isCompacted(error)) throw error
-      const message = `revision ${revision} was compacted while the list was read; a larger pageSize makes lists faster`
-      throw unavailable(message, error)
+      throw explained(error, revision)
     }
   }
+}
+
+function explained(error: unknown, revision: number): unknown {
+  if (!isCompacted(error)) return error
+  const message = `revision ${revision} was compacted while the list was read; a larger pageSize makes lists faster`
+  return unavailable(message, error)
 }

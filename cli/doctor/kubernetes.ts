@@ -26,7 +26,7 @@ const SLOW_MS = 1_000
 const SOON_MS = 3_600_000
 
 /** The oldest version, because of discovery in one response, and the version of the tests. */
-const [OLDEST_MINOR, TESTED_MINOR] = [30, 36]
+const [OLDEST_MINOR, TESTED_MINOR] = [30, 37]
 /** Since this version a list moves the watch cache to the state of the store. */
 const CONSISTENT_CACHE_MINOR = 31
 /** How long to wait for any write to the cluster. Each API server renews its own lease every 10 s. */

@@ -98,12 +98,12 @@ describeKubernetes('doctor kubernetes://', (programs) => {
       }
     }
     const name = 'server-version'
-    const tested = 'this program was tested with 1.36'
-    expect(await Promise.all([ask('29+'), ask('38')])).toEqual([
+    const tested = 'this program was tested with 1.37'
+    expect(await Promise.all([ask('29+'), ask('39')])).toEqual([
       [`${name}: the server is Kubernetes 1.29, older than 1.30; ${tested}: upgrade the cluster`],
-      [`${name}: the server is Kubernetes 1.38; ${tested}: upgrade listwatch`],
+      [`${name}: the server is Kubernetes 1.39; ${tested}: upgrade listwatch`],
     ])
-    expect(await Promise.all([ask('30'), ask('37+')])).toEqual([[], []])
+    expect(await Promise.all([ask('30'), ask('38+')])).toEqual([[], []])
   })
 
   test('latency: behind a slow line', async () => {

@@ -7,10 +7,11 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
-import { Nginx } from '../servers/nginx.js'
+import { Nginx, type NginxOptions } from '../servers/nginx.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
+import { blocksOf } from '../support/documents.js'
 import { filesUnder, textOf } from '../support/sources.js'
 import { example, urlOf } from './support.js'
 
@@ -96,7 +97,8 @@ const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {}
 
 /** Clients that send one request after the other, each over a connection that is kept open, until the server refuses. */
 class KeepAliveLoad {
-  readonly statuses = new Set<number>()
+  /** The number of responses by their status. */
+  readonly statuses = new Map<number, number>()
   readonly failures = new Set<string>()
   readonly #agent = new Agent({ keepAlive: true })
   readonly #port: number
@@ -111,7 +113,8 @@ class KeepAliveLoad {
     const deadline = Date.now() + 30_000
     for (let isRefused = false; !isRefused && !this.isOver && Date.now() < deadline; ) {
       try {
-        this.statuses.add(await this.#send(what))
+        const status = await this.#send(what)
+        this.statuses.set(status, 1 + (this.statuses.get(status) ?? 0))
         this.count++
       } catch (error) {
         const code = String(Object(error).code ?? error)
@@ -199,13 +202,14 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     await Promise.all(clients)
     expect(await child.ended).toEqual({ code: 0, signal: null })
     expect(load.count).toBeGreaterThanOrEqual(before)
-    expect(load.statuses).toEqual(new Set([200, 201]))
+    expect(new Set(load.statuses.keys())).toEqual(new Set([200, 201]))
     // A new connection is refused; one that was idle may be closed just as its next request is sent.
     expect([...load.failures].filter((code) => !['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
   })
 
   describeServer('nginx', 'behind nginx', (nginx) => {
-    test('of which a replica stops under load fails no read', async () => {
+    /** Two replicas behind nginx. The first one stops under the load of these requests. */
+    const stopped = async (sent: readonly Sent[], options: Partial<NginxOptions>) => {
       const db = await at.installed(ORDERS, 'orders')
       const env = { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '1500' }
       const children = [example('orders-api.ts', [], env), example('orders-api.ts', [], env)]
@@ -214,19 +218,37 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
         await child.until(() => /port: \d+/.test(child.output), 'it to listen')
         ports.push(Number(/port: (\d+)/.exec(child.output)?.[1]))
       }
-      await using proxy = await Nginx.start({ server: nginx, targets: ports, balancing: 'keepalive 16;' })
+      await using proxy = await Nginx.start({ server: nginx, targets: ports, balancing: 'keepalive 16;', ...options })
       const load = new KeepAliveLoad(Number(new URL(proxy.url).port))
       onTestFinished(() => load.end())
-      const clients = Array.from({ length: 16 }, () => load.run(reading))
+      const clients = Array.from({ length: 16 }, (_, nth) => load.run(sent[nth % sent.length] ?? reading))
       await waitUntil('load', () => load.count > 500)
       children[0]?.kill('SIGTERM')
       await waitUntil('not ready', async () => (await fetch(`http://127.0.0.1:${ports[0]}/ready`)).status === 503)
+      const probes = setInterval(() => void fetch(`${proxy.url}/ready`).catch(() => {}), 100)
       expect(await children[0]?.ended).toEqual({ code: 0, signal: null })
+      clearInterval(probes)
       const before = load.count
       await waitUntil('load on the other replica', () => load.count > before + 500)
       load.isOver = true
       await Promise.all(clients)
-      expect([load.statuses, load.failures]).toEqual([new Set([200]), new Set()])
+      return { load, stored: await db.value('SELECT count(*)::int FROM orders') }
+    }
+
+    test('of which a replica stops under load fails no read', async () => {
+      const { load } = await stopped([reading], {})
+      expect([load.statuses, load.failures]).toEqual([new Map([[200, load.count]]), new Set()])
+    })
+
+    const guide = blocksOf(['docs/stopping.md']).find(({ language }) => language === 'nginx')?.text ?? ''
+    test('that probes the readiness, as in the guide, fails no write either, and writes each once', async () => {
+      const { load, stored } = await stopped([writing, reading], {
+        parameters: /server \S+ (.+?);/.exec(guide)?.[1] ?? '',
+        balancing: guide.match(/^ {2}(?:zone|keepalive) .+?;/gm)?.join('') ?? '',
+        location: /proxy_next_upstream .+;/.exec(guide)?.[0] ?? '',
+      })
+      expect([load.failures, load.statuses.get(201)]).toEqual([new Set(), stored])
+      expect(load.statuses.size).toBe(2)
     })
   })
 

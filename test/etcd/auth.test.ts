@@ -11,6 +11,7 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
+import { followRotations } from '../support/load.js'
 import { listed } from './follow.js'
 import { Stage } from './stage.js'
 
@@ -51,7 +52,7 @@ describeEtcd('etcd with authentication', (server) => {
     expect(stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')).toEqual([])
   })
 
-  test('[E11] a password that is replaced while a mirror runs is used for the next connection', async () => {
+  test('[A7][E11] a password that is replaced twice while a writer writes is followed by mirror and leases', async () => {
     const user = root.user('reader')
     let password = auth.password
     const source = { auth: async () => ({ ...auth, password }) }
@@ -62,18 +63,20 @@ describeEtcd('etcd with authentication', (server) => {
       session.renew({ member: 'member000001', renewal, members: [], holds: [] }, [], new AbortController().signal)
     await renew(0)
     await using stage = await Stage.open({ etcd, source, writer: root })
-    await stage.put(['k', 1])
-    await stage.live()
+    const passwords = [auth.password, 'other', 'third']
     try {
-      await user.setPassword('other')
-      stage.proxy.reset()
-      await stage.until('the refusal', () => stage.errors.some(({ code }) => code === 'UNAUTHORIZED'))
-      await expect(renew(1)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
-      password = 'other'
+      await followRotations(stage, {
+        write: (n) => stage.put([`k${n % 7}`, n % 3 === 0 ? undefined : n]),
+        rotate: async (number) => {
+          await user.setPassword(passwords[number] ?? '')
+          stage.proxy.reset()
+          if (password !== passwords[number]) await expect(renew(1)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+        },
+        adopt: (number) => {
+          password = passwords[number] ?? ''
+        },
+      })
       await renew(2)
-      await stage.put(['k', 2])
-      await stage.healed(60_000)
-      expect(stage.relists).toBe(0)
     } finally {
       await user.setPassword(auth.password)
     }

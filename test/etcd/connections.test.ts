@@ -214,7 +214,8 @@ describeEtcd('a connection that fails', (server) => {
     }))
 
   test('during a list whose revision is compacted leads to another list, which ends', () =>
-    Stage.with({ etcd: own.etcd, source: { pageSize: 100 } }, async (mirror) => {
+    // By `endpoints`, etcd 3.7 has sent the whole list before it is compacted.
+    Stage.with({ etcd: own.etcd, form: 'client', source: { pageSize: 100 } }, async (mirror) => {
       await mirror.fill(1_000)
       const pages = mirror.source.list({ ...context(), pageSize: 100 })[Symbol.asyncIterator]()
       await pages.next()

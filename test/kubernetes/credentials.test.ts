@@ -6,8 +6,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
-import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
+import { type Kubernetes, type KubeWay, startKubernetes } from '../servers/kubernetes.js'
 import { TokenReviewer } from '../servers/token-reviewer.js'
+import { followRotations } from '../support/load.js'
 import { Stage } from './stage.js'
 
 const ACCOUNT = 'var/run/secrets/kubernetes.io/serviceaccount'
@@ -103,26 +104,62 @@ describeKubernetes('credentials', (server) => {
   }
 
   const configs = { 'in a pod': inCluster, 'of a plugin': withPlugin }
-  for (const where of ['in a pod', 'of a plugin'] as const)
-    test(`${where} that are replaced are read again when the old ones are refused`, () =>
+  test.each(['in a pod', 'of a plugin'] as const)(
+    '[A7] %s that are replaced twice while a writer writes are read again',
+    (where) =>
       withMirror(configs[where], async (stage, token) => {
+        const tokens = [token, `${token}-second`, `${token}-third`] as const
         giveToken[where](token)
-        await stage.live()
-        const next = `${token}-next`
-        giveToken[where](next)
-        reviewer.users.delete(token)
-        reviewer.users.set(next, 'alice')
-        const { asked } = reviewer
-        const isRefused = (): boolean => {
-          stage.resetLive()
-          return reviewer.asked > asked + 1
-        }
-        await stage.until('the old one to be refused, and the next to be taken', isRefused, 60_000)
-        await stage.put('k0', 1)
-        await stage.healed()
-        expect(stage.relists).toBe(0)
-        expect(stage.errors.filter(({ code }) => code === 'UNAUTHORIZED')).toEqual([])
-      }))
+        const refusals = await followRotations(stage, {
+          write: (n) => stage.put(`k${n % 7}`, n),
+          rotate: async (number) => {
+            for (const old of tokens) reviewer.users.delete(old)
+            reviewer.users.set(tokens[number] ?? '', 'alice')
+            const { asked } = reviewer
+            // The server remembers for a second that a token was good.
+            await stage.until('the next review of a token', () => {
+              stage.resetLive()
+              return reviewer.asked > asked
+            })
+          },
+          adopt: (number) => giveToken[where](tokens[number] ?? ''),
+        })
+        expect(refusals).toBe(0)
+      }),
+  )
+
+  test('[A7] of a function are requested again after 403 and after a move of the server, while a writer writes', async () => {
+    await kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
+    const other = await kubernetes.addApiServer()
+    let ways: readonly KubeWay[] = []
+    let current = 0
+    const configOf = (port: number) => {
+      ways = [{ user: 'bob', port }, { user: 'alice', port }, { port: other.port }]
+      return () => {
+        const config = new KubeConfig()
+        config.loadFromOptions(kubernetes.kubeConfig(ways[current]))
+        return config
+      }
+    }
+    await Stage.with({ kubernetes, configOf }, async (stage) => {
+      await followRotations(stage, {
+        write: (n) => stage.put(`k${n % 7}`, n),
+        rotate: async (number) => {
+          if (number === 2) return stage.cut()
+          await kubernetes.revoke('bob-reads')
+          await stage.until('the refusal', () => {
+            stage.resetLive()
+            return stage.codes.includes('UNAUTHORIZED')
+          })
+        },
+        adopt: (number) => {
+          current = number
+        },
+        // At another server.
+        relists: 1,
+      })
+    })
+  })
 
   test('of a plugin are requested once for all sessions', () =>
     withMirror(withPlugin, async (stage, token) => {

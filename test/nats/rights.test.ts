@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { NatsConnection } from '@nats-io/transport-node'
+import { connect as connectTo, type NatsConnection, usernamePasswordAuthenticator } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
 import { natsKvSource } from '../../adapters/nats/index.js'
 import { describeServer } from '../servers/index.js'
 import { NatsServer } from '../servers/nats.js'
+import { followRotations } from '../support/load.js'
 import { refusal } from '../support/source-calls.js'
 import { Stage } from './stage.js'
 
@@ -65,6 +66,35 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
       await stage.put('k1', 1)
       await reload(nats, users(mirrorUser()))
       await stage.healed()
+    })
+  })
+
+  test('[A7] whose password is replaced twice while a writer writes is followed by a mirror', async () => {
+    const passwords = ['m', 'second', 'third']
+    const configOf = (number: number): string =>
+      users(mirrorUser().replace('password: m', `password: ${passwords[number]}`))
+    let password = passwords[0]
+    await using nats = await started(configOf(0))
+    const authenticator = usernamePasswordAuthenticator('mirror', () => password ?? '')
+    // A user in the options would be sent instead.
+    const connect = (): Promise<NatsConnection> => connectTo({ ...RETRIED, port: nats.port, authenticator })
+    await Stage.with({ nats, connect }, async (stage) => {
+      let disconnects = 0
+      const count = async (): Promise<void> => {
+        for await (const { type } of stage.connection.status()) if (type === 'disconnect') disconnects++
+      }
+      void count()
+      await followRotations(stage, {
+        write: (n) => stage.put(`k${n % 7}`, n % 3 === 0 ? undefined : n),
+        rotate: async (number) => {
+          const before = disconnects
+          await reload(nats, configOf(number))
+          await stage.until('the connection to be ended', () => disconnects > before)
+        },
+        adopt: (number) => {
+          password = passwords[number]
+        },
+      })
     })
   })
 

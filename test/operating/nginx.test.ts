@@ -1,12 +1,15 @@
 import { createServer, type Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { httpSource, nodeListener, serveMirror } from '../../adapters/http/index.js'
-import { createInformer, type Informer } from '../../src/index.js'
+import { memoryLeases } from '../../adapters/memory/index.js'
+import { createInformer, type Informer, type ReconcileContext } from '../../src/index.js'
 import { memorySource } from '../../testing/index.js'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { Nginx, type NginxOptions } from '../servers/nginx.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { listening } from '../support/listening.js'
+import { Load } from '../support/load.js'
 
 interface Order {
   readonly text: string
@@ -16,13 +19,28 @@ interface Order {
 async function balanced(server: FoundServer, count: number, options: Partial<NginxOptions>) {
   const source = memorySource<Order>({ heartbeatMs: 200 })
   for (let i = 0; i < 3_000; i++) source.put(`${i}`, { text: 'x'.repeat(1_000) })
-  const servers: { readonly http: Server; readonly port: number }[] = []
+  const servers: { readonly http: Server; readonly port: number; readonly stop: () => Promise<void> }[] = []
   for (let i = 0; i < count; i++) {
     const informer = createInformer({ source })
     await informer.start().synced()
     const mirror = serveMirror(informer, { heartbeatMs: 200, watchMs: 3_000 })
-    const http = createServer(nodeListener(mirror))
-    servers.push({ http, port: Number(new URL(await listening(http)).port) })
+    const listener = nodeListener(mirror)
+    let isStopping = false
+    const http = createServer((request, response) => {
+      if (isStopping) response.setHeader('connection', 'close')
+      if (request.url !== '/ready') listener(request, response)
+      else response.writeHead(isStopping ? 503 : 200).end()
+    })
+    /** In the order of the guide. */
+    const stop = async (): Promise<void> => {
+      isStopping = true
+      await sleep(500)
+      const closed = new Promise((resolve) => http.close(resolve))
+      await mirror.close()
+      await closed
+      await informer.stop()
+    }
+    servers.push({ http, port: Number(new URL(await listening(http)).port), stop })
     onTestFinished(async () => {
       await mirror.close()
       await informer.stop()
@@ -38,7 +56,7 @@ async function balanced(server: FoundServer, count: number, options: Partial<Ngi
     onTestFinished(() => follower.stop())
     return follower.start()
   }
-  return { source, servers, follow }
+  return { source, servers, url: nginx.url, follow }
 }
 
 /** A follower that its balancer has moved to another server rejects, because that has another history. */
@@ -100,5 +118,49 @@ describeServer('nginx', 'followers behind nginx', (server) => {
     await waitUntil('a message', () => second.status.lastError !== undefined, 10_000)
     expect(second.status).toMatchObject({ isSynced: false, lastError: { code: 'PROTOCOL' } })
     expect(second.status.lastError?.message).toContain('received the answer to another request: a proxy')
+  })
+
+  test('[L10][V22] lose nothing under load when a server stops, and then one of two that share the keys of a controller', async () => {
+    const { source, servers, url, follow } = await balanced(server, 2, {
+      parameters: 'max_fails=1 fail_timeout=10s',
+      location: 'proxy_next_upstream error timeout http_503;',
+    })
+    const probes = setInterval(() => void fetch(`${url}/ready`).catch(() => {}), 50)
+    onTestFinished(() => clearInterval(probes))
+    const replicas = memoryLeases({ group: 'workers', leaseMs: 1_000 })
+    const handled = new Map<string, string | undefined>()
+    const running = new Set<string>()
+    const flaws: string[] = []
+    const followers = [follow(), follow()]
+    for (const each of followers) {
+      const run = async (key: string, { object, signal }: ReconcileContext<Order>): Promise<void> => {
+        if (running.has(key)) flaws.push(`${key} is run twice at a time`)
+        running.add(key)
+        await sleep(20)
+        if (signal.aborted) flaws.push(`the run of ${key} was aborted`)
+        handled.set(key, object?.text)
+        running.delete(key)
+      }
+      each.reconcile(run, { replicas, concurrency: 50 })
+    }
+    const [leaving, staying] = followers
+    const wanted = new Map<string, string>()
+    await Promise.all(followers.map((each) => each.synced({ timeoutMs: 20_000 })))
+    await waitUntil('the first run of each key', () => handled.size === 3_000)
+    {
+      await using load = new Load(async (n) => {
+        source.put(`${n % 500}`, { text: `${n}` })
+        wanted.set(`${n % 500}`, `${n}`)
+        if (!followers.every((each) => each.size === 3_000)) flaws.push('a read finds fewer objects')
+      })
+      await load.more(200)
+      await servers[0]?.stop()
+      await load.more(200)
+      await leaving?.stop({ drainMs: 5_000 })
+      await load.more(200)
+    }
+    await waitUntil('all to be handled', () => [...wanted].every(([key, text]) => handled.get(key) === text))
+    expect([...wanted].filter(([key, text]) => staying?.get(key)?.text !== text)).toEqual([])
+    expect(flaws).toEqual([])
   })
 })

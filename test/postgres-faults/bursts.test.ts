@@ -5,6 +5,7 @@ import { ERROR_DELAY_MS } from '../../src/reflector/reflector-state.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { followRotations } from '../support/load.js'
 import { Stage } from './stage.js'
 
 /** Commits an update of row 1, and resolves once the mirror has it. */
@@ -63,21 +64,54 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
       expect(Math.max(...delays)).toBeLessThanOrEqual(ERROR_DELAY_MS)
     }))
 
-  test('[R4] of refused passwords ends soon after the program has the new password of its role', async () => {
-    await using locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
+  /** A server that lets the role `reader` in with its password only. */
+  const lockedServer = async (password: string): Promise<PostgresServer> => {
+    const locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
     const admin = new Client({ connectionString: locked.url })
     await admin.connect()
     try {
-      await admin.query(`CREATE ROLE reader LOGIN PASSWORD 'old'`)
+      await admin.query(`CREATE ROLE reader LOGIN PASSWORD '${password}'`)
       // COPY empties the file before its query would read it.
       await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
         EXECUTE format($f$ COPY (SELECT 'host all reader all scram-sha-256'
           UNION ALL SELECT unnest(string_to_array(%L, chr(10)))) TO %L $f$, rules, current_setting('hba_file'));
         PERFORM pg_reload_conf();
       END $$`)
+      return locked
     } finally {
       await admin.end()
     }
+  }
+  /** The server requires this password, and has ended the sessions of the role. */
+  const demand = async (stage: Stage, password: string): Promise<void> => {
+    await stage.query(`ALTER ROLE reader PASSWORD '${password}'`)
+    await stage.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`)
+  }
+
+  test('[A7] by a password that is replaced twice while a writer writes is followed with a function `password`', async () => {
+    const passwords = ['first', 'second', 'third']
+    await using locked = await lockedServer(passwords[0] ?? '')
+    let current = passwords[0]
+    const client = (config: ClientConfig): Client =>
+      new Client({ ...config, user: 'reader', password: async () => current ?? '' })
+    await Stage.with({ server: locked, client, install: { grant: ['reader'] } }, async (stage) => {
+      await followRotations(stage, {
+        write: (n) =>
+          stage.query(
+            n % 3 === 0
+              ? `DELETE FROM items WHERE id = ${n % 7}`
+              : `INSERT INTO items VALUES (${n % 7}, ${n}, 'loaded') ON CONFLICT (id) DO UPDATE SET n = excluded.n`,
+          ),
+        rotate: (number) => demand(stage, passwords[number] ?? ''),
+        adopt: (number) => {
+          current = passwords[number]
+        },
+      })
+    })
+  })
+
+  test('[R4] of refused passwords ends soon after the program has the new password of its role', async () => {
+    await using locked = await lockedServer('old')
     let password = 'old'
     const client = (config: ClientConfig): Client => new Client({ ...config, user: 'reader', password })
     await Stage.with({ server: locked, client, install: { grant: ['reader'] } }, async (stage) => {
@@ -88,8 +122,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
         refused.push(code)
         delays.push(stage.informer.status.retryInMs ?? Infinity)
       })
-      await stage.query(`ALTER ROLE reader PASSWORD 'new'`)
-      await stage.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`)
+      await demand(stage, 'new')
       await waitUntil('three refused passwords', () => refused.filter((code) => code === 'UNAUTHORIZED').length >= 3)
       password = 'new'
       await written(stage, 1)

@@ -13,7 +13,8 @@ const SPEED = 5
 
 /** A mirror of any source, and a proxy before the server through which it reads. */
 export class Mirror extends BackendStage<Item> {
-  #wanted: Readonly<Record<string, number>> = {}
+  /** The objects that it must have. */
+  wanted: Readonly<Record<string, number>> = {}
 
   /** `make` receives the port of the proxy. */
   static async open(redis: RedisServer, make: (port: number) => ListerWatcher<Item>): Promise<Mirror> {
@@ -32,12 +33,12 @@ export class Mirror extends BackendStage<Item> {
 
   /** Resolves when the mirror has exactly these objects, and so has a consumer of its changes. */
   async shows(wanted: Readonly<Record<string, number>>): Promise<void> {
-    this.#wanted = wanted
+    this.wanted = wanted
     await this.healed(20_000)
   }
 
   override async truth(): Promise<ReadonlyMap<string, string>> {
-    return new Map(Object.entries(this.#wanted).map(([key, n]) => [key, String(n)]))
+    return new Map(Object.entries(this.wanted).map(([key, n]) => [key, String(n)]))
   }
 
   protected override textOf({ n }: Item): string {

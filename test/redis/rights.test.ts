@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
+import { followRotations } from '../support/load.js'
 import { context, listed, refusal } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
+import { kinds, plainKeys } from './kinds.js'
+import { Mirror } from './mirror.js'
 import { useRedis } from './support.js'
 
 /** What a mirror's user needs, as the guide has it. */
@@ -29,6 +32,33 @@ describeRedis('a user of the server', (server) => {
     const client = own.redis.client()
     return [await client.hgetall(hash), await client.xrange(stream, '-', '+'), await client.hgetall(meta)]
   }
+
+  test.each([...kinds, plainKeys])(
+    '[A7] whose password is replaced twice while a writer writes $name is followed by a mirror',
+    async (kind) => {
+      const name = `rights-${++names}`
+      const passwords = ['first', 'second', 'third']
+      const admin = own.redis.client()
+      const accept = (number: number): Promise<unknown> =>
+        admin.call('ACL', 'SETUSER', name, 'reset', 'on', `>${passwords[number]}`, '~*', '&*', '+@all')
+      await accept(0)
+      const user = userClient('ioredis 6', own.redis.port, { username: name, password: passwords[0] })
+      await using mirror = await Mirror.open(own.redis, () => kind.source(user, name))
+      const values: Record<string, number> = {}
+      await followRotations(mirror, {
+        write: async (n) => {
+          await kind.write(admin, name, `k${n % 7}`, n)
+          values[`k${n % 7}`] = n
+          mirror.wanted = kind.shown(values, name)
+        },
+        rotate: async (number) => {
+          await accept(number)
+          await admin.call('CLIENT', 'KILL', 'USER', name)
+        },
+        adopt: (number) => Object.assign(user.options, { password: passwords[number] }),
+      })
+    },
+  )
 
   describe('that writes, and lacks a right', () => {
     const outcome = async (writer: RedisWriter<unknown>): Promise<unknown> =>

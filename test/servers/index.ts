@@ -2,7 +2,7 @@ import { describe, test } from 'vitest'
 import { drawn } from '../support/draw.js'
 import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { etcdNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
+import { etcdNames, kubernetesNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 
@@ -47,11 +47,13 @@ export const describeEtcd = describer<FoundServer>(async (body) => {
 
 /** The same for every Kubernetes, which needs an etcd too. */
 export const describeKubernetes = describer<KubernetesPrograms>(async (body) => {
-  const etcd = await locateServer('etcd 3.6')
-  const apiServer = await locateServer('kubernetes 1.36')
-  describeLocated('kubernetes 1.36', etcd.type === 'missing' ? etcd : apiServer, async (found) => {
-    if (etcd.type === 'found') await body({ apiServer: found, etcd })
-  })
+  for (const [name, etcdName] of drawn(kubernetesNames)) {
+    const etcd = await locateServer(etcdName)
+    const apiServer = await locateServer(name)
+    describeLocated(name, etcd.type === 'missing' ? etcd : apiServer, async (found) => {
+      if (etcd.type === 'found') await body({ apiServer: found, etcd })
+    })
+  }
 })
 
 /** The same for every Redis, and what speaks as it does. */

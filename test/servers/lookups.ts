@@ -31,7 +31,7 @@ export function postgresNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('postgres'))
 }
 
-/** Every etcd that tests run against, here or not, newest first. */
+/** Every etcd that tests run against, here or not. `npm test` has the first one. */
 export function etcdNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => name.startsWith('etcd'))
 }
@@ -40,3 +40,9 @@ export function etcdNames(): ServerName[] {
 export function redisNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => /^(redis|valkey)/.test(name))
 }
+
+/** Every Kubernetes that tests run against, here or not, with the etcd that kubeadm installs with it. */
+export const kubernetesNames: readonly (readonly [kubernetes: ServerName, etcd: ServerName])[] = [
+  ['kubernetes 1.36', 'etcd 3.6'],
+  ['kubernetes 1.37', 'etcd 3.7'],
+]

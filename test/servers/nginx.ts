@@ -11,6 +11,8 @@ export interface NginxOptions {
   readonly targets: readonly number[]
   /** How it selects one: a directive of its `upstream`, such as `random;`. Default: one after the other. */
   readonly balancing?: string
+  /** Parameters of each server, such as `max_fails=1`. */
+  readonly parameters?: string
   /** More directives of its `location`. */
   readonly location?: string
 }
@@ -47,9 +49,12 @@ export class Nginx extends ServerProcess {
 }
 
 /** One process, whose files are all in its folder. */
-function configuration({ targets, balancing = '', location = '' }: NginxOptions, port: number): string {
+function configuration(
+  { targets, balancing = '', parameters = '', location = '' }: NginxOptions,
+  port: number,
+): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${kind};`)
-  const servers = targets.map((target) => `server 127.0.0.1:${target};`)
+  const servers = targets.map((target) => `server 127.0.0.1:${target} ${parameters};`)
   return `
 daemon off; master_process off; pid nginx.pid; error_log stderr error;
 events { worker_connections 1024; }

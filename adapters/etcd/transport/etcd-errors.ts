@@ -54,6 +54,11 @@ export function isTokenError(thrown: unknown): boolean {
   return /invalid auth token|revision of auth store is old/.test(messageOf(thrown))
 }
 
+/** The server does not know the request. */
+export function isUnimplemented(thrown: unknown): boolean {
+  return statusOf(thrown) === UNIMPLEMENTED
+}
+
 /** The response is larger than the client accepts. */
 export function isTooLarge(thrown: unknown): boolean {
   return statusOf(thrown) === RESOURCE_EXHAUSTED && /larger than max/.test(messageOf(thrown))

@@ -107,7 +107,8 @@ export interface ServerStatus {
 }
 
 const NOTHING: Buffer = Buffer.alloc(0)
-const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
+/** Of a response without one. */
+export const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
 
 // Field numbers are those of etcd's rpc.proto, kv.proto and auth.proto.
 
@@ -136,6 +137,12 @@ export function decodeRange(bytes: Buffer): RangeResponse {
     else reader.skip(tag)
   }
   return { header, kvs, hasMore, count }
+}
+
+/** A part of a range that the server streams. */
+export function decodeRangePart(bytes: Buffer): RangeResponse {
+  const reader = new WireReader(bytes)
+  return decodeRange(reader.tag() === 10 ? reader.bytes() : NOTHING)
 }
 
 export const COMPARE_RESULTS = { absent: 0, greater: 1, less: 2 } as const

@@ -4,6 +4,7 @@ import { OptionError } from '../../../src/contract/errors.js'
 import { isTokenError, statusOf } from './etcd-errors.js'
 import {
   decodeRange,
+  decodeRangePart,
   decodeStatus,
   decodeToken,
   decodeTxn,
@@ -22,7 +23,7 @@ import {
   type WatchResponse,
 } from './etcd-messages.js'
 import { patchCredentials } from './grpc-credentials-patch.js'
-import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
+import type { Call, Connection, RangeStream, Transport, WatchListener, WatchStream } from './transport.js'
 
 /**
  * TLS certificates, in PEM.
@@ -192,6 +193,18 @@ class GrpcConnection implements Connection {
 
   range(request: RangeRequest): Call<RangeResponse> {
     return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
+  }
+
+  rangeStream(request: RangeRequest): RangeStream {
+    const stream = this.#client.makeServerStreamRequest<Buffer, RangeResponse>(
+      '/etcdserverpb.KV/RangeStream',
+      (bytes) => bytes,
+      decodeRangePart,
+      encodeRange(request),
+      this.#metadata(),
+    )
+    const parts: AsyncIterator<RangeResponse, undefined> = stream[Symbol.asyncIterator]()
+    return () => ({ response: parts.next().then(({ value }) => value), cancel: () => stream.cancel() })
   }
 
   txn(request: TxnRequest): Call<TxnResponse> {

@@ -79,6 +79,12 @@ export class Session {
     return response
   }
 
+  /** Begins a range as a stream of parts. Returns what requests the next part; undefined if there are no streams. */
+  rangeStream(request: RangeRequest): (() => Promise<RangeResponse | undefined>) | undefined {
+    const next = this.#connection.rangeStream?.(request)
+    return next && (() => this.#request(next, this.#options.timeoutMs))
+  }
+
   txn(request: TxnRequest, timeoutMs: number = this.#options.timeoutMs): Promise<TxnResponse> {
     return this.#request(() => this.#connection.txn(request), timeoutMs)
   }

@@ -15,6 +15,9 @@ export interface Call<V> {
   cancel(reason: 'unwanted' | 'lost'): void
 }
 
+/** Requests the next part of a range; the response is undefined after the last one. */
+export type RangeStream = () => Call<RangeResponse | undefined>
+
 /** The messages of one watch. */
 export interface WatchStream {
   listen(to: WatchListener): void
@@ -38,6 +41,8 @@ export interface Connection {
   /** For error messages. */
   readonly endpoint: string
   range(request: RangeRequest): Call<RangeResponse>
+  /** Begins a range as a stream of parts, of which only the last one has a header and a count. */
+  rangeStream?(request: RangeRequest): RangeStream
   txn(request: TxnRequest): Call<TxnResponse>
   status(): Call<ServerStatus>
   watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream>

@@ -1,0 +1,3 @@
+module listwatch.invalid/etcd
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module listwatch.invalid/kubernetes
+
+go 1.26.0
