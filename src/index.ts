@@ -21,8 +21,8 @@ export type {
   SourcePicture,
   SubscriptionPicture,
   TransitionPicture,
-} from './informer/inspect-types.js'
-export { type SourceSet, sourceSet } from './informer/source-set.js'
+} from './informer/observation/inspect-types.js'
+export { type SourceSet, sourceSet } from './informer/sources/source-set.js'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js'
 export type {
   Added,

@@ -1,6 +1,10 @@
 import type { State } from '../src/contract/status.js'
 import { SourceInformer } from '../src/informer/informer.js'
-import type { Measurements, SourceMeasurements, SubscriptionMeasurements } from '../src/informer/measurements.js'
+import type {
+  Measurements,
+  SourceMeasurements,
+  SubscriptionMeasurements,
+} from '../src/informer/observation/measurements.js'
 import { membersOf } from '../src/util/type-guards.js'
 
 /** The labels of a value: names only, never keys. */

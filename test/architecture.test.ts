@@ -90,7 +90,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/informer-types.ts',
     'src/informer/internals.ts',
   ],
-  'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
+  'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/sources/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
   'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],
   'adapters/kubernetes/history': ['adapters/kubernetes/http', 'adapters/shared', 'src/contract', 'src/util'],
@@ -161,7 +161,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/util/validate-options.ts',
   ],
   inspector: ['src', 'telemetry/metrics.ts', 'telemetry/prometheus/index.ts'],
-  'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
+  'inspector/page': ['inspector', 'src/informer/observation/inspect-types.ts'],
   testing: ['src/contract', 'src/index.ts', 'adapters/memory/index.ts'],
   'testing/kubernetes': ['src/contract', 'adapters/kubernetes/index.ts'],
   tools: ['src/contract', 'src/util'],
@@ -223,7 +223,7 @@ function cycles(paths: readonly string[]): string[] {
 
 test('the source files are found', () => {
   expect([core, testing, cli, tools, adapters].every(({ length }) => length > 1)).toBe(true)
-  expect(importsOf('src/informer/source-runner.ts')).toContain('src/reflector/reflector.ts')
+  expect(importsOf('src/informer/sources/source-runner.ts')).toContain('src/reflector/reflector.ts')
   expect(importsOf('src/informer/informer-events.ts')).toContain('eventemitter3')
 })
 

@@ -1,5 +1,5 @@
 import type { ListerWatcher } from '../../src/contract/source.js'
-import { DynamicSourceSet, type SourceSet } from '../../src/informer/source-set.js'
+import { DynamicSourceSet, type SourceSet } from '../../src/informer/sources/source-set.js'
 
 /**
  * One source for each of several namespaces, over one store. Namespaces may be added and removed while an informer

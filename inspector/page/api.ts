@@ -1,4 +1,4 @@
-import type { Inspection } from '../../src/informer/inspect-types.js'
+import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { ObjectPage, ObjectRows, Sample } from '../informer-page.js'
 import type { Facet } from '../object-query.js'
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Inspection, SubscriptionPicture } from '../../src/informer/inspect-types.js'
+import type { Inspection, SubscriptionPicture } from '../../src/informer/observation/inspect-types.js'
 import type { Sample } from '../informer-page.js'
 import { readStatus } from './api.js'
 import { bytes, clockTime, count, duration } from './formats.js'

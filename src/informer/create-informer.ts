@@ -16,8 +16,8 @@ import { SourceInformer } from './informer.js'
 import { InformerContext } from './informer-context.js'
 import { InformerCore } from './informer-core.js'
 import type { Informer, InformerOptions } from './informer-types.js'
-import { assertAuditable, isAudited, sourceOptions } from './source-options.js'
-import { isDynamic } from './source-set.js'
+import { assertAuditable, isAudited, sourceOptions } from './sources/source-options.js'
+import { isDynamic } from './sources/source-set.js'
 import { flawInSchema, preparing } from './standard-schema.js'
 
 const isCache: OptionCheck = (value) => {

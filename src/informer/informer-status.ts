@@ -4,9 +4,9 @@ import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Feed } from '../subscriptions/feed.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerSources } from './informer-sources.js'
 import type { Health, HealthOptions } from './informer-types.js'
-import type { SourceRunner } from './source-runner.js'
+import type { InformerSources } from './sources/informer-sources.js'
+import type { SourceRunner } from './sources/source-runner.js'
 
 /** The status and the health of an informer, computed from its sources. */
 export class InformerStatus<S, T> {

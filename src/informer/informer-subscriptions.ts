@@ -1,22 +1,30 @@
 import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
+import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
 import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
-import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js'
+import { FeedController } from '../subscriptions/controller.js'
+import type {
+  Controller,
+  ReconcileContext,
+  ReconcileOptions,
+  Syncable,
+  Watch,
+} from '../subscriptions/controller-types.js'
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import type { FeedVersions, FollowedHistory } from '../subscriptions/feed-wait.js'
 import { type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed-wants.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
-import { newController } from '../subscriptions/new-controller.js'
+import { checkReconcileOptions } from '../subscriptions/reconcile-options.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import { type Settle, settleWithin } from '../util/deadline.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerSources } from './informer-sources.js'
 import type { InformerWaits } from './informer-waits.js'
-import type { Observation } from './observation.js'
+import type { Observation } from './observation/observation.js'
+import type { InformerSources } from './sources/informer-sources.js'
 
 /** The subscriptions by the method that creates them. */
 const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
@@ -161,4 +169,34 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void {
     return this.#waits.enter(this.#sources.find('waitFor', source), version, settle)
   }
+}
+
+/** A new controller, its feed, and the informers that it waits for. */
+interface NewController<T> {
+  readonly feed: Feed<T>
+  readonly controller: FeedController<T>
+  readonly others: readonly Syncable[]
+}
+
+/** Checks the options of `reconcile`, and creates the controller. `feedOf` creates its feed. */
+function newController<T, I, W extends readonly unknown[]>(
+  feedOf: (scope: FeedOptions<T>) => Feed<T>,
+  fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
+  options: ReconcileOptions<T, I, W>,
+  random: Random,
+): NewController<T> {
+  if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
+  checkReconcileOptions(options)
+  const { retry, rateLimit, priority, replicas, watches, after = [], ...scope } = options
+  const watched: readonly Watch<W[number]>[] = watches ?? []
+  const others = [...after, ...watched.map(({ informer }) => informer)]
+  const feed = feedOf(scope)
+  const controller = new FeedController(feed, fn, { ...options, after: others, random })
+  try {
+    for (const watch of watched) controller.watch(watch)
+  } catch (error) {
+    void controller.close()
+    throw error
+  }
+  return { feed, controller, others }
 }

@@ -13,8 +13,8 @@ import type { ChangeStream, SubscribeOptions, Subscription } from '../subscripti
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
 import type { Slices } from '../util/steps.js'
-import type { Inspection } from './inspect-types.js'
-import type { SourceSet } from './source-set.js'
+import type { Inspection } from './observation/inspect-types.js'
+import type { SourceSet } from './sources/source-set.js'
 import type { StandardSchema } from './standard-schema.js'
 
 /**

@@ -3,11 +3,11 @@ import type { Version } from '../contract/version.js'
 import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import { assertSynchronous } from '../util/type-guards.js'
-import { requestHead } from './head-request.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerSources } from './informer-sources.js'
 import type { InformerStatus } from './informer-status.js'
-import type { SourceRunner } from './source-runner.js'
+import { requestHead } from './sources/head-request.js'
+import type { InformerSources } from './sources/informer-sources.js'
+import type { SourceRunner } from './sources/source-runner.js'
 
 /** A wait for an informer that was not started is reported after this time, in milliseconds. */
 const NOT_STARTED_MS = 10_000

@@ -18,9 +18,9 @@ import type { InformerCore, LargeWrite } from './informer-core.js'
 import type { InformerSubscriptions } from './informer-subscriptions.js'
 import type { Health, HealthOptions, Informer } from './informer-types.js'
 import type { InformerWaits } from './informer-waits.js'
-import type { Inspection } from './inspect-types.js'
 import type { GroupMember } from './lifecycle.js'
-import type { Measurements } from './measurements.js'
+import type { Inspection } from './observation/inspect-types.js'
+import type { Measurements } from './observation/measurements.js'
 import type { RelistLimiter } from './relist-limiter.js'
 
 /** The informer of one source, or of a set of sources. `createInformer` validates its options. */

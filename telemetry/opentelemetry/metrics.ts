@@ -1,6 +1,6 @@
 import type { Attributes, BatchObservableResult, Observable as Instrument, Meter } from '@opentelemetry/api'
-import type { Measurements } from '../../src/informer/measurements.js'
-import { informers, type Observable } from '../../src/informer/registry.js'
+import type { Measurements } from '../../src/informer/observation/measurements.js'
+import { informers, type Observable } from '../../src/informer/observation/registry.js'
 import { type Labels, METRICS, newestOfEachName } from '../metrics.js'
 
 /** The number of stopped informers whose last numbers are kept until the next reading. */

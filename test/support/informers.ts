@@ -4,7 +4,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions, Lifecycle } from '../../src/informer/informer-types.js'
-import type { SourceSet } from '../../src/informer/source-set.js'
+import type { SourceSet } from '../../src/informer/sources/source-set.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 

@@ -10,7 +10,7 @@ import {
   redisWriter,
 } from '../../adapters/redis/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { type SourceSet, sourceSet } from '../../src/informer/sources/source-set.js'
 
 interface Flag {
   readonly enabled: boolean

@@ -1,7 +1,7 @@
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
-import type { SourceSet } from '../../../src/informer/source-set.js'
+import type { SourceSet } from '../../../src/informer/sources/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'

@@ -1,5 +1,5 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
 import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'

@@ -4,7 +4,7 @@ import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirr
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { InformerOptions } from '../../../src/informer/informer-types.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
 import { memorySource, VirtualClock } from '../../../testing/index.js'
 import { waitUntil } from '../../servers/wait-until.js'
 import { assertCleanStop, informerOf } from '../../support/informers.js'

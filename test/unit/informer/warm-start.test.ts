@@ -3,7 +3,7 @@ import { type MemorySource, memorySource } from '../../../adapters/memory/index.
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
+import { sourceSet } from '../../../src/informer/sources/source-set.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'

@@ -3,7 +3,7 @@ import { type MemorySource, memorySource } from '../../../adapters/memory/index.
 import type { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'

@@ -1,5 +1,5 @@
-import type { SourceError } from '../contract/errors.js'
-import type { Version } from '../contract/version.js'
+import type { SourceError } from '../../contract/errors.js'
+import type { Version } from '../../contract/version.js'
 
 /**
  * Which history of its source a store shows. A history begins with a list, and ends with `EPOCH_CHANGED`, or when the

@@ -1,16 +1,22 @@
-import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
-import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from '../contract/source.js'
-import type { Version } from '../contract/version.js'
-import { Attempt } from '../reflector/attempt.js'
-import { readPages } from '../reflector/read-pages.js'
-import type { Reflector } from '../reflector/reflector.js'
-import type { KeyMarks } from '../store/key-marks.js'
-import type { Ordinal } from '../store/ordinals.js'
-import type { Partition } from '../store/partition.js'
-import type { WriteRecord } from '../store/store-writer.js'
-import type { Wait } from '../util/deadline.js'
-import { SLICE_MS } from '../util/time-slice.js'
-import type { InformerContext } from './informer-context.js'
+import { ABORTED, messageOf, SourceError } from '../../contract/errors.js'
+import {
+  LIST_STALL_MS,
+  type ListEvent,
+  type ListerWatcher,
+  PAGE_SIZE,
+  type VersionPage,
+} from '../../contract/source.js'
+import type { Version } from '../../contract/version.js'
+import { Attempt } from '../../reflector/attempt.js'
+import { readPages } from '../../reflector/read-pages.js'
+import type { Reflector } from '../../reflector/reflector.js'
+import type { KeyMarks } from '../../store/key-marks.js'
+import type { Ordinal } from '../../store/ordinals.js'
+import type { Partition } from '../../store/partition.js'
+import type { WriteRecord } from '../../store/store-writer.js'
+import type { Wait } from '../../util/deadline.js'
+import { SLICE_MS } from '../../util/time-slice.js'
+import type { InformerContext } from '../informer-context.js'
 import type { Comparison, SourceProof } from './source-proof.js'
 
 /** The default period of audits, in milliseconds. */
@@ -393,5 +399,50 @@ function keyOf(item: Item<unknown> | null | undefined): string | undefined {
       return typeof item.key === 'string' ? item.key : undefined
     default:
       return undefined
+  }
+}
+
+/** The audits of one source: periodic ones, or only those that prove a version for a wait. */
+export class SourceAudits<S, T> {
+  readonly #audited: AuditedSource<S, T>
+  readonly #context: InformerContext<T>
+  readonly #signal: AbortSignal
+  #audit: Audit<S, T> | undefined
+  #running: Promise<void> | undefined
+
+  /** The period is in milliseconds; with false there are no periodic audits. `signal` ends the audits. */
+  constructor(
+    audited: AuditedSource<S, T>,
+    context: InformerContext<T>,
+    periodMs: number | false,
+    signal: AbortSignal,
+  ) {
+    this.#audited = audited
+    this.#context = context
+    this.#signal = signal
+    if (periodMs !== false) this.#audit = new Audit(audited, context, periodMs)
+  }
+
+  /** Resolves when the source has closed the last read. */
+  get ended(): Promise<void> | undefined {
+    return this.#running
+  }
+
+  /** Begins the periodic audits. */
+  start(): void {
+    this.#running = this.#audit?.run(this.#signal)
+  }
+
+  request(contents: boolean): void {
+    this.#audit?.request(contents)
+  }
+
+  /** Without periodic audits the store is compared only when the source requests a proof. */
+  prove(): void {
+    if (this.#audit === undefined) {
+      this.#audit = new Audit(this.#audited, this.#context, Infinity)
+      this.#running = this.#audit.run(this.#signal)
+    }
+    this.#audit.prove()
   }
 }

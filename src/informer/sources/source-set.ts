@@ -1,6 +1,6 @@
-import type { ListerWatcher } from '../contract/source.js'
-import { assertSource } from '../reflector/source-checks.js'
-import { RunToCompletion } from '../util/run-to-completion.js'
+import type { ListerWatcher } from '../../contract/source.js'
+import { assertSource } from '../../reflector/source-checks.js'
+import { RunToCompletion } from '../../util/run-to-completion.js'
 
 /**
  * Several sources in one store: namespaces, shards, clusters. Each has its own watch and version. Keys should be

@@ -1,18 +1,18 @@
-import type { Clock } from '../contract/clock.js'
-import { ABORTED, messageOf, SourceError, toSourceError } from '../contract/errors.js'
-import type { MirrorCache, MirrorCacheContext, PackedContent, SavedMirror } from '../contract/mirror-cache.js'
-import type { ListerWatcher } from '../contract/source.js'
-import type { Proof } from '../contract/status.js'
-import type { Version } from '../contract/version.js'
-import type { RestoreTransaction, ServedContent, WarmStart } from '../reflector/reflector-hooks.js'
-import type { CommitOrigin } from '../store/commit.js'
-import { PackedSnapshot } from '../store/packed/packed-snapshot.js'
-import type { Partition } from '../store/partition.js'
-import { settleWithin } from '../util/deadline.js'
-import { CatchUp } from './catch-up.js'
-import type { InformerContext } from './informer-context.js'
-import type { InformerEvents } from './informer-events.js'
-import { nextSaveAt } from './save-policy.js'
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED, messageOf, SourceError, toSourceError } from '../../contract/errors.js'
+import type { MirrorCache, MirrorCacheContext, PackedContent, SavedMirror } from '../../contract/mirror-cache.js'
+import type { ListerWatcher } from '../../contract/source.js'
+import type { Proof } from '../../contract/status.js'
+import type { Version } from '../../contract/version.js'
+import type { RestoreTransaction, ServedContent, WarmStart } from '../../reflector/reflector-hooks.js'
+import type { CommitOrigin } from '../../store/commit.js'
+import { PackedSnapshot } from '../../store/packed/packed-snapshot.js'
+import type { Partition } from '../../store/partition.js'
+import { VersionWaiters } from '../../subscriptions/version-waiters.js'
+import { settleWithin } from '../../util/deadline.js'
+import type { InformerContext } from '../informer-context.js'
+import type { InformerEvents } from '../informer-events.js'
+import { type HeadContext, requestHead } from './head-request.js'
 import type { ReadOnlyCache } from './source-options.js'
 
 /** `stop` waits at most this time for the last save, in milliseconds. */
@@ -313,5 +313,67 @@ export class SourceCache<T> implements WarmStart {
       isSensitive: this.#mirror.source.isSensitive === true,
       warn: (message) => this.warn(message),
     }
+  }
+}
+
+/** The changes since the last save. */
+interface Unsaved {
+  /** When the last save began, in milliseconds since the Unix epoch; undefined if nothing was saved. */
+  readonly savedAt: number | undefined
+  /** Whether the version of the mirror differs from that of the last save. */
+  readonly hasMoved: boolean
+  /** The number of changes since then; infinite if the last save failed. */
+  readonly changes: number
+  /** The number of objects. */
+  readonly size: number
+}
+
+/** Returns when the next save begins; undefined if there is nothing to save. */
+function nextSaveAt(
+  { saveEveryMs, saveAfterShare, maxAgeMs }: Pick<MirrorCache, 'saveEveryMs' | 'saveAfterShare' | 'maxAgeMs'>,
+  { savedAt, hasMoved, changes, size }: Unsaved,
+): number | undefined {
+  if (!hasMoved) return undefined
+  if (savedAt === undefined) return -Infinity
+  const isEnough = changes > 0 && changes >= saveAfterShare * size
+  return savedAt + (isEnough ? saveEveryMs : Math.max(saveEveryMs, maxAgeMs))
+}
+
+/** The wait of saved content for the changes that were made before the start. Until then the content is stale. */
+class CatchUp {
+  readonly #source: ListerWatcher<unknown>
+  readonly #waiters: VersionWaiters
+  /** Whether the content lacks such changes, as far as is known. */
+  isBehind = false
+  /** Whether the content was stale when the listeners of the status were called last. */
+  wasStale = false
+
+  constructor(source: ListerWatcher<unknown>) {
+    this.#source = source
+    this.#waiters = new VersionWaiters((at, mark) => source.hasReached?.(at, mark) === true)
+  }
+
+  /** Whether the source can report the changes that were made before the start. */
+  get isPossible(): boolean {
+    return this.#source.head !== undefined && this.#source.hasReached !== undefined
+  }
+
+  /**
+   * Resolves when the store includes the head of the source, and never after the signal aborts. Rejects if the head
+   * cannot be read, or is of another history. `onHead` is called when the head was read.
+   */
+  async done(context: HeadContext, onFailure: (error: SourceError) => void, onHead: () => void): Promise<void> {
+    const head = await requestHead(this.#source, context, onFailure)
+    await new Promise<void>((resolve, reject) => {
+      if (head === undefined) return
+      this.#waiters.enter(head, context.shown(), { resolve, reject })
+      onHead()
+    })
+    this.isBehind = false
+  }
+
+  /** The store is at this version. */
+  check(version: Version | undefined): void {
+    this.#waiters.check(version)
   }
 }

@@ -1,4 +1,4 @@
-import type { State } from '../contract/status.js'
+import type { State } from '../../contract/status.js'
 
 export interface Transition {
   readonly at: number

@@ -1,5 +1,5 @@
-import type { Proof } from '../contract/status.js'
-import type { Version } from '../contract/version.js'
+import type { Proof } from '../../contract/status.js'
+import type { Version } from '../../contract/version.js'
 
 /** A completed comparison of a store with its source. */
 export interface Comparison {

@@ -1,24 +1,23 @@
-import { wallNowOf } from '../contract/clock.js'
-import { ABORTED, messageOf, type SourceError, toSourceError } from '../contract/errors.js'
-import type { SavedMirror } from '../contract/mirror-cache.js'
-import type { ListerWatcher } from '../contract/source.js'
-import type { Proof, Status } from '../contract/status.js'
-import type { Version } from '../contract/version.js'
-import { Reflector } from '../reflector/reflector.js'
-import type { AuditRequest, ReflectorHooks } from '../reflector/reflector-hooks.js'
-import type { ReflectorState } from '../reflector/reflector-state-types.js'
-import type { Commit } from '../store/commit.js'
-import type { Partition } from '../store/partition.js'
-import { VersionWaiters } from '../subscriptions/version-waiters.js'
-import { type Settle, type Wait, withDeadline } from '../util/deadline.js'
-import type { Steps } from '../util/steps.js'
+import { wallNowOf } from '../../contract/clock.js'
+import { ABORTED, messageOf, type SourceError, type SourceErrorCode, toSourceError } from '../../contract/errors.js'
+import type { SavedMirror } from '../../contract/mirror-cache.js'
+import type { ListerWatcher } from '../../contract/source.js'
+import type { Proof, Status } from '../../contract/status.js'
+import type { Version } from '../../contract/version.js'
+import { Reflector } from '../../reflector/reflector.js'
+import type { AuditRequest, ReflectorHooks } from '../../reflector/reflector-hooks.js'
+import type { ReflectorState } from '../../reflector/reflector-state-types.js'
+import type { Commit } from '../../store/commit.js'
+import type { Partition } from '../../store/partition.js'
+import { VersionWaiters } from '../../subscriptions/version-waiters.js'
+import { type Settle, type Wait, withDeadline } from '../../util/deadline.js'
+import type { Steps } from '../../util/steps.js'
+import type { InformerContext } from '../informer-context.js'
+import type { RelayedMirror } from '../internals.js'
+import { acquireAll } from '../relist-limiter.js'
+import { SourceAudits } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
-import type { InformerContext } from './informer-context.js'
-import type { RelayedMirror } from './internals.js'
-import { acquireAll } from './relist-limiter.js'
-import { SourceAudits } from './source-audits.js'
 import { type CachedMirror, SourceCache } from './source-cache.js'
-import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
 import type { SourceOptions } from './source-options.js'
 import { SourceProof } from './source-proof.js'
@@ -382,5 +381,62 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       relists: state.relists,
       reconnects: state.reconnects,
     }
+  }
+}
+
+/** The reasons of relists as labels of metrics. All others are labelled by the code of the last error. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['requested by relist()', 'requested'],
+  ['another list was requested', 'requested'],
+  ['a list was requested', 'requested'],
+  ['the audit found a difference', 'audit'],
+  ['another source released a key', 'released_key'],
+  ['an object came without a key', 'incomplete'],
+  ['an event of an unknown type came', 'incomplete'],
+])
+
+const CODES: ReadonlySet<string> = new Set<SourceErrorCode>([
+  'VERSION_EXPIRED',
+  'EPOCH_CHANGED',
+  'STALE_LIST',
+  'UNAVAILABLE',
+  'UNAUTHORIZED',
+  'NOT_FOUND',
+  'PROTOCOL',
+  'DECODE',
+  'TIMEOUT',
+])
+
+/**
+ * The labels that are exported as 0 before the first relist: PromQL's `increase` does not see a series that begins with
+ * 1. Others are rare, and most of them leave the source in the state `failed`.
+ */
+const FROM_START: readonly string[] = [
+  'requested',
+  'audit',
+  'version_expired',
+  'epoch_changed',
+  'stale_list',
+  'unavailable',
+  'timeout',
+  'incomplete',
+  'released_key',
+]
+
+/** The counters of one source. */
+class SourceCounts {
+  readonly relists: Map<string, number> = new Map(FROM_START.map((label) => [label, 0]))
+  batches = 0
+  changes = 0
+
+  /** A relist began for this reason. `code` is that of the last error of the source. */
+  relisting(reason: string, code: string | undefined): void {
+    const label = REASONS.get(reason) ?? (code !== undefined && CODES.has(code) ? code.toLowerCase() : 'other')
+    this.relists.set(label, (this.relists.get(label) ?? 0) + 1)
+  }
+
+  committed(changes: number): void {
+    this.batches++
+    this.changes += changes
   }
 }

@@ -1,5 +1,5 @@
-import type { Status } from '../contract/status.js'
-import type { FeedCounts } from '../subscriptions/feed-counts.js'
+import type { Status } from '../../contract/status.js'
+import type { FeedCounts } from '../../subscriptions/feed-counts.js'
 
 /** The numbers of an informer that metrics export. They cost no scan of the store. */
 export interface Measurements {

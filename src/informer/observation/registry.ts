@@ -1,5 +1,5 @@
-import { messageOf } from '../contract/errors.js'
-import { onDebugSignal } from '../contract/node-or-browser.js'
+import { messageOf } from '../../contract/errors.js'
+import { onDebugSignal } from '../../contract/node-or-browser.js'
 import type { Inspection } from './inspect-types.js'
 import type { Measurements } from './measurements.js'
 

@@ -1,4 +1,4 @@
-import type { State } from '../contract/status.js'
+import type { State } from '../../contract/status.js'
 
 /**
  * The first items of a collection that may be large.

@@ -1,10 +1,10 @@
-import type { Clock } from '../contract/clock.js'
-import { ABORTED, SourceError } from '../contract/errors.js'
-import type { Random } from '../contract/random.js'
-import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
-import type { Version } from '../contract/version.js'
-import { Attempt } from '../reflector/attempt.js'
-import type { Settle } from '../util/deadline.js'
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED, SourceError } from '../../contract/errors.js'
+import type { Random } from '../../contract/random.js'
+import { LIST_STALL_MS, type ListerWatcher } from '../../contract/source.js'
+import type { Version } from '../../contract/version.js'
+import { Attempt } from '../../reflector/attempt.js'
+import type { Settle } from '../../util/deadline.js'
 
 /**
  * Decides about waits for marks of another epoch than that of the store. The source may be in that epoch already,

@@ -1,8 +1,8 @@
-import { ABORTED, OptionError, SourceError, type SourceErrorCode, toSourceError } from '../contract/errors.js'
-import { LIST_STALL_MS, type ListerWatcher, type SourceContext } from '../contract/source.js'
-import { assertVersion, type Version } from '../contract/version.js'
-import { Attempt } from '../reflector/attempt.js'
-import { backoff, drawDelay, grown } from '../reflector/backoff.js'
+import { ABORTED, OptionError, SourceError, type SourceErrorCode, toSourceError } from '../../contract/errors.js'
+import { LIST_STALL_MS, type ListerWatcher, type SourceContext } from '../../contract/source.js'
+import { assertVersion, type Version } from '../../contract/version.js'
+import { Attempt } from '../../reflector/attempt.js'
+import { backoff, drawDelay, grown } from '../../reflector/backoff.js'
 
 /** The first retry is sent after 0.5 to 1 times this delay, in milliseconds. Each later delay is twice as long. */
 const INITIAL_DELAY_MS = 200

@@ -1,6 +1,6 @@
-import type { MirrorCache } from '../contract/mirror-cache.js'
-import type { ListerWatcher } from '../contract/source.js'
-import type { InformerOptions } from './informer-types.js'
+import type { MirrorCache } from '../../contract/mirror-cache.js'
+import type { ListerWatcher } from '../../contract/source.js'
+import type { InformerOptions } from '../informer-types.js'
 import { DynamicSourceSet } from './source-set.js'
 
 /** The option `audit` of an informer. */
