@@ -5,6 +5,12 @@
  */
 
 export type { LeaseOptions } from '../shared/lease-options.js'
+export type { PgClient, PgTransaction } from './connection/pg-client.js'
+export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js'
+export type { PgPool, PgPoolClient } from './leases/pg-pool.js'
+export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js'
+export type { PostgresSource, PostgresSourceOptions } from './postgres-options.js'
+export { postgresSource } from './postgres-source.js'
 export {
   changeLogStatus,
   installChangeLog,
@@ -12,11 +18,5 @@ export {
   trimChangeLogs,
   uninstallChangeLog,
   uninstallChangeLogSql,
-} from './change-log-admin.js'
-export type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
-export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js'
-export type { PgPool, PgPoolClient } from './leases/pg-pool.js'
-export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js'
-export type { PgClient, PgTransaction } from './pg-client.js'
-export type { PostgresSource, PostgresSourceOptions } from './postgres-options.js'
-export { postgresSource } from './postgres-source.js'
+} from './schema/change-log-admin.js'
+export type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './schema/change-log-types.js'

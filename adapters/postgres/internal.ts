@@ -1,5 +1,6 @@
 /** Internal code that the command line uses. It does not follow semantic versioning. */
-export { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
-export { codeOf, postgresError } from './postgres-errors.js'
-export { SCHEMA_VERSION } from './schema-sql.js'
-export { UNTRUSTED_SQL } from './trusted-owner.js'
+
+export { codeOf, postgresError } from './connection/postgres-errors.js'
+export { outdatedCollationsSql, outdatedIndexes } from './schema/outdated-collations.js'
+export { SCHEMA_VERSION } from './schema/schema-sql.js'
+export { UNTRUSTED_SQL } from './schema/trusted-owner.js'

@@ -9,8 +9,8 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { clientFlaw } from './client-factory.js'
-import type { PgClient, PgTransaction } from './pg-client.js'
+import { clientFlaw } from './connection/client-factory.js'
+import type { PgClient, PgTransaction } from './connection/pg-client.js'
 
 /**
  * Options of `postgresSource`.

@@ -1,9 +1,9 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { SourceContext } from '../../src/contract/source.js'
-import { ClientFactory } from './client-factory.js'
+import { ClientFactory } from './connection/client-factory.js'
+import { Session } from './connection/session.js'
 import type { PostgresSourceOptions } from './postgres-options.js'
 import { RowCodec } from './row-codec.js'
-import { Session } from './session.js'
 import { findTable, type Table } from './table-catalog.js'
 import { type CheckedCondition, checkWhere, definitionOf } from './where-check.js'
 

@@ -1,9 +1,9 @@
 import type { ListContext, ListEvent, ListPage } from '../../src/contract/source.js'
-import { CopyOut } from './copy-out-stream.js'
+import { CopyOut } from './connection/copy-out-stream.js'
+import { isLockTimeout, isPermissionDenied } from './connection/postgres-errors.js'
+import type { Session } from './connection/session.js'
 import { readListVersion } from './head-query.js'
-import { isLockTimeout, isPermissionDenied } from './postgres-errors.js'
 import { assertNotBehind, formatVersion, incarnationChange, parseVersion } from './postgres-version.js'
-import type { Session } from './session.js'
 import type { TableAccess } from './table-access.js'
 import type { Table } from './table-catalog.js'
 

@@ -1,9 +1,9 @@
 import { SourceError } from '../../src/contract/errors.js'
 import { elementsOf } from '../shared/properties.js'
 import { calledFunctionsSql, fingerprintSql } from './called-functions.js'
-import { codeOf, postgresError } from './postgres-errors.js'
-import { quoteIdentifier } from './quoting.js'
-import type { Session } from './session.js'
+import { codeOf, postgresError } from './connection/postgres-errors.js'
+import type { Session } from './connection/session.js'
+import { quoteIdentifier } from './schema/quoting.js'
 import type { Table } from './table-catalog.js'
 
 /** The result of a check of a condition. */

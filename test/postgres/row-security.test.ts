@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { CopyOut } from '../../adapters/postgres/copy-out-stream.js'
+import { CopyOut } from '../../adapters/postgres/connection/copy-out-stream.js'
 import { createInformer } from '../../src/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
-import { WAKE_BLOCK } from '../../adapters/postgres/wake-sql.js'
+import { WAKE_BLOCK } from '../../adapters/postgres/schema/wake-sql.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Database, expectMirrorEqualsTable, type Mirror, mirror, useServer } from './support.js'

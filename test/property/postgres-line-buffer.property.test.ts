@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LineBuffer } from '../../adapters/postgres/line-buffer.js'
+import { LineBuffer } from '../../adapters/postgres/connection/line-buffer.js'
 
 const ascii = fc.string({ maxLength: 40 })
 const long = fc

@@ -1,9 +1,9 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import { checkOptions, isNames } from '../../../src/util/validate-options.js'
-import { migrate, migration } from '../change-log-admin.js'
-import type { PgConnected } from '../change-log-types.js'
-import { assertConnected } from '../connected-client.js'
-import { SCHEMA_SQL } from '../schema-sql.js'
+import { assertConnected } from '../connection/connected-client.js'
+import { migrate, migration } from '../schema/change-log-admin.js'
+import type { PgConnected } from '../schema/change-log-types.js'
+import { SCHEMA_SQL } from '../schema/schema-sql.js'
 import { grantLeasesSql, LEASE_TABLES_SQL } from './leases-sql.js'
 
 /**

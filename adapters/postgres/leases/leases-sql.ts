@@ -1,7 +1,7 @@
 import type { Eviction, LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody } from '../../shared/lease-records.js'
-import { quoteIdentifier, quoteLiteral } from '../quoting.js'
-import { ASSERT_TRUSTED_SQL } from '../trusted-owner.js'
+import { quoteIdentifier, quoteLiteral } from '../schema/quoting.js'
+import { ASSERT_TRUSTED_SQL } from '../schema/trusted-owner.js'
 
 /** The channel of hints. A payload is the name of the group, a space, and the member. */
 export const LEASES_CHANNEL = 'listwatch_leases'

@@ -1,8 +1,8 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
 import { hasMethods } from '../../shared/properties.js'
-import { clientFlaw } from '../client-factory.js'
-import type { PgClient } from '../pg-client.js'
+import { clientFlaw } from '../connection/client-factory.js'
+import type { PgClient } from '../connection/pg-client.js'
 import { PostgresLeaseSession } from './lease-session.js'
 import type { PgPool } from './pg-pool.js'
 

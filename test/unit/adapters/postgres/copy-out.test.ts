@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { CopyOut } from '../../../../adapters/postgres/copy-out-stream.js'
-import { LineBuffer } from '../../../../adapters/postgres/line-buffer.js'
+import { CopyOut } from '../../../../adapters/postgres/connection/copy-out-stream.js'
+import { LineBuffer } from '../../../../adapters/postgres/connection/line-buffer.js'
 import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
 
 function notLong(): never {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { postgresError } from '../../../../adapters/postgres/connection/postgres-errors.js'
+import type { Session } from '../../../../adapters/postgres/connection/session.js'
 import { readDelta } from '../../../../adapters/postgres/delta-query.js'
-import { postgresError } from '../../../../adapters/postgres/postgres-errors.js'
 import { parseVersion } from '../../../../adapters/postgres/postgres-version.js'
 import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
-import type { Session } from '../../../../adapters/postgres/session.js'
 import type { Table } from '../../../../adapters/postgres/table-catalog.js'
 
 test('[P20] a change whose text is longer than a string can be leads to a list, which reports the row', async () => {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import type { ClientFactory, NodePostgresClient } from '../../../../adapters/postgres/client-factory.js'
-import { Session } from '../../../../adapters/postgres/session.js'
+import type { ClientFactory, NodePostgresClient } from '../../../../adapters/postgres/connection/client-factory.js'
+import { Session } from '../../../../adapters/postgres/connection/session.js'
 import { VirtualClock } from '../../../../testing/index.js'
 
 const TIMEOUT_MS = 4_000

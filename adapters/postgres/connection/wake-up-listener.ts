@@ -1,4 +1,4 @@
-import type { SourceContext } from '../../src/contract/source.js'
+import type { SourceContext } from '../../../src/contract/source.js'
 import type { Session } from './session.js'
 
 /** The channel on which writers wake readers. The payload has no content, because it could not be trusted. */

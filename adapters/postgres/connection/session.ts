@@ -1,11 +1,11 @@
-import type { Clock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
-import { DeadlineScope } from '../shared/deadline-scope.js'
+import type { Clock } from '../../../src/contract/clock.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import { DeadlineScope } from '../../shared/deadline-scope.js'
+import { hasMethods } from '../../shared/properties.js'
+import { assertTrusted, UNTRUSTED_SQL } from '../schema/trusted-owner.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
 import { grantCommand, postgresError } from './postgres-errors.js'
-import { guardParser } from './stream-guard.js'
-import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -330,4 +330,33 @@ export class Session {
     })
     return this.#scope.race(result, { ms: periodMs, extendMs, late })
   }
+}
+
+interface DataStream {
+  listeners(event: 'data'): readonly unknown[]
+  on(event: 'data', listener: (chunk: unknown) => void): unknown
+  off(event: 'data', listener: unknown): unknown
+}
+
+/**
+ * Calls `onError` with an error of pg's parser, which would end the process: pg parses in a listener of the stream. The
+ * parser throws for a text that is longer than a string can be, and for messages that are cut off.
+ */
+function guardParser(stream: unknown, onError: (error: unknown) => void): void {
+  if (!isDataStream(stream)) return
+  for (const listener of stream.listeners('data')) {
+    if (typeof listener !== 'function') continue
+    stream.on('data', (chunk) => {
+      try {
+        Reflect.apply(listener, stream, [chunk])
+      } catch (error) {
+        onError(error)
+      }
+    })
+    stream.off('data', listener)
+  }
+}
+
+function isDataStream(stream: unknown): stream is DataStream {
+  return hasMethods(stream, 'listeners', 'on', 'off')
 }

@@ -1,12 +1,19 @@
-import { messageOf, SourceError } from '../../src/contract/errors.js'
-import { redact } from '../../src/util/redact.js'
-import { shellQuoted } from '../../src/util/shell-quoted.js'
-import { checkOptions, isCount, isName, isNames, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
-import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { redact } from '../../../src/util/redact.js'
+import { shellQuoted } from '../../../src/util/shell-quoted.js'
+import {
+  checkOptions,
+  isCount,
+  isName,
+  isNames,
+  isOneOf,
+  type OptionCheck,
+} from '../../../src/util/validate-options.js'
+import { elementsOf, type Properties, propertiesOf } from '../../shared/properties.js'
+import { assertConnected } from '../connection/connected-client.js'
+import { codeOf, postgresError } from '../connection/postgres-errors.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
-import { assertConnected } from './connected-client.js'
 import { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
-import { codeOf, postgresError } from './postgres-errors.js'
 import { quoteIdentifier, quoteLiteral } from './quoting.js'
 import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
 import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'

@@ -1,4 +1,4 @@
-import { SourceError } from '../../src/contract/errors.js'
+import { SourceError } from '../../../src/contract/errors.js'
 
 /** SQL of the tables and the condition of a query for `r`: the owners of the schema `listwatch` and of its objects. */
 export const OWNERS_FROM_SQL: string = `FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (

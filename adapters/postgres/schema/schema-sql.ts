@@ -1,6 +1,6 @@
+import { LEASE_FUNCTIONS_SQL } from '../leases/leases-sql.js'
 import { EPOCH_SQL } from './epoch-sql.js'
 import { INSTALL_SQL } from './install-sql.js'
-import { LEASE_FUNCTIONS_SQL } from './leases/leases-sql.js'
 import { LOG_SQL } from './log-sql.js'
 import { SHAPE_SQL } from './shape-sql.js'
 import { OWNERS_FROM_SQL } from './trusted-owner.js'

@@ -1,4 +1,4 @@
-import type { PgClient } from './pg-client.js'
+import type { PgClient } from '../connection/pg-client.js'
 
 /**
  * A connected client. The functions of change logs do not close it.
