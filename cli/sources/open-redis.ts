@@ -1,11 +1,18 @@
-import type { RedisClient, StreamDecode } from '../../adapters/redis/index.js'
-import { redisCollection, redisKeys, redisRelayStore, redisStream } from '../../adapters/redis/index.js'
+import {
+  type RedisClient,
+  redisCollection,
+  redisKeys,
+  redisRelayStore,
+  redisStream,
+  type StreamDecode,
+} from '../../adapters/redis/index.js'
+import { Session } from '../../adapters/redis/internal.js'
 import { relaySource } from '../../adapters/relay/index.js'
-import { SourceError } from '../../src/contract/errors.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { assertClusterNode } from './assert-cluster-node.js'
 import { redisAclHint } from './redis-acl-hint.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
@@ -156,4 +163,24 @@ function adviceOf(message: string): string {
       'add --fold to mirror the remaining entries',
     )
     .replace('raise maxKeys', 'the command line mirrors fewer')
+}
+
+/** How long the server may take to answer, in milliseconds. */
+const TIMEOUT_MS = 10_000
+
+/**
+ * Throws unless the server responds and is a node of a cluster. Otherwise ioredis' Cluster only reconnects, without an
+ * error. The mirror reports all other problems.
+ */
+async function assertClusterNode(client: RedisClient): Promise<void> {
+  const { signal } = new AbortController()
+  const session = await Session.open(client, { signal, clock: systemClock, timeoutMs: TIMEOUT_MS })
+  try {
+    await session.command(['CLUSTER', 'SLOTS'])
+  } catch (error) {
+    if (/cluster support disabled/.test(messageOf(error)))
+      throw new CliError('the server is not a node of a cluster: leave out --cluster')
+  } finally {
+    session.close()
+  }
 }

@@ -1,6 +1,6 @@
-import { rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, copyFile, mkdir, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { copyReadable } from './copy-readable.js'
 import { OrphanGuard } from './orphan-guard.js'
 import { temporaryFolder } from './platform.js'
 
@@ -44,4 +44,23 @@ async function makeCopy(from: Installation, amend?: (root: string) => Promise<vo
     path === from.root || path.startsWith(from.root + sep) ? root + path.slice(from.root.length) : path
   const env = Object.entries(from.env).map(([name, value]) => [name, value.split(':').map(moved).join(':')])
   return { root, binDir: moved(from.binDir), env: Object.fromEntries(env) }
+}
+
+/** Copies a folder so that every user may read the copy and run its programs. Symbolic links are copied as links. */
+async function copyReadable(from: string, to: string): Promise<void> {
+  await mkdir(to)
+  await chmod(to, 0o755)
+  const entries = await readdir(from, { withFileTypes: true })
+  await Promise.all(
+    entries.map(async (entry) => {
+      const source = join(from, entry.name)
+      const target = join(to, entry.name)
+      if (entry.isDirectory()) await copyReadable(source, target)
+      else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
+      else if (entry.isFile()) {
+        await copyFile(source, target, constants.COPYFILE_FICLONE)
+        await chmod(target, 0o755)
+      }
+    }),
+  )
 }

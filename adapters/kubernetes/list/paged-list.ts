@@ -6,12 +6,12 @@ import { propertiesOf } from '../../shared/properties.js'
 import type { Decoder } from '../decode/decoder.js'
 import { JsonListSplitter } from '../decode/json-list-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
-import { apiError, statusOf } from '../http/api-error.js'
+import { MAX_OUTAGE_MS } from '../history/resume-guard.js'
+import { apiError, apiStatusIn, statusOf } from '../http/api-error.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiRequest, ApiSession } from '../http/api-session.js'
 import { IDLE, type ResponseBody } from '../http/response-body.js'
 import { FlushPolicy } from './flush-policy.js'
-import { PageRetry } from './page-retry.js'
 
 export interface PagedListOptions {
   /** Most objects that one request returns; undefined: all. */
@@ -208,5 +208,45 @@ export class PageLimit {
     this.#successes = 0
     this.#hasFailed = false
     this.#halvings = Math.max(0, this.#halvings - 1)
+  }
+}
+
+/** The number of retries in a row. */
+const MAX_RETRIES = 5
+/** The longest first delay, in milliseconds. Each other delay is twice as long. */
+const FIRST_DELAY_MS = 500
+/**
+ * The longest wait for a busy server, in milliseconds: after five minutes it no longer has the snapshot of the pages.
+ */
+const MAX_BUSY_MS = 120_000
+
+/** Decides when a failed page is requested again, so that the pages before it are not lost. */
+class PageRetry {
+  readonly #visit: ApiSession
+  readonly #random: Random
+  #failures = 0
+  /** When the first of the consecutive failures happened. */
+  #since = 0
+
+  constructor(session: ApiSession, random: Random) {
+    this.#visit = session
+    this.#random = random
+  }
+
+  /** A page is complete. */
+  recordSuccess(): void {
+    this.#failures = 0
+  }
+
+  /** Waits until the page may be requested again. Throws the error if a retry is useless, too frequent or too late. */
+  async waitBeforeRetry(error: unknown): Promise<void> {
+    if (!(error instanceof SourceError && error.code === 'UNAVAILABLE') || this.#failures === MAX_RETRIES) throw error
+    const now = this.#visit.clock.now()
+    if (this.#failures === 0) this.#since = now
+    const ms = Math.max(error.retryAfterMs ?? 0, FIRST_DELAY_MS * 2 ** this.#failures * (0.5 + this.#random.next() / 2))
+    const patienceMs = apiStatusIn(error)?.code === 429 ? MAX_BUSY_MS : MAX_OUTAGE_MS
+    if (now + ms - this.#since > patienceMs) throw error
+    this.#failures++
+    await this.#visit.sleep(ms)
   }
 }

@@ -1,11 +1,10 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { hasMethods, propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { type RedisArgument, type RedisConnection, type RedisReply, repliesIn, type SingleClient } from './client.js'
 import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
-import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -245,4 +244,27 @@ export function textOf(reply: RedisReply | undefined): string {
   if (Buffer.isBuffer(reply)) return reply.toString()
   if (typeof reply === 'string' || typeof reply === 'number') return String(reply)
   throw new SourceError(`unexpected reply: ${messageOf(reply)}`, { code: 'PROTOCOL' })
+}
+
+/** A connection of the driver to a Sentinel, to find the master. */
+type SentinelConnection = Pick<RedisConnection, 'disconnect' | 'stream'>
+
+/**
+ * Calls `listener` with each connection to a Sentinel that `connection` opens. The driver has no other way to close a
+ * silent one early. The listener is not called if the client has no Sentinels, or if the driver's internals differ.
+ */
+function onSentinel(connection: RedisConnection, listener: (sentinel: SentinelConnection) => void): void {
+  const { connector } = propertiesOf(connection)
+  const { connectToSentinel } = propertiesOf(connector)
+  if (typeof connectToSentinel !== 'function') return
+  const connect = (...args: unknown[]): unknown => {
+    const sentinel: unknown = connectToSentinel.apply(connector, args)
+    if (isConnection(sentinel)) listener(sentinel)
+    return sentinel
+  }
+  Object.assign(Object(connector), { connectToSentinel: connect })
+}
+
+function isConnection(value: unknown): value is SentinelConnection {
+  return hasMethods(value, 'disconnect')
 }
