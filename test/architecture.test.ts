@@ -374,6 +374,52 @@ describe('[D18] the coupling of files', () => {
   })
 })
 
+describe('[D22] state by the identity of an object', () => {
+  const keys: Readonly<Record<string, readonly string[]>> = {
+    // Other folders read the internals of objects that users see.
+    internals: [
+      'src/informer/internals.ts',
+      'src/subscriptions/batch-history.ts',
+      'src/subscriptions/batch-positions.ts',
+    ],
+    // A source has state for each mirror that it serves. The contract suggests a WeakMap.
+    mirrors: [
+      'adapters/http/ended-epoch.ts',
+      'adapters/http/http-source.ts',
+      'adapters/kubernetes/history/delete-positions.ts',
+      'adapters/kubernetes/history/schema.ts',
+      'adapters/nats/nats-source.ts',
+      'adapters/relay/relay-source.ts',
+    ],
+    // All users of an object of a driver, a thread or the language share its state.
+    'objects of others': [
+      'adapters/etcd/transport/etcd3-transport.ts',
+      'adapters/kubernetes/cluster.ts',
+      'adapters/kubernetes/http/credentials.ts',
+      'adapters/postgres/client-factory.ts',
+      'adapters/postgres/leases/pg-pool.ts',
+      'adapters/share/port-client.ts',
+      'bindings/tanstack-db/informer-collection-options.ts',
+      'inspector/store-digests.ts',
+      'src/store/structural-equal.ts',
+      'src/util/abort-listeners.ts',
+    ],
+    // One class remembers what it has computed for an object of another class, or that it has seen an error.
+    'own objects': [
+      'adapters/http/serve-mirror.ts',
+      'adapters/share/shared-snapshots.ts',
+      'bindings/react/use-status.ts',
+      'src/store/indexes/moves.ts',
+    ],
+  }
+
+  test('no other file than these has a WeakMap or a WeakSet', () => {
+    const users = all.filter((path) => /\bnew Weak(?:Map|Set)\b/.test(codeOf(path)))
+    expect(users.length).toBeGreaterThan(0)
+    expect(users.filter((path) => !Object.values(keys).flat().includes(path))).toEqual([])
+  })
+})
+
 describe('time and chance come from outside', () => {
   const words = [
     'Date.now',

@@ -1,21 +1,19 @@
-import type { Follower } from './follower.js'
-
-/** By the stream of the response. */
-const direct = new WeakMap<ReadableStream, Follower>()
+import { membersOf } from '../../src/util/type-guards.js'
+import { Follower } from './follower.js'
 
 /**
  * Returns a response whose body can be sent without its stream. A read of a stream costs more than the delivery of a
  * small frame, and streams copy bytes.
  */
 export function directResponse(body: Follower, headers: Readonly<Record<string, string>>): Response {
-  const stream = streamOf(body)
-  direct.set(stream, body)
-  return new Response(stream, { headers })
+  return new Response(Object.assign(streamOf(body), { follower: body }), { headers })
 }
 
 /** Returns the watch or list that a response sends; undefined if only its stream is known, or another reader has it. */
 export function directBodyOf({ body }: Response): Follower | undefined {
-  return body === null || body.locked ? undefined : direct.get(body)
+  if (body === null || body.locked) return undefined
+  const { follower } = membersOf(body)
+  return follower instanceof Follower ? follower : undefined
 }
 
 /** The follower sends nothing before the first read, so that another sink may be attached instead. */

@@ -170,39 +170,15 @@ export function serveMirror<T, I extends object>(
     maxScopes: isCount,
     clock: isObject,
   })
-  return mirrorHandler(informer, options)
-}
-
-/** @internal What a share does with the feeds of its handler. */
-export interface FeedHooks {
-  /** Called when the objects were deleted after lost access. */
-  readonly onCleared: (feed: object) => void
-}
-
-/** @internal A handler whose feeds a share packs. */
-export interface SharedHandler<T, I> extends MirrorHandler {
-  /** Returns the feed of a scope, after the first list of the informer. Throws as `synced` does. */
-  feedOf(scope: MirrorScope<I>, signal: AbortSignal): Promise<MirrorFeed<T>>
-}
-
-/** @internal A handler whose options were checked. With `hooks`, lists are encoded in memory that threads can share. */
-export function mirrorHandler<T, I extends object>(
-  informer: Informer<T, I>,
-  options: ServeMirrorOptions<I>,
-  hooks?: FeedHooks,
-): SharedHandler<T, I> {
-  const server = new MirrorServer<T>(informer, options, hooks)
+  const { scope = () => ({}) } = options
+  const server = new MirrorServer<T>(informer, options)
   const close = async (): Promise<void> => server.close()
-  return Object.assign((request: Request) => server.answer(request), {
-    feedOf: (scope: MirrorScope<I>, signal: AbortSignal) => server.feedOf(scope, signal),
-    close,
-    [Symbol.asyncDispose]: close,
-  })
+  return Object.assign((request: Request) => server.answer(request, scope), { close, [Symbol.asyncDispose]: close })
 }
 
-class MirrorServer<T> {
+/** @internal The server of a mirror, whose options were checked. A handler and a share have one. */
+export class MirrorServer<T> {
   readonly #informer: Informer<T, object>
-  readonly #scopeOf: NonNullable<ServeMirrorOptions['scope']>
   readonly #clock: Clock
   readonly #feedOptions: Omit<FeedOptions, 'invalid'>
   /** A share packs its lists without invalid objects. */
@@ -218,28 +194,36 @@ class MirrorServer<T> {
   readonly #handled = new WeakSet<SourceError>()
   #isClosed = false
 
-  constructor(informer: Informer<T, object>, options: ServeMirrorOptions, hooks: FeedHooks | undefined) {
+  /**
+   * For a share with `onCleared`, which is called when the objects of a feed were deleted after lost access. Its lists
+   * are encoded in memory that threads can share.
+   */
+  constructor(
+    informer: Informer<T, object>,
+    options: Omit<ServeMirrorOptions, 'scope'>,
+    onCleared?: (feed: object) => void,
+  ) {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
     this.#informer = informer
-    this.#scopeOf = options.scope ?? (() => ({}))
     this.#clock = clock
-    this.#isShare = hooks !== undefined
+    this.#isShare = onCleared !== undefined
     this.#feedOptions = {
       historyBytes,
       heartbeatMs,
       watchMs: options.watchMs ?? 600_000,
       hasSharedChunks: this.#isShare,
-      onCleared: hooks?.onCleared,
+      onCleared,
     }
     this.#maxScopes = options.maxScopes ?? 1_000
     for (const { lastError } of Object.values(sourcesIn(informer.status))) if (lastError) this.#handled.add(lastError)
     informer.on('status', this.#onStatus)
   }
 
-  async answer(request: Request): Promise<Response> {
+  /** Answers a request with what `scopeOf` allows. */
+  async answer(request: Request, scopeOf: NonNullable<ServeMirrorOptions['scope']>): Promise<Response> {
     assertRequest(request)
     try {
-      return await this.#answer(request)
+      return await this.#answer(request, scopeOf)
     } catch (thrown) {
       if (thrown instanceof SourceError) return failure(503, thrown.code, thrown.message)
       if (request.signal.aborted) return failure(503, 'STOPPED', 'the client closed the request')
@@ -276,7 +260,7 @@ class MirrorServer<T> {
     this.#feeds.clear()
   }
 
-  async #answer(request: Request): Promise<Response> {
+  async #answer(request: Request, scopeOf: NonNullable<ServeMirrorOptions['scope']>): Promise<Response> {
     const url = new URL(request.url)
     const [, path] = /\/(list|watch|version)\/?$/.exec(url.pathname) ?? []
     if (path === undefined) return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
@@ -286,7 +270,7 @@ class MirrorServer<T> {
       return refusal
     }
     this.#assertOpen()
-    const scope = await this.#scopeOf(request)
+    const scope = await scopeOf(request)
     if (scope instanceof Response) return scope
     assertScope(scope)
     const { signal: right } = scope
@@ -300,6 +284,7 @@ class MirrorServer<T> {
     return events(await feed.list(request, data, right), 'no-store')
   }
 
+  /** Returns the feed of a scope, after the first list of the informer. Throws as `synced` does. */
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.

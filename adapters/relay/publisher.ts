@@ -4,7 +4,7 @@ import type { Leases } from '../../src/contract/leases.js'
 import type { Random } from '../../src/contract/random.js'
 import { RelayConflictError, type RelayStore } from '../../src/contract/relay-store.js'
 import type { SourceContext } from '../../src/contract/source.js'
-import type { Logger } from '../../src/contract/status.js'
+import type { Logger, Status } from '../../src/contract/status.js'
 import { InformerEvents } from '../../src/informer/informer-events.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { RelayedMirror } from '../../src/informer/internals.js'
@@ -14,7 +14,7 @@ import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding, forgetDiscard, invalidOf } from './relay-cache.js'
+import { invalidOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { RetryDelay } from './retry-delay.js'
@@ -54,6 +54,8 @@ export class Publisher<T> implements Relay {
   #isAligned = false
   /** Whether lost access clears the store: the mirror has had no content yet, and the store was not cleared. */
   #mayClear = true
+  /** Aborts when access is lost while the mirror has no content. */
+  readonly #refused = new AbortController()
   /** The batch whose write was not confirmed. */
   #unwritten: Outgoing | undefined
   /** The history of the mirror that the store shows. */
@@ -81,7 +83,15 @@ export class Publisher<T> implements Relay {
       changes: 0,
       lastError: undefined,
     }
+    if (mirror.onAccessLost === 'clear') {
+      informer.on('status', this.#onStatus)
+      this.#onStatus(informer.status)
+    }
     this.#running = this.#run()
+  }
+
+  readonly #onStatus = ({ isSynced, lastError }: Status): void => {
+    if (!isSynced && lastError?.code === 'UNAUTHORIZED') this.#refused.abort(ABORTED)
   }
 
   get status(): RelayStatus {
@@ -130,7 +140,7 @@ export class Publisher<T> implements Relay {
     await settleWithin(STOP_GRACE_MS, this.#running, clock)
     await Promise.all([this.#stream.close(), this.#leadership.leave(stoppedError())])
     this.#stream.release()
-    forgetDiscard(this.#store)
+    this.#informer.off('status', this.#onStatus)
     const closing = this.#store.close().catch((error: unknown) => {
       this.#events.report(toSourceError(error, { phase: 'apply', source: this.#store.name }))
     })
@@ -186,14 +196,14 @@ export class Publisher<T> implements Relay {
    * if the stream has ended.
    */
   async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
-    const discard = this.#mayClear ? discarding(this.#store).signal : new AbortController().signal
+    const { signal: refused } = this.#mayClear ? this.#refused : new AbortController()
     try {
-      const start = await this.#stream.start(AbortSignal.any([signal, discard]))
+      const start = await this.#stream.start(AbortSignal.any([signal, refused]))
       if (start === undefined) return undefined
       this.#mayClear = false // Later the changes of the mirror clear the store.
       return false
     } catch (error) {
-      if (signal.aborted || !discard.aborted) throw error
+      if (signal.aborted || !refused.aborted) throw error
       return true
     }
   }

@@ -1,4 +1,4 @@
-import { ABORTED, OptionError } from '../../src/contract/errors.js'
+import { OptionError } from '../../src/contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
@@ -36,34 +36,20 @@ export function relayCache(store: RelayStore): MirrorCache {
     maxAgeMs: 2 ** 31 - 1,
     open: (context) => open(store, context),
     save: async () => {},
-    discard: async () => discarding(store).abort(ABORTED),
+    // The relay deletes the content of the store after lost access.
   }
 }
 
-const discards = new WeakMap<RelayStore, AbortController>()
-
-/**
- * Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any.
- */
-export function discarding(store: RelayStore): AbortController {
-  const discard = discards.get(store) ?? new AbortController()
-  discards.set(store, discard)
-  return discard
-}
-
-/** The next relay of this store has a mirror of its own. */
-export function forgetDiscard(store: RelayStore): void {
-  discards.delete(store)
-}
-
-/** The store whose content was restored, its header, and its invalid objects with the reasons. */
-interface Restored {
+/** The content of a store, with its header, and its invalid objects with the reasons. */
+interface StoredMirror extends SavedMirror {
   readonly store: RelayStore
   readonly header: RelayHeader
   readonly invalid: ReadonlyMap<string, string>
 }
 
-const restored = new WeakMap<SavedMirror, Restored>()
+function isOf(store: RelayStore, saved: SavedMirror | undefined): saved is StoredMirror {
+  return saved !== undefined && 'store' in saved && saved.store === store
+}
 
 /**
  * The invalid objects of content that was that of the store, with the reasons. Undefined for other content, and if the
@@ -74,9 +60,8 @@ export function invalidOf(
   store: RelayStore,
   now: { readonly writer: string; readonly write: number } | undefined,
 ): ReadonlyMap<string, string> | undefined {
-  const from = saved && restored.get(saved)
-  const isSame = from?.store === store && from.header.writer === now?.writer && from.header.write === now.write
-  return isSame ? from.invalid : undefined
+  const isSame = isOf(store, saved) && saved.header.writer === now?.writer && saved.header.write === now.write
+  return isSame ? saved.invalid : undefined
 }
 
 async function open(
@@ -132,9 +117,9 @@ async function open(
   const close = async (): Promise<void> => {
     records = [] // The mirror keeps this object, and reads its pages only once.
   }
-  const saved: SavedMirror = { version, resumeState, size: records.length, savedAt: clock.now(), pages, close }
   const reasons = records.flatMap((each) => (each.type === 'invalid' ? [[each.key, each.reason] as const] : []))
-  restored.set(saved, { store, header, invalid: new Map(reasons) })
+  const content = { version, resumeState, size: records.length, savedAt: clock.now(), pages, close }
+  const saved: StoredMirror = { ...content, store, header, invalid: new Map(reasons) }
   return saved
 }
 

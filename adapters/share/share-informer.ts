@@ -6,7 +6,7 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, checkScope, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
-import { DEFAULT_HISTORY_BYTES, type MirrorScope, mirrorHandler, type SharedHandler } from '../http/serve-mirror.js'
+import { DEFAULT_HISTORY_BYTES, type MirrorScope, MirrorServer } from '../http/serve-mirror.js'
 import { servePort } from './port-server.js'
 import { type OpenContext, SharedSnapshots } from './shared-snapshots.js'
 import { isSocketPath } from './socket-path.js'
@@ -101,23 +101,21 @@ export function shareInformer<T, I extends object>(informer: Informer<T, I>, opt
 
 class InformerShare<T, I extends object> implements Share<I> {
   readonly #informer: Informer<T, I>
-  readonly #mirror: SharedHandler<T, I>
+  readonly #server: MirrorServer<T>
   /** Undefined for an informer of another kind. */
-  readonly #snapshots: SharedSnapshots<T, I> | undefined
-  readonly #scopes = new WeakMap<Request, MirrorScope<I>>()
+  readonly #snapshots: SharedSnapshots<T> | undefined
   readonly #ports = new Set<MessagePort>()
   readonly #sockets = new Set<SocketServer>()
   #isClosed = false
 
   constructor(informer: Informer<T, I>, options: ShareOptions) {
     this.#informer = informer
-    const scope = (request: Request): MirrorScope<I> => this.#scopes.get(request) ?? {}
     const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
     const mirror = internalsOf(informer)?.objects
     const warn = (message: string): void => emitWarning(message)
-    this.#snapshots = mirror && new SharedSnapshots<T, I>({ mirror, clock, historyBytes, warn })
+    this.#snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes, warn })
     const onCleared = (feed: object): void => this.#snapshots?.clear(feed)
-    this.#mirror = mirrorHandler(informer, { ...options, scope }, { onCleared })
+    this.#server = new MirrorServer<T>(informer, options, onCleared)
   }
 
   port(scope: MirrorScope<I> = {}): MessagePort {
@@ -126,7 +124,7 @@ class InformerShare<T, I extends object> implements Share<I> {
     const snapshots = Object.keys(scope.where ?? {}).length === 0 ? this.#snapshots : undefined
     const { port1, port2 } = new MessageChannel()
     this.#ports.add(port1)
-    const open = async (context: OpenContext) => await snapshots?.open(this.#mirror, context)
+    const open = async (context: OpenContext) => await snapshots?.open(this.#server, context)
     servePort(port1, { answer, open }, () => this.#ports.delete(port1))
     return port2
   }
@@ -149,7 +147,7 @@ class InformerShare<T, I extends object> implements Share<I> {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#mirror.close()
+    this.#server.close()
     for (const port of this.#ports) port.close()
     await Promise.all([...this.#sockets].map((socket) => socket.close()))
   }
@@ -165,9 +163,6 @@ class InformerShare<T, I extends object> implements Share<I> {
       if (!Object.hasOwn(this.#informer.by, index))
         throw new OptionError(`share.${call}: the informer has no index "${index}"`, { option: 'where' })
     }
-    return (request) => {
-      this.#scopes.set(request, scope)
-      return this.#mirror(request)
-    }
+    return (request) => this.#server.answer(request, () => scope)
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
-import type { MirrorScope, SharedHandler } from '../http/serve-mirror.js'
+import type { MirrorServer } from '../http/serve-mirror.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
 import { type PackerHost, SnapshotPacker } from './snapshot-packer.js'
 
@@ -17,7 +17,7 @@ export interface OpenContext {
 }
 
 /** The snapshots of a share, which its ports hand out. */
-export class SharedSnapshots<T, I> {
+export class SharedSnapshots<T> {
   readonly #host: PackerHost
   readonly #clock: Clock
   /** By feed: after a change of the epoch, there is another one. */
@@ -32,7 +32,7 @@ export class SharedSnapshots<T, I> {
    * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the
    * follower lists, and hears the reason.
    */
-  async open(mirror: SharedHandler<T, I>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
+  async open(server: MirrorServer<T>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
     const opened = new AbortController()
     const beat = async (): Promise<void> => {
       for (;;) {
@@ -42,7 +42,7 @@ export class SharedSnapshots<T, I> {
     }
     beat().catch(() => {})
     try {
-      return await this.#open(mirror, signal)
+      return await this.#open(server, signal)
     } finally {
       opened.abort(ABORTED)
     }
@@ -53,11 +53,10 @@ export class SharedSnapshots<T, I> {
     this.#packers.get(feed)?.clear()
   }
 
-  async #open(mirror: SharedHandler<T, I>, signal: AbortSignal): Promise<OpenedSnapshot | undefined> {
-    const scope: MirrorScope<I> = {}
+  async #open(server: MirrorServer<T>, signal: AbortSignal): Promise<OpenedSnapshot | undefined> {
     while (!signal.aborted) {
       try {
-        const feed = await mirror.feedOf(scope, signal)
+        const feed = await server.feedOf({}, signal)
         const packer = this.#packers.get(feed) ?? new SnapshotPacker<T>(feed, this.#host)
         this.#packers.set(feed, packer)
         return await packer.open()

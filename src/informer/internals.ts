@@ -53,6 +53,8 @@ export interface RelayedMirror {
   readonly restored: SavedMirror | undefined
   /** Whether the store lacks keys that `transform` has filtered out. */
   readonly hasFiltered: boolean
+  /** What happens to its objects after lost access. */
+  readonly onAccessLost: 'keep' | 'clear'
 }
 
 /**

@@ -179,6 +179,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.part.filtered.size > 0
   }
 
+  get onAccessLost(): 'keep' | 'clear' {
+    return this.#context.onAccessLost
+  }
+
   get resumeState(): string | undefined {
     return this.reflector.resumeState
   }

@@ -180,6 +180,17 @@ describe('a relay that starts', () => {
     expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
+  test('[Y1a] after its mirror was refused access clears the followers', async () => {
+    const { source, store, follower } = await relayedAndStopped(['a'])
+    source.fail(noAccess(), 50)
+    const informer = createInformer({ source, clock, random, onAccessLost: 'clear' }).start()
+    await clock.advance(100)
+    expect(informer.status.lastError?.code).toBe('UNAUTHORIZED')
+    relayFrom(informer, storeOf(store))
+    await clock.advance(100)
+    expect(follower.content()).toEqual({})
+  })
+
   test('[Y1] with a store whose content was cleared by an earlier relay does not clear it again', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()

@@ -411,14 +411,17 @@ describe('the upstream', () => {
     },
   )
 
-  test.each(['a relay that runs', 'the next relay'])(
-    'that refuses access to %s: onAccessLost "clear" clears the followers, too',
+  test.each(['a relay that runs', 'the next relay', 'the next relay without a cache'])(
+    '[Y1a] that refuses access to %s: onAccessLost "clear" clears the followers, too',
     async (which) => {
       const { source, store, first, follower } = await relayed(['a'], { onAccessLost: 'clear' })
-      if (which === 'the next relay') first.kill()
+      const isNext = which !== 'a relay that runs'
+      if (isNext) first.kill()
       source.fail(noAccess(), 5)
       source.disconnect()
-      if (which === 'the next relay') relayOf(source, storeOf(store), { onAccessLost: 'clear' })
+      const own = storeOf(store)
+      const cache = which === 'the next relay' ? relayCache(own) : undefined
+      if (isNext) relayOf(source, own, { onAccessLost: 'clear', cache })
       await clock.advance(1_000)
       expect(follower.content()).toEqual({})
       await clock.advance(120_000)
