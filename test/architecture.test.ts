@@ -396,7 +396,7 @@ describe('[D22] state by the identity of an object', () => {
       'adapters/etcd/transport/etcd3-transport.ts',
       'adapters/kubernetes/cluster.ts',
       'adapters/kubernetes/http/credentials.ts',
-      'adapters/postgres/client-factory.ts',
+      'adapters/postgres/connection/client-factory.ts',
       'adapters/postgres/leases/pg-pool.ts',
       'adapters/share/port-client.ts',
       'bindings/tanstack-db/informer-collection-options.ts',

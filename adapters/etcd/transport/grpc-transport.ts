@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { ChannelCredentials, Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
 import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError } from '../../../src/contract/errors.js'
@@ -23,6 +22,7 @@ import {
   type WatchRequest,
   type WatchResponse,
 } from './etcd-messages.js'
+import { patchCredentials } from './grpc-credentials-patch.js'
 import type { Call, Connection, RangeStream, Transport, WatchListener, WatchStream } from './transport.js'
 
 /**
@@ -349,44 +349,4 @@ class GrpcStream implements WatchStream {
     this.#isOver = true // A lost connection needs no other treatment: it is closed together with the stream.
     this.#stream.cancel()
   }
-}
-
-/** grpc-js 1.13 and later uses this internal object to make a connection of a socket. */
-interface Connector {
-  connect(socket: Socket): Promise<unknown>
-  destroy(): void
-}
-
-interface WithConnector {
-  _createSecureConnector?(...args: readonly unknown[]): Connector
-}
-
-/**
- * Patches `_createSecureConnector` of the credentials. A channel that is closed between two attempts to connect makes
- * one more attempt, and grpc-js never closes that connection. The patch closes it. `onSocket` is called with each
- * connection that is used.
- */
-function patchCredentials<C extends object>(credentials: C, onSocket: (socket: Socket) => void): C {
-  const inner: WithConnector = credentials
-  const create = inner._createSecureConnector?.bind(credentials)
-  if (create === undefined) return credentials
-  inner._createSecureConnector = (...args) => {
-    const connector = create(...args)
-    const [connect, destroy] = [connector.connect.bind(connector), connector.destroy.bind(connector)]
-    let isOver = false
-    connector.connect = async (socket) => {
-      if (!isOver) {
-        onSocket(socket)
-        return await connect(socket)
-      }
-      socket.destroy()
-      throw new Error('the channel was closed')
-    }
-    connector.destroy = () => {
-      isOver = true
-      destroy()
-    }
-    return connector
-  }
-  return credentials
 }
