@@ -384,9 +384,8 @@ describe('[D22] state by the identity of an object', () => {
     ],
     // A source has state for each mirror that it serves. The contract suggests a WeakMap.
     mirrors: [
-      'adapters/http/ended-epoch.ts',
       'adapters/http/http-source.ts',
-      'adapters/kubernetes/history/delete-positions.ts',
+      'adapters/kubernetes/history/resume-guard.ts',
       'adapters/kubernetes/history/schema.ts',
       'adapters/nats/nats-source.ts',
       'adapters/relay/relay-source.ts',

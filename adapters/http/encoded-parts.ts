@@ -3,7 +3,6 @@ import type { ListEvent } from '../../src/contract/source.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { eventText, invalidText } from './event-json.js'
-import { shared } from './shared-bytes.js'
 
 /** The size of a part of a list and of a batch, in characters. An object may be larger. */
 export const CHUNK_CHARACTERS: number = 512 * 1024
@@ -55,4 +54,11 @@ export async function encodedParts<T>(
   }
   if (texts.length > 0) endPart()
   return { size, parts }
+}
+
+/** Returns a copy in memory that threads can share. */
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
+  copy.set(bytes)
+  return copy
 }

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
@@ -16,10 +16,11 @@ import {
   isPositive,
   isSignal,
 } from '../../src/util/validate-options.js'
+import { directResponse } from './direct-body.js'
+import type { Follower } from './follower.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
-import { events, failure, ofOtherFeed, repeated } from './responses.js'
 import { scopeName } from './scope-keys.js'
 
 /**
@@ -381,4 +382,34 @@ function assertScope(scope: unknown): void {
 /** The status of each source. A single source has no name. */
 function sourcesIn(status: Status): Readonly<Record<string, Status>> {
   return status.sources ?? { '': status }
+}
+
+/** A response with server-sent events. nginx passes them on at once. */
+function events(body: Follower, caching: string): Response {
+  return directResponse(body, {
+    'content-type': 'text/event-stream',
+    'cache-control': caching,
+    'x-accel-buffering': 'no',
+  })
+}
+
+/** The id of the request, which the response repeats: a follower knows that no cache has answered. */
+function repeated({ searchParams }: URL): { readonly request?: string } {
+  const request = searchParams.get('request')
+  return request === null ? {} : { request }
+}
+
+/** With the id of the feed, a follower knows how many servers have answered. */
+function ofOtherFeed({ id }: { readonly id: string }): Response {
+  return failure(410, UNKNOWN_FEED, 'the version is of another server or scope', { feed: id })
+}
+
+function failure(
+  status: number,
+  code: SourceErrorCode | typeof UNKNOWN_FEED,
+  message: string,
+  details: object = {},
+): Response {
+  const headers = { 'cache-control': 'no-store', ...(status === 503 && { 'retry-after': '1' }) }
+  return Response.json({ error: message, code, ...details }, { status, headers })
 }

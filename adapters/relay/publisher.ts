@@ -3,11 +3,13 @@ import { ABORTED, SourceError, toSourceError } from '../../src/contract/errors.j
 import type { Leases } from '../../src/contract/leases.js'
 import type { Random } from '../../src/contract/random.js'
 import { RelayConflictError, type RelayStore } from '../../src/contract/relay-store.js'
-import type { SourceContext } from '../../src/contract/source.js'
+import type { ListerWatcher, SourceContext } from '../../src/contract/source.js'
 import type { Logger, Status } from '../../src/contract/status.js'
+import type { Version } from '../../src/contract/version.js'
 import { InformerEvents } from '../../src/informer/informer-events.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { RelayedMirror } from '../../src/informer/internals.js'
+import { type Backoff, backoff, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
 import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util/deadline.js'
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
@@ -17,9 +19,7 @@ import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-st
 import { invalidOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
-import { RetryDelay } from './retry-delay.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
-import { versionOrder } from './version-order.js'
 
 /** A relay without changes reads the position of the store after this time, in milliseconds. */
 const CHECK_MS = 5_000
@@ -403,4 +403,71 @@ export class Publisher<T> implements Relay {
 
 function stoppedError(): SourceError {
   return new SourceError('the relay was stopped', { code: 'STOPPED' })
+}
+
+/** How a mirror at `at` is related to a store at `mark`. `other`: they are of different histories of the source. */
+function versionOrder(
+  source: Pick<ListerWatcher<unknown>, 'hasReached' | 'isLaterEpoch'>,
+  at: Version,
+  mark: Version,
+): 'reached' | 'behind' | 'other' {
+  try {
+    if (source.hasReached === undefined) return at === mark ? 'reached' : 'other'
+    return source.hasReached(at, mark) ? 'reached' : 'behind'
+  } catch {
+    return source.isLaterEpoch?.(at, mark) === true ? 'behind' : 'other'
+  }
+}
+
+/** The delays between attempts, in milliseconds. */
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 10_000
+
+/** The delays between the attempts of a relay. They double up to 10 s, until one is successful. */
+class RetryDelay {
+  readonly #clock: Clock
+  readonly #random: Random
+  #next: Backoff = backoff(FIRST_RETRY_MS, MAX_RETRY_MS)
+  #parts = 0
+  /** Ends the delay that is in progress. */
+  #end = (): void => {}
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock
+    this.#random = random
+  }
+
+  /** The next delay is the first one again. */
+  reset(): void {
+    this.#next = reset(this.#next)
+  }
+
+  /**
+   * `parts` is how much was written so far. After an attempt that wrote something, the next delay is the first one
+   * again.
+   */
+  progressed(parts: number): void {
+    if (parts > this.#parts) this.reset()
+    this.#parts = parts
+  }
+
+  /** The next attempt begins at once. */
+  hurry(): void {
+    this.reset()
+    this.#end()
+  }
+
+  /** Waits before the next attempt. `hurry` does not shorten a fixed delay. */
+  async wait(signal: AbortSignal, fixedMs?: number): Promise<void> {
+    const delayMs = fixedMs ?? drawDelay(this.#next, this.#random)
+    this.#next = grown(this.#next)
+    const ending = new AbortController()
+    const end = (): void => ending.abort(ABORTED)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    if (fixedMs === undefined) this.#end = end
+    await this.#clock.sleep(delayMs, ending.signal).catch(() => {})
+    this.#end = () => {}
+    signal.removeEventListener('abort', end)
+  }
 }

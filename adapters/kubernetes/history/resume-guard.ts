@@ -1,9 +1,9 @@
 import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
+import type { WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { apiStatusIn } from '../http/api-error.js'
-import { DeletePositions } from './delete-positions.js'
-import { compareVersions } from './resource-version.js'
+import { compareVersions, isResourceVersion, versionBefore } from './resource-version.js'
 
 /**
  * A server that was unreachable for this number of milliseconds may have been restored, and its new history may have
@@ -102,4 +102,37 @@ export class ResumeGuard {
 
 function isListed({ listedFrom }: ResourceRemoval, version: Version): boolean {
   return listedFrom !== undefined && compareVersions(version, listedFrom) >= 0
+}
+
+/** The last batch may not have been applied. Then the mirror is at the position before. */
+const MAX_POSITIONS = 2
+
+/**
+ * The positions of mirrors at which more deletes may follow under the same version. Objects that expire together, such
+ * as Events, are deleted in one revision of etcd, and a watch may break off between two of them.
+ */
+class DeletePositions {
+  readonly #positions = new WeakMap<object, readonly Version[]>()
+
+  /** The last positions of the mirror. */
+  of(mirror: object): readonly Version[] {
+    return this.#positions.get(mirror) ?? []
+  }
+
+  /** The mirror was saved with these positions by an earlier process. */
+  restore(mirror: object, positions: readonly unknown[]): void {
+    this.#positions.set(mirror, positions.filter(isResourceVersion).slice(-MAX_POSITIONS))
+  }
+
+  /** Returns the version from which the mirror has to read, so that it misses no delete of the version `after`. */
+  readFrom(mirror: object, after: Version): Version {
+    return this.of(mirror).includes(after) ? versionBefore(after) : after
+  }
+
+  /** A batch of the mirror follows. If its last event is a delete, the mirror is at such a position. */
+  record(mirror: object, { events, version }: WatchBatch<unknown>): void {
+    const last = events.at(-1)
+    if (last?.type === 'delete' && last.version === version && this.of(mirror).at(-1) !== version)
+      this.#positions.set(mirror, [...this.of(mirror), version].slice(-MAX_POSITIONS))
+  }
 }
