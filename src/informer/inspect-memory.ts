@@ -1,5 +1,5 @@
+import type { StoreIndex } from '../store/indexes/store-index.js'
 import type { Store } from '../store/store.js'
-import type { StoreIndex } from '../store/store-index.js'
 import type { MemoryPicture } from './inspect-types.js'
 
 /** The number of objects that are measured. */
