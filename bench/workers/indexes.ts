@@ -6,8 +6,8 @@ import type { EqualIndex } from '../../src/store/indexes/hash-index.ts'
 import type { MultiIndex } from '../../src/store/indexes/multi-index.ts'
 import type { Scalar } from '../../src/store/indexes/scalar.ts'
 import type { SortedIndex } from '../../src/store/indexes/sorted-index.ts'
+import type { StoreIndex } from '../../src/store/indexes/store-index.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { StoreIndex } from '../../src/store/store-index.ts'
 import { nsEach } from './busy.ts'
 
 interface Pod {

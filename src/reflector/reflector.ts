@@ -15,18 +15,16 @@ import { outcomeOf } from '../queue/change.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
-import { EventValidator } from './event-validation.js'
-import { failureReport } from './failure-report.js'
-import { IncompleteListRepair } from './incomplete-list-repair.js'
-import { ProgressRequests } from './progress-requests.js'
 import { readPages } from './read-pages.js'
 import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
-import { initialState, step } from './reflector-state.js'
+import { failureReport, initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
-import { inSlot } from './relist-slot.js'
 import { SinkCalls } from './sink-calls.js'
-import { assertSource, close, iterated } from './source-checks.js'
+import { assertSource, close, EventValidator, iterated } from './source-checks.js'
 import { Restoration } from './warm-start.js'
+
+/** Relists because of events without a key are at least this far apart, in milliseconds. */
+const INCOMPLETE_RELIST_MS = 5 * 60_000
 
 type Outcome = UntimedInput<'restorable' | 'unrestorable' | 'listed' | 'ended' | 'failed' | 'delayElapsed'>
 
@@ -54,7 +52,8 @@ export class Reflector<T> {
   readonly #validator: EventValidator
   readonly #repair: IncompleteListRepair
   readonly #restoration: Restoration<T>
-  readonly #progressRequests = new ProgressRequests((thrown) => this.#hooks.onError?.(this.#located(thrown, 'watch')))
+  /** The listeners of the watch that are called when a waiter needs the current version of the source. */
+  readonly #progressListeners = new Set<() => void>()
   /** Aborts the timers that do not belong to an attempt. */
   readonly #ended = new AbortController()
   #state: ReflectorState = initialState
@@ -165,7 +164,13 @@ export class Reflector<T> {
 
   /** @internal Requests the current version from the source, for a waiter. */
   requestProgress(): void {
-    this.#progressRequests.request()
+    for (const listener of this.#progressListeners) {
+      try {
+        listener()
+      } catch (thrown) {
+        this.#hooks.onError?.(this.#located(thrown, 'watch')) // The waiters continue to wait.
+      }
+    }
   }
 
   /**
@@ -250,10 +255,21 @@ export class Reflector<T> {
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
     const admission = effect.isFirst ? undefined : this.#hooks.acquireRelistSlot?.(attempt.signal)
     if (admission === undefined) return this.#list(attempt, effect)
-    return inSlot(attempt, admission, () => {
-      this.#tell({ type: 'admitted' })
-      return this.#list(attempt, effect)
+    const release = await attempt.race(admission).catch((reason: unknown) => {
+      // The slot may be granted just as the wait is cancelled: release it.
+      admission.then(
+        (unwanted) => unwanted(),
+        () => {},
+      )
+      throw reason
     })
+    try {
+      attempt.throwIfAborted()
+      this.#tell({ type: 'admitted' })
+      return await this.#list(attempt, effect)
+    } finally {
+      release()
+    }
   }
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
@@ -309,8 +325,10 @@ export class Reflector<T> {
     const { silenceHint } = this.#source
     const silent = `no data for ${Math.round(idleMs / 1_000)} s${silenceHint === undefined ? '' : ` (${silenceHint})`}`
     void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
-    const onProgressRequest = (listener: () => void): void =>
-      this.#progressRequests.add(listener, this.#restoration.isPending || this.#hooks.hasWaiters?.() === true)
+    const onProgressRequest = (listener: () => void): void => {
+      this.#progressListeners.add(listener)
+      if (this.#restoration.isPending || this.#hooks.hasWaiters?.() === true) listener()
+    }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const requestAudit: WatchContext['requestAudit'] = (_reason, options) =>
@@ -332,7 +350,7 @@ export class Reflector<T> {
         await attempt.yieldIfDue(SLICE_MS)
       }
     } finally {
-      this.#progressRequests.clear()
+      this.#progressListeners.clear()
       this.#closing = close(batches)
     }
   }
@@ -395,5 +413,59 @@ export class Reflector<T> {
   #report(error: SourceError): void {
     this.#lastError = failureReport(error, this.#state, this.#clock.now())
     this.#hooks.onError?.(this.#lastError)
+  }
+}
+
+/**
+ * Schedules a relist after a list or a batch with an event that could not be applied, such as an event without a key.
+ */
+class IncompleteListRepair {
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+  readonly #relist: (reason: string) => void
+  #listedAt = -Infinity
+  #isScheduled = false
+  #isDue = false
+  #isRequested = false
+
+  constructor(clock: Clock, signal: AbortSignal, relist: (reason: string) => void) {
+    this.#clock = clock
+    this.#signal = signal
+    this.#relist = relist
+  }
+
+  /**
+   * Whether a relist has to complete the mirror: an event could not be applied, or a list was requested, because an
+   * audit has found a difference for example.
+   */
+  get isDue(): boolean {
+    return this.#isDue || this.#isRequested
+  }
+
+  /** A list was requested. */
+  requested(): void {
+    this.#isRequested = true
+  }
+
+  /** A list was committed. `isAnotherRequested`: another one was requested after it had begun. */
+  listed(isAnotherRequested: boolean): void {
+    this.#isRequested = isAnotherRequested
+    this.#listedAt = this.#clock.now()
+    this.#isDue = this.#isScheduled
+  }
+
+  /** Schedules a relist, 5 minutes after the last list; after the current one, if a list is being read. */
+  schedule(reason: string, isListing: boolean): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#isDue = true
+    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
+    this.#clock.sleep(due - this.#clock.now(), this.#signal).then(
+      () => {
+        this.#isScheduled = false
+        this.#relist(reason)
+      },
+      () => {},
+    )
   }
 }

@@ -1,7 +1,14 @@
+import type { Clock } from '../contract/clock.js'
 import { SourceError } from '../contract/errors.js'
-import type { ListerWatcher } from '../contract/source.js'
+import type { Invalid, ListerWatcher, WatchEvent } from '../contract/source.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import { membersOf } from '../util/type-guards.js'
 import { checkOptions, isFunction, isPositive } from '../util/validate-options.js'
+import type { Attempt } from './attempt.js'
+import { SLICE_EVENTS } from './sink-calls.js'
+
+/** Reports of unknown events are at least this far apart, in milliseconds. */
+const REPORT_MS = 60_000
 
 /** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {
@@ -40,5 +47,89 @@ export async function close(iterator: AsyncIterator<unknown> | undefined): Promi
     await iterator?.return?.()
   } catch {
     // The iterator has ended either way.
+  }
+}
+
+type Valid<E> = readonly (E | Invalid)[]
+
+interface ValidatorHooks {
+  /** Reports an event of an unknown type. */
+  report(error: SourceError): void
+  /** Schedules a relist, because an event could not be applied. */
+  relistSoon(reason: string): void
+}
+
+/** Validates the events of a source at run time. */
+export class EventValidator {
+  readonly #source: string
+  readonly #clock: Clock
+  readonly #hooks: ValidatorHooks
+  #reportedAt = -Infinity
+
+  constructor(source: string, clock: Clock, hooks: ValidatorHooks) {
+    this.#source = source
+    this.#clock = clock
+    this.#hooks = hooks
+  }
+
+  /**
+   * Returns the events, with `invalid` for each event without a key, and without events of an unknown type. Many events
+   * are validated in slices: then it returns a promise.
+   */
+  valid<E extends WatchEvent<unknown>>(events: readonly E[], attempt: Attempt): Valid<E> | Promise<Valid<E>> {
+    if (!Array.isArray(events)) throw new SourceError('the events are not an array', { code: 'PROTOCOL' })
+    return events.length > SLICE_EVENTS ? this.#validInSlices(events, attempt) : this.#valid(events)
+  }
+
+  async #validInSlices<E extends WatchEvent<unknown>>(events: readonly E[], attempt: Attempt): Promise<Valid<E>> {
+    let good: (E | Invalid)[] | undefined
+    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
+      const slice = events.slice(at, at + SLICE_EVENTS)
+      const valid = this.#valid(slice)
+      if (valid !== slice) good ??= events.slice(0, at)
+      good?.push(...valid)
+      await attempt.yieldIfDue(SLICE_MS)
+    }
+    return good ?? events
+  }
+
+  #valid<E extends WatchEvent<unknown>>(events: readonly E[]): Valid<E> {
+    if (events.every(isUnderstood)) return events
+    const good: (E | Invalid)[] = []
+    for (const event of events) {
+      const type = event?.type
+      if (isUnderstood(event)) good.push(event)
+      else if (type === 'put' || type === 'delete' || type === 'invalid') {
+        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        good.push({ type: 'invalid', error })
+        this.#hooks.relistSoon('an object came without a key')
+      } else if (type === 'replace') {
+        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
+      } else {
+        this.#reportUnknown(type)
+        this.#hooks.relistSoon('an event of an unknown type came')
+      }
+    }
+    return good
+  }
+
+  #reportUnknown(type: unknown): void {
+    if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = this.#clock.now()
+    const message = `an event of the unknown type "${String(type)}" of ${this.#source} was left out: put, delete, replace and invalid are allowed; a list follows within 5 minutes`
+    this.#hooks.report(new SourceError(message, { code: 'DECODE' }))
+  }
+}
+
+function isUnderstood(event: WatchEvent<unknown>): boolean {
+  switch (event?.type) {
+    case 'put':
+    case 'delete':
+    case 'invalid':
+      return typeof event.key === 'string'
+    case 'replace':
+      return Array.isArray(event.entries) && event.entries.every((entry) => typeof entry?.key === 'string')
+    default:
+      return false
   }
 }

@@ -92,7 +92,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** @internal */
   get declared(): ReadonlyMap<string, DeclaredIndex<T>> {
-    return this.writer.indexes.byName
+    return this.writer.indexes
   }
 
   /** @internal */
@@ -140,7 +140,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
     for (const { index } of declared) yield* this.store.addIndexInSteps(index)
-    for (const index of declared) this.writer.indexes.byName.set(index.name, index)
+    for (const index of declared) this.writer.indexes.set(index.name, index)
     Object.assign(this.by, by)
   }
 }

@@ -1,25 +1,30 @@
 import { systemClock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
-import type { SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
+import type { PackedPart, SavedEntry, SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
 import { DEFAULT_SLICES, finish, performSlice, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
 import type { CommitOrigin } from './commit.js'
+import type { DeclaredIndex } from './indexes/index-builder.js'
+import type { StoreIndex } from './indexes/store-index.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
 import type { Ordinal } from './ordinals.js'
 import { KeptBase } from './packed/kept-base.js'
-import type { NamedIndex } from './packed/pack.js'
-import { packedIndexesOf } from './packed/packed-indexes.js'
+import { type NamedIndex, pack } from './packed/pack.js'
 import type { PackedIndex, PackedSnapshot } from './packed/packed-snapshot.js'
-import { PinnedPartition } from './pinned-partition.js'
-import type { StoreIndex } from './store-index.js'
+import type { Pin } from './pin.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
-import { UndoableMap } from './undo-journal.js'
+import { type PinnedMap, UndoableMap } from './undo-journal.js'
+
+/** About this number of objects have their values compared with those of each saved index. */
+const SAMPLES = 64
+/** And this number of saved values of each index with those of their objects. */
+const VALUE_SAMPLES = 16
 
 /** A batch that is applied. */
 interface ArrivedBatch<T> {
@@ -240,7 +245,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const { store, ingest } = writer
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
-    const indexes = packedIndexesOf<T>(snapshot, writer.indexes.byName.values(), restored)
+    const indexes = packedIndexesOf<T>(snapshot, writer.indexes.values(), restored)
     const [filled, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: released.resolve })
     const fill = (): void => {
@@ -265,7 +270,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   *#showInSteps(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>, fill: () => void): Steps {
     const { store, indexes } = this.#writer
     const { snapshot } = base
-    for (const { index } of indexes.byName.values())
+    for (const { index } of indexes.values())
       if (!values.has(index)) values.set(index, yield* store.packedValuesOf(index, base))
     const others: SavedRecord[] = []
     for (let i = snapshot.size; i < snapshot.count; i++) {
@@ -317,7 +322,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   #capturedIndexes(): readonly NamedIndex[] {
     this.#writer.store.assertIndexed()
     const indexes: NamedIndex[] = []
-    for (const { name, signature, index } of this.#writer.indexes.byName.values()) {
+    for (const { name, signature, index } of this.#writer.indexes.values()) {
       const captured = index.capture?.()
       if (captured !== undefined) indexes.push({ name, signature, captured })
     }
@@ -358,4 +363,99 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
  */
 function eventOf<T>({ type, key, object }: Delta<T>): ListEvent<T> {
   return { type: type === 'deleted' ? 'delete' : 'put', key, object }
+}
+
+/** The keys of a partition that have no stored object, or an older one. */
+interface OtherKeys {
+  readonly filtered: PinnedMap<string, Version | undefined>
+  readonly invalid: readonly SavedInvalid[]
+}
+
+/** The content of a partition at one version: its objects, and the keys that are filtered out or invalid. */
+class PinnedPartition<T> {
+  readonly #pin: Pin<T>
+  readonly #indexes: readonly NamedIndex[]
+  readonly #others: OtherKeys | undefined
+
+  constructor(pin: Pin<T>, indexes: readonly NamedIndex[], others?: OtherKeys) {
+    this.#pin = pin
+    this.#indexes = indexes
+    this.#others = others
+  }
+
+  /** The number of records. */
+  get size(): number {
+    return this.#pin.size + (this.#others?.filtered.size ?? 0) + (this.#others?.invalid.length ?? 0)
+  }
+
+  *records(): Generator<SavedRecord> {
+    for (const [, record] of this.#numbered()) yield record
+  }
+
+  /** Returns the records in a packed form, in steps. */
+  pack(
+    encode: (record: SavedRecord) => string,
+    seed: number,
+    blockBytes?: number,
+  ): Generator<PackedPart | undefined, void> {
+    const { size, ordinalLimit } = this.#pin
+    const records = (): Generator<readonly [Ordinal | undefined, SavedRecord]> => this.#numbered()
+    return pack({ size, ordinalLimit, indexes: this.#indexes, records }, encode, seed, blockBytes)
+  }
+
+  *#numbered(): Generator<readonly [ordinal: Ordinal | undefined, record: SavedRecord]> {
+    for (let ordinal = this.#pin.ordinalStart; ordinal < this.#pin.ordinalLimit; ordinal++) {
+      const entry = this.#pin.entryAt(ordinal)
+      if (entry !== undefined) yield [ordinal, { ...entry, type: 'entry' }]
+    }
+    if (this.#others === undefined) return
+    for (const [key, version] of this.#others.filtered) yield [undefined, { type: 'filtered', key, version }]
+    for (const record of this.#others.invalid) yield [undefined, record]
+  }
+
+  close(): void {
+    this.#pin.close()
+    this.#others?.filtered.close()
+  }
+}
+
+/**
+ * Returns the packed values of the declared indexes: not of one that was not saved, or was declared by other code, or
+ * whose function returns other values for some of the objects now. Throws if one of these objects is damaged.
+ */
+function packedIndexesOf<T>(
+  snapshot: PackedSnapshot,
+  declared: Iterable<DeclaredIndex<T>>,
+  restored: (entry: SavedEntry) => Entry<T>,
+): Map<StoreIndex<T>, PackedIndex> {
+  const indexes = new Map<StoreIndex<T>, PackedIndex>()
+  for (const { name, signature, index } of declared) {
+    const packed = snapshot.indexes.get(name)
+    if (packed === undefined || packed.signature !== signature || index.valueFor === undefined) continue
+    indexes.set(index, packed)
+  }
+  const entries = new Map<Ordinal, Entry<T>>()
+  const valueAt = (index: StoreIndex<T>, ordinal: Ordinal): unknown => {
+    let entry = entries.get(ordinal)
+    if (entry === undefined) {
+      const record = snapshot.recordAt(ordinal)
+      if (record.type !== 'entry') throw new RangeError('it is not an entry')
+      entry = restored(record)
+      entries.set(ordinal, entry)
+    }
+    return index.valueFor?.(entry)
+  }
+  for (const ordinal of indexes.size === 0 ? [] : samples(snapshot.size, SAMPLES)) {
+    for (const [index, packed] of indexes) if (!packed.has(ordinal, valueAt(index, ordinal))) indexes.delete(index)
+  }
+  for (const [index, packed] of indexes) {
+    for (const position of samples(packed.length, VALUE_SAMPLES))
+      if (!packed.isAt(position, valueAt(index, packed.ordinalAt(position)))) indexes.delete(index)
+  }
+  return indexes
+}
+
+function* samples(length: number, count: number): Generator<number> {
+  const step = Math.max(1, Math.floor(length / count))
+  for (let at = 0; at < length; at += step) yield at
 }

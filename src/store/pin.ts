@@ -1,15 +1,28 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
-import type { Ordinal } from './ordinals.js'
+import { grown } from './indexes/int32-list.js'
+import type { Layer, Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
-import type { PinLayer, PinLayers } from './pin-layers.js'
 
-/** The store that a pin reads for all entries that have not been overwritten. */
-export interface PinnedStore<T> {
+/** The reads that a store and a pin of it have in common. */
+export interface StoreReads<T> {
   readonly size: number
+  /** The least ordinal: 0, or that of the first entry of packed content. */
+  readonly ordinalStart: number
+  /** One more than the greatest ordinal with an entry. */
   readonly ordinalLimit: number
   ordinalOf(key: string): Ordinal | undefined
+  entryOf(key: string): Entry<T> | undefined
   entryAt(ordinal: Ordinal): Entry<T> | undefined
+  keys(): string[]
+  entries(): Entry<T>[]
+  list(): readonly T[]
+  /** Returns this state, readable while the store changes. */
+  pin(): Pin<T>
+}
+
+/** The store that a pin reads for all entries that have not been overwritten. */
+interface PinnedStore<T> extends Pick<StoreReads<T>, 'size' | 'ordinalLimit' | 'ordinalOf' | 'entryAt'> {
   freezeShared(objects: readonly T[]): readonly T[]
   /** Packed content with entries that the store does not contain itself. */
   readonly kept?: KeptBase<T> | undefined
@@ -20,7 +33,7 @@ export interface PinnedStore<T> {
  * ordinal, so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the
  * memory of a pin is bounded by the size of the store at its creation.
  */
-export class Pin<T> {
+export class Pin<T> implements StoreReads<T> {
   readonly #store: PinnedStore<T>
   readonly #layers: PinLayers<T>
   /** Undefined after `close`. */
@@ -152,5 +165,182 @@ export class Pin<T> {
   /** @internal The number of ordinals and keys that are kept. */
   get held(): number {
     return this.layer.held
+  }
+}
+
+/** When an overwritten entry makes a layer hold this share of all ordinals, the layer changes to an array. */
+const DENSE = 1 / 8
+
+/** A closed layer with more entries is not merged into an older one. */
+const MERGED_AT_MOST = 1_000
+
+/**
+ * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that
+ * have no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
+ */
+export class PinLayer<T> implements Layer {
+  /** Greater than those of all older layers. */
+  readonly id: number
+  /** One more than the greatest ordinal at its creation. Later ordinals are not kept. */
+  readonly limit: number
+  older: PinLayer<T> | undefined
+  newer: PinLayer<T> | undefined
+  pins = 1
+  isWritten = false
+  /** By ordinal: the overwritten entry, or null if there was none. */
+  #kept: Map<Ordinal, Entry<T> | null> | undefined = new Map()
+  #dense: (Entry<T> | null | undefined)[] = []
+  #count = 0
+  /** The ordinals of the keys that were deleted. */
+  readonly #deleted = new Map<string, Ordinal>()
+
+  constructor(id: number, limit: number, older: PinLayer<T> | undefined) {
+    this.id = id
+    this.limit = limit
+    this.older = older
+  }
+
+  /**
+   * Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing.
+   */
+  at(ordinal: Ordinal): Entry<T> | null | undefined {
+    return this.#kept === undefined ? this.#dense[ordinal] : this.#kept.get(ordinal)
+  }
+
+  ordinalOf(key: string): Ordinal | undefined {
+    return this.#deleted.get(key)
+  }
+
+  keep(ordinal: Ordinal, entry: Entry<T> | null): void {
+    if (ordinal >= this.limit || this.at(ordinal) !== undefined) return
+    this.#count++
+    if (this.#kept === undefined) this.#dense[ordinal] = entry
+    else {
+      this.#kept.set(ordinal, entry)
+      if (this.#count > 1_000 && this.#count > this.limit * DENSE) this.#toArray(this.#kept)
+    }
+  }
+
+  /** Keeps the ordinal of a deleted key, if the layer has an entry of that key there. */
+  keepKey(key: string, ordinal: Ordinal): void {
+    if (this.at(ordinal)?.key === key && !this.#deleted.has(key)) this.#deleted.set(key, ordinal)
+  }
+
+  /** Adds what a newer layer has kept. */
+  absorb(newer: PinLayer<T>): void {
+    if (newer.#kept === undefined) {
+      newer.#dense.forEach((entry, ordinal) => {
+        if (entry !== undefined) this.keep(ordinal, entry)
+      })
+    } else for (const [ordinal, entry] of newer.#kept) this.keep(ordinal, entry)
+    for (const [key, ordinal] of newer.#deleted) this.keepKey(key, ordinal)
+    this.isWritten ||= newer.isWritten
+  }
+
+  /** The number of ordinals and keys that are kept. */
+  get held(): number {
+    return this.#count + this.#deleted.size
+  }
+
+  #toArray(kept: ReadonlyMap<Ordinal, Entry<T> | null>): void {
+    this.#dense = new Array<Entry<T> | null | undefined>(this.limit).fill(undefined)
+    for (const [ordinal, entry] of kept) this.#dense[ordinal] = entry
+    this.#kept = undefined
+  }
+}
+
+/**
+ * The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the
+ * pins.
+ */
+export class PinLayers<T> {
+  /** By ordinal: the id of the newest layer at its last write. */
+  #writtenIn = new Int32Array(0)
+  #newest: PinLayer<T> | undefined
+  #lastId = 0
+  #size = 0
+
+  /** The number of open pins. */
+  get size(): number {
+    return this.#size
+  }
+
+  get newest(): PinLayer<T> | undefined {
+    return this.#newest
+  }
+
+  /** Returns the layer of a new pin. */
+  open(limit: number): PinLayer<T> {
+    this.#size++
+    const newest = this.#newest
+    // Packed content fills a store without a write: the limit of its pins before that is 0.
+    if (newest !== undefined && !newest.isWritten && newest.limit === limit) {
+      newest.pins++
+      return newest
+    }
+    const layer = new PinLayer<T>(++this.#lastId, limit, newest)
+    if (newest !== undefined) newest.newer = layer
+    this.#newest = layer
+    return layer
+  }
+
+  /** Returns the layer of another pin of the same state. */
+  share(layer: PinLayer<T>): PinLayer<T> {
+    this.#size++
+    layer.pins++
+    return layer
+  }
+
+  /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
+  close(layer: PinLayer<T>): boolean {
+    this.#size--
+    if (--layer.pins > 0) return false
+    const { older, newer } = layer
+    // Merging a large layer would take long. It stays until the older ones, which need it, are closed.
+    if (older !== undefined && layer.held > MERGED_AT_MOST) return false
+    older?.absorb(layer)
+    if (older !== undefined) older.newer = newer
+    if (newer === undefined) this.#newest = older
+    else newer.older = older
+    if (older === undefined) this.#dropClosed(newer)
+    return true
+  }
+
+  /** Drops the oldest layers if their pins are closed. */
+  #dropClosed(oldest: PinLayer<T> | undefined): void {
+    let layer = oldest
+    while (layer?.pins === 0) layer = layer.newer
+    if (layer === undefined) this.#newest = undefined
+    else layer.older = undefined
+  }
+
+  /**
+   * Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is
+   * one.
+   */
+  written(): PinLayer<T> | undefined {
+    const layer = this.#newest
+    if (layer !== undefined) layer.isWritten = true
+    return layer
+  }
+
+  /** Called before a write at `ordinal`. */
+  keep(ordinal: Ordinal, entry: Entry<T> | undefined): void {
+    const layer = this.#newest
+    if (layer === undefined) return
+    layer.isWritten = true
+    this.#writtenIn = grown(this.#writtenIn, ordinal + 1)
+    if (this.#idAt(ordinal) >= layer.id) return
+    layer.keep(ordinal, entry ?? null)
+    this.#writtenIn[ordinal] = layer.id
+  }
+
+  /** Whether nothing was written at `ordinal` since the pins of `layer` were created. */
+  isUnchanged(layer: PinLayer<T>, ordinal: Ordinal): boolean {
+    return ordinal < layer.limit && this.#idAt(ordinal) < layer.id
+  }
+
+  #idAt(ordinal: Ordinal): number {
+    return this.#writtenIn[ordinal] ?? 0
   }
 }

@@ -7,7 +7,6 @@ import { RunToCompletion } from '../util/run-to-completion.js'
 import { SerialQueue } from '../util/serial-queue.js'
 import { DEFAULT_SLICES, finish, performSlice, type Slices, type Steps } from '../util/steps.js'
 import type { Commit } from './commit.js'
-import { DeclaredIndexes } from './declared-indexes.js'
 import { isDevelopment } from './deep-freeze.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { Ingest, type IngestOptions } from './ingest.js'
@@ -54,7 +53,11 @@ export class StoreWriter<T> {
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterOptions<T>
-  readonly indexes: DeclaredIndexes<T> = new DeclaredIndexes()
+  /** The declared indexes by name. */
+  readonly indexes: Map<string, DeclaredIndex<T>> = new Map()
+  /** The tracked indexes, with the number of users of each. */
+  readonly #users = new Map<DeclaredIndex<T>, number>()
+  #tracked: readonly DeclaredIndex<T>[] = []
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
   #version: Version | undefined
@@ -97,12 +100,21 @@ export class StoreWriter<T> {
 
   /** Adds the values of an index to all commits, until the returned function is called. */
   track(index: DeclaredIndex<T>): () => void {
-    return this.indexes.track(index)
+    this.#addUsers(index, 1)
+    return () => this.#addUsers(index, -1)
+  }
+
+  #addUsers(index: DeclaredIndex<T>, added: number): void {
+    const before = this.#users.get(index) ?? 0
+    const users = before + added
+    if (users === 0) this.#users.delete(index)
+    else this.#users.set(index, users)
+    if (before === 0 || users === 0) this.#tracked = [...this.#users.keys()]
   }
 
   /** The tracked indexes. The array is never changed. */
   get tracked(): readonly DeclaredIndex<T>[] {
-    return this.indexes.tracked
+    return this.#tracked
   }
 
   /** Records all keys that are written from now on, by any partition, until `stop` is called. */

@@ -1,8 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 import type { Entry } from '../contract/source.js'
 import type { Ordinal } from '../store/ordinals.js'
-import type { Pin } from '../store/pin.js'
-import type { StoreReads } from '../store/store-reads.js'
+import type { Pin, StoreReads } from '../store/pin.js'
 import type { RunToCompletion } from '../util/run-to-completion.js'
 import { performSlice, type Slices, type Steps } from '../util/steps.js'
 

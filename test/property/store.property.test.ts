@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
+import type { StoreIndex } from '../../src/store/indexes/store-index.js'
 import type { Ordinal } from '../../src/store/ordinals.js'
 import { Store } from '../../src/store/store.js'
-import type { StoreIndex } from '../../src/store/store-index.js'
 import { keys, runs } from '../support/property.js'
 
 type Step =

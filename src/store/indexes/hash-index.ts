@@ -1,15 +1,13 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
-import type { Pin } from '../pin.js'
+import type { Pin, StoreReads } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { HashBase, OrderBase, StoreIndex } from '../store-index.js'
-import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
-import { MovedScalars } from './moved-scalars.js'
-import { Moves } from './moves.js'
+import { MovedScalars, Moves } from './moves.js'
 import { type OrdinalList, OrdinalLists } from './ordinal-lists.js'
 import { copyScalar, isScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
+import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 
 /** All objects with one index value. */
 export interface Bucket<T> extends OrdinalList {

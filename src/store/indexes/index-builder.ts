@@ -4,12 +4,12 @@ import { isThenable } from '../../util/type-guards.js'
 import type { Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import type { Store } from '../store.js'
-import type { StoreIndex } from '../store-index.js'
 import { EqualIndex } from './hash-index.js'
 import type { IndexBuilder } from './index-types.js'
 import { MultiIndex } from './multi-index.js'
 import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap } from './scalar.js'
 import { SortedIndex } from './sorted-index.js'
+import type { StoreIndex } from './store-index.js'
 
 /** The limit of index values that one object may have in one index. */
 export const MAX_INDEX_VALUES = 10_000

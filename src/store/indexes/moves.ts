@@ -1,5 +1,7 @@
 import type { Layer, Ordinal } from '../ordinals.js'
 import { grown } from './int32-list.js'
+import { type Scalar, ScalarMap } from './scalar.js'
+import { type Keyed, SortedTuples, type Span } from './sorted-tuples.js'
 
 /** Index values of ordinals, as they were. `since` is the id of the layer in which the ordinal got the value. */
 export interface MoveRecords<V, R> {
@@ -66,5 +68,142 @@ export class Moves<V, R extends MoveRecords<V, R>> {
       this.#records.set(layer, records)
     }
     return records
+  }
+}
+
+/** The values of ordinals that moved in one layer, by value. */
+export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
+  readonly #byValue = new ScalarMap<{
+    readonly value: Scalar
+    readonly ordinals: Ordinal[]
+    readonly since: number[]
+  }>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(value: Scalar, ordinal: Ordinal, since: number): void {
+    let moved = this.#byValue.get(value)
+    if (moved === undefined) {
+      moved = { value, ordinals: [], since: [] }
+      this.#byValue.set(value, moved)
+    }
+    moved.ordinals.push(ordinal)
+    moved.since.push(since)
+    this.#size++
+  }
+
+  addAll(others: MovedScalars, below: number): void {
+    for (const { value, ordinals, since } of others.#byValue.values()) {
+      for (const [at, ordinal] of ordinals.entries()) {
+        const from = since[at] ?? 0
+        if (from < below) this.add(value, ordinal, from)
+      }
+    }
+  }
+
+  /** Adds the ordinals of a value with `since` below an id. */
+  collect(value: Scalar, below: number, into: Ordinal[]): void {
+    const moved = this.#byValue.get(value)
+    moved?.ordinals.forEach((ordinal, at) => {
+      if ((moved.since[at] ?? 0) < below) into.push(ordinal)
+    })
+  }
+
+  /** Returns the values of records with `since` below an id. */
+  *values(below: number): Iterable<Scalar> {
+    for (const { value, since } of this.#byValue.values()) if (since.some((each) => each < below)) yield value
+  }
+}
+
+/** A run is sorted when it has this many tuples: a sort of that size takes about 1 ms. */
+const RUN = 2_048
+
+/** A tuple with the ordinal that had it. */
+export interface OrdinalTuple extends Keyed {
+  readonly ordinal: Ordinal
+}
+
+/**
+ * The tuples of ordinals that moved in one layer. A large write records all of them, and few pins are ever queried. So
+ * they are in sorted runs: a query searches each of them.
+ */
+export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
+  readonly #runs: Run[] = []
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(element: Keyed, ordinal: Ordinal, since: number): void {
+    let run = this.#runs.at(-1)
+    if (run === undefined || run.size === RUN) {
+      run?.sort()
+      run = new Run()
+      this.#runs.push(run)
+    }
+    run.add(element, ordinal, since)
+    this.#size++
+  }
+
+  addAll(others: MovedTuples, below: number): void {
+    for (const run of others.#runs) {
+      for (let slot = 0; slot < run.size; slot++) {
+        const since = run.sinceAt(slot)
+        if (since >= below) continue
+        const element = run.at(slot)
+        this.add(element, element.ordinal, since)
+      }
+    }
+  }
+
+  /** Returns the records of a span with `since` below an id: the first `limit` of each run, one run after the other. */
+  in(span: Span, reverse: boolean, limit: number, below: number): OrdinalTuple[] {
+    return this.#runs.flatMap((run) => run.in(span, reverse, limit, below))
+  }
+}
+
+class Run {
+  readonly #tuples = new SortedTuples()
+  readonly #ordinals: Ordinal[] = []
+  readonly #since: number[] = []
+
+  get size(): number {
+    return this.#ordinals.length
+  }
+
+  add({ tuple, key }: Keyed, ordinal: Ordinal, since: number): void {
+    this.#tuples.set(this.size, tuple, key)
+    this.#ordinals.push(ordinal)
+    this.#since.push(since)
+  }
+
+  sort(): void {
+    this.#tuples.sort()
+  }
+
+  at(slot: number): OrdinalTuple {
+    return {
+      tuple: this.#tuples.tupleAt(slot),
+      key: this.#tuples.keyAt(slot),
+      ordinal: this.#ordinals[slot] ?? 0,
+    }
+  }
+
+  sinceAt(slot: number): number {
+    return this.#since[slot] ?? 0
+  }
+
+  /** In order. */
+  in(span: Span, reverse: boolean, limit: number, below: number): OrdinalTuple[] {
+    this.sort()
+    const found: OrdinalTuple[] = []
+    const next = this.#tuples.walk(span, reverse)
+    for (let slot = next(); slot >= 0 && found.length < limit; slot = next())
+      if (this.sinceAt(slot) < below) found.push(this.at(slot))
+    return found
   }
 }

@@ -2,8 +2,8 @@ import { firstIndex } from '../../util/binary-search.js'
 import { isScalar, isScalars, type Scalar, sameScalar } from '../indexes/scalar.js'
 import type { CapturedHash, Ordinal } from '../ordinals.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
-import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
+import type { PackedOrdinals } from './sections.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
 
 /** A step of the work counts this number of ordinals or values. */

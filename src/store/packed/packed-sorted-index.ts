@@ -2,8 +2,8 @@ import { firstIndex } from '../../util/binary-search.js'
 import { isScalars, type Scalar } from '../indexes/scalar.js'
 import { compareTuples, type Span, type Tuple } from '../indexes/sorted-tuples.js'
 import type { CapturedOrder, Ordinal } from '../ordinals.js'
-import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
+import type { PackedOrdinals } from './sections.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
 
 /** Packs the ordinals of an index in its order, and the tuples in the same order. */

@@ -1,5 +1,3 @@
-import { grownUint32 } from './grown.js'
-
 /** Chunks become larger up to this size. */
 const CHUNK_BYTES = 1024 * 1024
 const FIRST_CHUNK_BYTES = 4096
@@ -103,4 +101,12 @@ export class PackedStrings {
     const start = i === 0 ? 0 : (this.#ends[i - 1] ?? 0)
     return [start >>> 1, end >>> 1, (end & 1) === 1 ? 2 : 1]
   }
+}
+
+/** Returns an array with at least `length` elements: `array` itself, or a copy of at least twice its length. */
+function grownUint32(array: Uint32Array<ArrayBuffer>, length: number): Uint32Array<ArrayBuffer> {
+  if (length <= array.length) return array
+  const larger = new Uint32Array(Math.max(length, array.length * 2))
+  larger.set(array)
+  return larger
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { messageOf, OptionError, SourceError, TerminalError, toSourceError } from '../../../src/contract/errors.js'
-import { failureReport } from '../../../src/reflector/failure-report.js'
-import { initialState, step } from '../../../src/reflector/reflector-state.js'
+import { failureReport, initialState, step } from '../../../src/reflector/reflector-state.js'
 
 describe('SourceError', () => {
   test('[B37] escapes control characters in its message, which would forge lines of a log', () => {

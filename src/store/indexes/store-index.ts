@@ -1,9 +1,9 @@
-import type { Entry } from '../contract/source.js'
-import type { Steps } from '../util/steps.js'
-import type { OrdinalTuple } from './indexes/moved-tuples.js'
-import type { Scalar } from './indexes/scalar.js'
-import type { Span } from './indexes/sorted-tuples.js'
-import type { CapturedIndex, Layer, Ordinal } from './ordinals.js'
+import type { Entry } from '../../contract/source.js'
+import type { Steps } from '../../util/steps.js'
+import type { CapturedIndex, Layer, Ordinal } from '../ordinals.js'
+import type { OrdinalTuple } from './moves.js'
+import type { Scalar } from './scalar.js'
+import type { Span } from './sorted-tuples.js'
 
 /** An index that a store writes. Each call comes before the store changes the entry itself. */
 export interface StoreIndex<T> {
