@@ -74,7 +74,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/queue/change.ts',
     'src/reflector/backoff.ts',
     'src/store/store-view.ts',
-    'src/subscriptions/batch-history.ts',
+    'src/subscriptions/delivered-batch.ts',
     'src/subscriptions/controller-types.ts',
     'src/subscriptions/replicas/replica-gate.ts',
     'src/subscriptions/subscription-types.ts',

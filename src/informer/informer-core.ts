@@ -1,5 +1,6 @@
 import { ABORTED, thrownFor } from '../contract/errors.js'
 import type { ListerWatcher } from '../contract/source.js'
+import type { StorePosition } from '../queue/change-queue.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
 import { settleWithin } from '../util/deadline.js'
@@ -74,9 +75,13 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
 
   get largeWrite(): LargeWrite {
     const { router, indexer } = this.context
-    const { commits, isBusy } = indexer.writer
-    const isRouting = router.routed.commit < commits
-    return { isWriting: isBusy, isRouting, isScanning: router.scans.isBusy, removing: this.sources.removing }
+    const isRouting = router.routed !== router.current
+    return {
+      isWriting: indexer.writer.isBusy,
+      isRouting,
+      isScanning: router.scans.isBusy,
+      removing: this.sources.removing,
+    }
   }
 
   /** The informer begins: the process knows it by its name. */
@@ -114,27 +119,30 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
     const { router, indexer } = this.context
     const isList = commit.origin === 'initial' || commit.origin === 'relist'
+    const { commits, isBusy } = indexer.writer
+    const position = { commit: commits, version: commit.position, history: this.subscriptions.shownHistory }
+    router.current = position
     if (commit.changes.length > 0 || commit.origin === 'initial') this.#signal.notify()
-    const { isBusy } = indexer.writer
     const hasOpened = this.openIfListed()
-    if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
+    if (isBusy) return this.#routeInSteps(runner, commit, position, hasOpened)
     try {
-      if (!hasOpened) router.route(commit)
+      if (!hasOpened) router.route(commit, position)
     } finally {
-      this.subscriptions.markRouted()
+      router.routed = router.current
     }
     this.#routed(runner, commit, isList)
     return undefined
   }
 
   /** Routes a large commit. */
-  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, hasOpened: boolean): Steps {
+  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, position: StorePosition, hasOpened: boolean): Steps {
+    const { router } = this.context
     // Waits for the store do not wait for its subscriptions.
     this.#checkWaits(runner)
     try {
-      if (!hasOpened) yield* this.context.router.routeInSteps(commit)
+      if (!hasOpened) yield* router.routeInSteps(commit, position)
     } finally {
-      this.subscriptions.markRouted()
+      router.routed = router.current
     }
     this.#routed(runner, commit, true)
   }

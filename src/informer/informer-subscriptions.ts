@@ -100,13 +100,6 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     await settleWithin(ms, drained(), this.clock)
   }
 
-  /** All changes of the last commit were queued. */
-  markRouted(): void {
-    const { writer } = this.indexer
-    const position = { version: writer.position, history: this.shownHistory }
-    this.router.routed = { commit: writer.commits, position }
-  }
-
   #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wants?: FeedWants): Feed<T> {
     if (this.#context.stopped.aborted) throw this.#sources.stoppedError(call)
     const { writer } = this.indexer
@@ -148,6 +141,9 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history
   }
 
+  /**
+   * The history of the objects in the store: `history`, or that of saved content which the source has not confirmed.
+   */
   get shownHistory(): number | undefined {
     return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).shownHistory
   }

@@ -13,14 +13,25 @@ const PREPARED_FROM = 1_000
 /** The batches of all empty queues. Nothing is added to it. */
 const NONE: never[] = []
 
+/** The position of a store after a commit. Each commit has one, which everything that is queued or delivered refers to. */
+export interface StorePosition {
+  /** The number of the commit. */
+  readonly commit: number
+  /** The version of the source. With several sources it is the number of the commit. */
+  readonly version: Version | undefined
+  /** The history of the source in which `version` is a version; undefined if it has ended. */
+  readonly history: number | undefined
+}
+
+/** The position before the first commit. */
+export const NO_POSITION: StorePosition = { commit: 0, version: undefined, history: undefined }
+
 /** One batch in the queue. */
 export interface QueuedBatch<T> {
   readonly changes: readonly Change<T>[]
-  readonly version: Version | undefined
+  readonly position: StorePosition
   /** The source of the batch; undefined if it was not named, or if changes of several sources are merged. */
   readonly source: string | undefined
-  /** The history of the source in which `version` is a version; undefined if it was not named. */
-  readonly history: number | undefined
 }
 
 /** A batch in an `every` queue. */
@@ -51,9 +62,7 @@ export class ChangeQueue<T> {
   #hasBoundary = false
   #mergedSince = 0
   #mergedFrom: string | undefined
-  /** The history of the batch that was pushed last. */
-  #history: number | undefined
-  #version: Version | undefined
+  #position: StorePosition = NO_POSITION
   #sequence = 0
   /** Whether a large batch is being merged in steps. */
   #isBusy = false
@@ -73,9 +82,9 @@ export class ChangeQueue<T> {
     if (this.#delivery === 'latest') this.#merged = new OrderedTable()
   }
 
-  /** The version of the batch that was pushed last. */
-  get version(): Version | undefined {
-    return this.#version
+  /** The position of the batch that was pushed last. */
+  get position(): StorePosition {
+    return this.#position
   }
 
   get isEmpty(): boolean {
@@ -105,17 +114,10 @@ export class ChangeQueue<T> {
   }
 
   /** Queues a batch at time `at`. Returns false if an `every` queue now holds more changes than its capacity. */
-  push(
-    changes: readonly Change<T>[],
-    version: Version | undefined,
-    at = 0,
-    source?: string,
-    history?: number,
-  ): boolean {
-    this.#version = version
-    this.#history = history
+  push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
+    this.#position = position
     this.#prepared = undefined
-    if (this.#merged === undefined) return this.#add(changes, version, at, source, history)
+    if (this.#merged === undefined) return this.#add(changes, position, at, source)
     if (!this.#hasBoundary) {
       this.#mergedSince = at
       this.#mergedFrom = source
@@ -128,13 +130,12 @@ export class ChangeQueue<T> {
   /** Like `push`. No batch can be taken before the last step. */
   *pushInSteps(
     changes: readonly Change<T>[],
-    version: Version | undefined,
+    position: StorePosition,
     at: number,
-    source: string | undefined,
-    history: number | undefined,
+    source?: string,
   ): Generator<void, boolean> {
-    if (this.#merged === undefined) return this.push(changes, version, at, source, history)
-    this.push([], version, at, source, history)
+    if (this.#merged === undefined) return this.push(changes, position, at, source)
+    this.push([], position, at, source)
     this.#isBusy = true
     yield* this.#mergeInSteps(this.#merged, changes)
     if (changes.length > PREPARED_FROM) yield* this.#prepare(this.#merged)
@@ -142,17 +143,11 @@ export class ChangeQueue<T> {
     return true
   }
 
-  #add(
-    changes: readonly Change<T>[],
-    version: Version | undefined,
-    at: number,
-    source: string | undefined,
-    history: number | undefined,
-  ): boolean {
+  #add(changes: readonly Change<T>[], position: StorePosition, at: number, source: string | undefined): boolean {
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    const batch = { changes, version, source, history, sequence, at, removed: 0 }
+    const batch = { changes, position, source, sequence, at, removed: 0 }
     // A new array, because an old one is not in the cache of the processor if there are many queues.
     if (this.#batches.length === 0) this.#batches = [batch]
     else this.#batches.push(batch)
@@ -194,8 +189,8 @@ export class ChangeQueue<T> {
     if (batch === undefined) return undefined
     if (this.#batches.length === 0) this.#batches = NONE
     if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed
-    const { changes, version, source, history } = batch
-    return { changes, version, source, history }
+    const { changes, position, source } = batch
+    return { changes, position, source }
   }
 
   /** Empties the queue. An `every` queue that overflowed has caught up then. */
@@ -290,7 +285,7 @@ export class ChangeQueue<T> {
     if (!this.#hasBoundary) return undefined
     const changes = this.#prepared ?? resultOf(this.#listed(merged))
     this.clear()
-    return { changes, version: this.#version, source: this.#mergedFrom, history: this.#history }
+    return { changes, position: this.#position, source: this.#mergedFrom }
   }
 }
 

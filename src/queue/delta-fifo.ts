@@ -2,7 +2,7 @@ import type { Delete, Entry, ListEvent, ListTransaction, Sink, WatchBatch } from
 import type { Version } from '../contract/version.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
 import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
-import { ChangeQueue, type WaitingBatch } from './change-queue.js'
+import { ChangeQueue, NO_POSITION, type WaitingBatch } from './change-queue.js'
 import { KeyOrder } from './key-order.js'
 
 /**
@@ -100,7 +100,7 @@ export class DeltaFIFO<T> implements Sink<T> {
 
   /** The version of the batch or list that was accepted last; undefined before the first. */
   get version(): Version | undefined {
-    return this.#queue.version
+    return this.#queue.position.version
   }
 
   /** @internal */
@@ -168,9 +168,9 @@ export class DeltaFIFO<T> implements Sink<T> {
     checkOptions('drain', options, { signal: isSignal })
     return this.#next(options.signal, () => {
       const { isMerging, nextSequence } = this.#queue
-      const taken = this.#queue.take() ?? { changes: [], version: undefined }
+      const taken = this.#queue.take() ?? { changes: [], position: NO_POSITION }
       const changes = isMerging ? taken.changes : this.#takeQueued(taken.changes)
-      return this.#handOut(changes, taken.version, nextSequence >= this.#aheadOf)
+      return this.#handOut(changes, taken.position.version, nextSequence >= this.#aheadOf)
     })
   }
 
@@ -190,7 +190,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   #accept(changes: readonly Change<T>[], version: Version): void {
-    const fits = this.#queue.push(changes, version)
+    const fits = this.#queue.push(changes, { ...NO_POSITION, version })
     const batch = this.#queue.newest
     if (batch !== undefined) this.#enter(batch)
     if (!fits) this.#coalesce()

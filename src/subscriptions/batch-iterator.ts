@@ -1,3 +1,4 @@
+import type { DeliveredBatch } from './delivered-batch.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import type { ChangeBatch, ChangeStream } from './subscription-types.js'
@@ -12,7 +13,7 @@ export class BatchIterator<T>
   readonly longestRunning = undefined
   readonly slowest = undefined
   /** The batch that the reader handles now. */
-  #current: ChangeBatch<T> | undefined
+  #current: DeliveredBatch<T> | undefined
   /** Calls of `next` that wait for a batch. */
   #reads: { resolve(result: Result<T>): void; reject(reason: unknown): void }[] = []
   #hasThrown = false

@@ -1,11 +1,11 @@
 import type { Change } from '../queue/change.js'
+import { NO_POSITION, type StorePosition } from '../queue/change-queue.js'
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import { isScalar, type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
 import { SerialQueue } from '../util/serial-queue.js'
 import { DEFAULT_SLICES, type Slices, type Steps } from '../util/steps.js'
-import { NO_POSITION } from './delivery-progress.js'
-import type { Feed, FeedRouter, RoutedCommit } from './feed.js'
+import type { Feed, FeedRouter } from './feed.js'
 
 /** A feed, or several: most keys and values have one, and a Set for each would be three more objects to load. */
 type Group<T> = Feed<T> | Set<Feed<T>>
@@ -18,7 +18,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   readonly slices: Slices
   readonly scans: SerialQueue = new SerialQueue()
   isFilled = false
-  routed: RoutedCommit = { commit: 0, position: NO_POSITION }
+  current: StorePosition = NO_POSITION
+  routed: StorePosition = NO_POSITION
   readonly #feeds = new Set<Feed<T>>()
   readonly #unscoped = new Set<Feed<T>>()
   /** Feeds that check every change themselves: by a filter, by `when`, or by a compound index. */
@@ -54,8 +55,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
     if (index !== undefined && this.#byValue.get(index)?.size === 0) this.#byValue.delete(index)
   }
 
-  route(commit: Commit<T>): void {
-    const { changes, position, source } = commit
+  route(commit: Commit<T>, position: StorePosition): void {
+    const { changes, source } = commit
     for (const feed of this.#feedsOfAll(changes)) feed.enqueue(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
@@ -71,8 +72,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   }
 
   /** Like `route`, in steps. */
-  *routeInSteps(commit: Commit<T>): Steps {
-    const { changes, position, source } = commit
+  *routeInSteps(commit: Commit<T>, position: StorePosition): Steps {
+    const { changes, source } = commit
     for (const feed of this.#feedsOfAll(changes)) yield* feed.enqueueInSteps(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
@@ -177,9 +178,5 @@ function pass<T>(
 
 function passTo<T>(feed: Feed<T>, commit: Commit<T>, i: number, touched: Feed<T>[], keepsValue: boolean): void {
   const matched = feed.match(commit, i, keepsValue)
-  if (matched === undefined) return
-  const { changes, position, source } = commit
-  // A commit of one change has nothing to collect.
-  if (changes.length === 1) feed.enqueue(matched === changes[0] ? changes : [matched], position, source)
-  else if (feed.collect(matched)) touched.push(feed)
+  if (matched !== undefined && feed.collect(matched)) touched.push(feed)
 }

@@ -334,7 +334,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const call = new RunCall(key, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal, owner: this.#replicas })
     const { signal, fence } = call
     if (attempt > 1) this.feed.counts.retried++
-    const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position })
+    const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position?.version })
     try {
       const run = (): Promise<void> =>
         this.#fn(key, { object, deleted: deletion?.object, gone, reason, attempt, signal, fence, requeueAfter })

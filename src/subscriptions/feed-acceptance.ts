@@ -1,6 +1,6 @@
 import { ABORTED } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
-import { NO_POSITION, type StorePosition } from './delivery-progress.js'
+import { NO_POSITION, type StorePosition } from '../queue/change-queue.js'
 
 /** Whether a feed still accepts changes. It stops when it is drained, and when it is closed. */
 export class FeedAcceptance<T> {

@@ -16,10 +16,6 @@ export interface FeedVersions {
    * yet. With several sources always 0: positions are those of the store.
    */
   readonly history: number | undefined
-  /**
-   * The history of the objects in the store: `history`, or that of saved content which the source has not confirmed.
-   */
-  readonly shownHistory: number | undefined
   /** Follows the history of this source that the store shows now. */
   followHistory(source: string | undefined, onEpochChanged: (error: SourceError) => void): FollowedHistory
   /**

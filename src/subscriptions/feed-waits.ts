@@ -1,6 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
+import type { StorePosition } from '../queue/change-queue.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
 import { type FeedVersions, FeedWait } from './feed-wait.js'
@@ -10,7 +11,7 @@ import { checkVersionWait, type VersionWait, VersionWaiters } from './version-wa
 export interface FeedWaitsHost {
   readonly clock: Clock
   readonly versions: FeedVersions
-  readonly indexer: { readonly writer: { readonly position: Version | undefined } }
+  readonly router: { readonly current: StorePosition }
 }
 
 /** A feed, as far as its waits need it. */
@@ -86,7 +87,7 @@ export class FeedWaits {
       return () => {}
     }
     const wait = new FeedWait(this.#host.versions, version, source, settle, {
-      storePosition: () => this.#host.indexer.writer.position,
+      storePosition: () => this.#host.router.current.version,
       enterFeed: (mark, both) => waiters.enter(mark, this.#feed.reached, both),
     })
     pending.add(settle)

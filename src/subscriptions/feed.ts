@@ -2,15 +2,13 @@ import type { Clock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import { ChangeQueue, type QueuedBatch } from '../queue/change-queue.js'
+import { ChangeQueue, NO_POSITION, type StorePosition } from '../queue/change-queue.js'
 import type { Commit } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
-import { withHistory } from './batch-history.js'
-import { type BatchEnd, endOf, withPosition } from './batch-positions.js'
-import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
+import { DeliveredBatch } from './delivered-batch.js'
 import { FeedAcceptance } from './feed-acceptance.js'
 import { type FeedCounts, newCounts } from './feed-counts.js'
 import { type FeedReader, NO_READER } from './feed-reader.js'
@@ -20,7 +18,7 @@ import { type FeedWants, WANTS_ADDS } from './feed-wants.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
-import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
+import { checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
 /** The parts of an informer that a feed uses. */
@@ -44,16 +42,12 @@ export interface FeedRouter<T> {
   readonly scans: SerialQueue
   /** Whether readers see objects: the first list, or saved content. */
   readonly isFilled: boolean
-  /** The last commit whose changes were queued in all feeds. It is older while a large commit is routed. */
-  readonly routed: RoutedCommit
+  /** The position after the last commit. */
+  readonly current: StorePosition
+  /** The position after the last commit whose changes were queued in all feeds. It is older while one is routed. */
+  readonly routed: StorePosition
   add(feed: Feed<T>): void
   remove(feed: Feed<T>): void
-}
-
-export interface RoutedCommit {
-  /** The number of the commit. */
-  readonly commit: number
-  readonly position: StorePosition
 }
 
 /**
@@ -73,7 +67,11 @@ export class Feed<T> implements AwaitedFeed {
   readonly #onOverflow: 'coalesce' | 'fail'
   /** Created by the first wait: most feeds have none. */
   #waits: FeedWaits | undefined
-  readonly #progress = new DeliveryProgress()
+  /** The position of the last synced batch that was acknowledged. */
+  #handled = NO_POSITION
+  #isSynced = false
+  /** The number of dequeued batches that were not acknowledged. */
+  #inFlight = 0
   /** The matched changes of the commit that is being routed. */
   #matched: Change<T>[] | undefined
   #replay: Replay<T> | undefined
@@ -95,7 +93,7 @@ export class Feed<T> implements AwaitedFeed {
     if (host.router.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void =>
-      this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition.version)
+      this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition)
     this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
@@ -111,23 +109,20 @@ export class Feed<T> implements AwaitedFeed {
 
   get #position(): StorePosition {
     if (!this.isSynced) return NO_POSITION
-    if (this.#closed !== undefined || this.hasQueued || !this.#progress.isIdle) return this.#progress.handled
+    if (this.#closed !== undefined || this.hasQueued || this.#inFlight > 0) return this.#handled
     return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
-  }
-
-  get #now(): StorePosition {
-    const { indexer, versions } = this.host
-    return { version: indexer.writer.position, history: versions.shownHistory }
   }
 
   /** The position of the store, as far as its changes were queued here. */
   get #storePosition(): StorePosition {
-    return this.isBehind ? this.host.router.routed.position : this.#now
+    const { routed, current } = this.host.router
+    return this.isBehind ? routed : current
   }
 
   /** Whether the commit that is being routed may have changes that are not queued here yet. */
   get isBehind(): boolean {
-    return this.host.router.routed.commit < this.#commits && !this.#isReplayed
+    const { routed, current } = this.host.router
+    return routed !== current && !this.#isReplayed
   }
 
   /** The version with which waits are compared; undefined if its history has ended. */
@@ -143,7 +138,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether the initial replay was handled. */
   get isSynced(): boolean {
-    return this.#progress.isSynced
+    return this.#isSynced
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -172,7 +167,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** The number of the last commit. */
   get #commits(): number {
-    return this.host.indexer.writer.commits
+    return this.host.router.current.commit
   }
 
   /** Starts the replay. The store has its first list. */
@@ -188,7 +183,7 @@ export class Feed<T> implements AwaitedFeed {
     if (this.#closed !== undefined) return
     const { indexer, clock, router } = this.host
     const { slices, scans } = router
-    this.#replayedCommit = indexer.writer.commits
+    this.#replayedCommit = this.#commits
     const scan = this.scope.scan(this.wants.initialAdds)
     this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
     if (scan !== undefined && scan.undecided > slices.largeWrite) {
@@ -237,7 +232,7 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /** Queues a commit, all changes of which concern this feed. */
-  enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+  enqueue(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): void {
     if (this.#closed !== undefined || this.#isReplayed) return
     try {
       this.#enqueue(changes, position, source)
@@ -247,7 +242,7 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /** Like `enqueue`, in steps. The commit cannot be dequeued before the last one. */
-  *enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+  *enqueueInSteps(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps {
     if (this.#closed !== undefined || this.#isReplayed) return
     try {
       for (const _ of this.#enqueueInSteps(changes, position, source)) {
@@ -259,20 +254,18 @@ export class Feed<T> implements AwaitedFeed {
     }
   }
 
-  #enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+  #enqueue(changes: readonly Change<T>[], position: StorePosition, source?: string): void {
     if (!this.#accepts(changes)) return
-    const { clock, versions } = this.host
-    if (!this.#queue.push(changes, position, clock.now(), source, versions.shownHistory)) {
+    if (!this.#queue.push(changes, position, this.host.clock.now(), source)) {
       if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
       else this.#overflow()
     }
     this.reader.wake()
   }
 
-  *#enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+  *#enqueueInSteps(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps {
     if (!this.#accepts(changes)) return
-    const { clock, versions } = this.host
-    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, versions.shownHistory)
+    const fits = yield* this.#queue.pushInSteps(changes, position, this.host.clock.now(), source)
     if (!fits) {
       if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()
       else this.#overflow()
@@ -285,7 +278,7 @@ export class Feed<T> implements AwaitedFeed {
    */
   #accepts(changes: readonly Change<T>[]): boolean {
     const isAccepted = this.#acceptance?.accepts(this.#commits) ?? true
-    if (isAccepted) this.#progress.handled = this.#position
+    if (isAccepted) this.#handled = this.#position
     else this.#acceptance?.onSkipped?.(changes)
     return isAccepted
   }
@@ -296,43 +289,36 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /** Takes the next batch, or returns undefined if there is none. The consumer acknowledges batches in this order. */
-  dequeue(): ChangeBatch<T> | undefined {
+  dequeue(): DeliveredBatch<T> | undefined {
     if (!this.hasMore) return undefined
-    const batch = this.#replay === undefined ? this.#takeQueued() : this.#takeReplayed(this.#replay)
-    if (batch !== undefined) this.#progress.dequeued()
-    return batch
+    const taken = this.#replay === undefined ? this.#queue.take() : this.#takeReplayed(this.#replay)
+    if (taken === undefined) return undefined
+    this.#inFlight++
+    return new DeliveredBatch(taken.changes, taken.position, taken.source, this.host.versions.isOfSet)
   }
 
-  #takeQueued(): ChangeBatch<T> | undefined {
-    const queued = this.#queue.take()
-    return queued === undefined ? undefined : this.#synced(queued)
-  }
-
-  #takeReplayed(replay: Replay<T>): ChangeBatch<T> {
+  #takeReplayed(replay: Replay<T>): {
+    readonly changes: readonly Change<T>[]
+    readonly position: StorePosition | undefined
+    readonly source: undefined
+  } {
     const { changes, isLast } = replay.take()
-    if (!isLast) return { changes, version: undefined, source: undefined, isSynced: false }
-    this.#replay = undefined
-    return this.#synced({ changes, ...replay.position, source: undefined })
-  }
-
-  /** Returns a queued batch, or the last one of the replay, as the consumer receives it. */
-  #synced({ changes, version, source, history }: QueuedBatch<T>): ChangeBatch<T> {
-    this.#progress.nextIsOf(history)
-    const batch = this.host.versions.isOfSet
-      ? withPosition({ changes, version: undefined, source, isSynced: true }, version)
-      : { changes, version, source: undefined, isSynced: true }
-    return this.wants.bookmarks ? withHistory(batch, history) : batch
+    if (isLast) this.#replay = undefined
+    return { changes, position: isLast ? replay.position : undefined, source: undefined }
   }
 
   /** Acknowledges a dequeued batch: all its changes were handled. */
-  ack(batch: ChangeBatch<T>): void {
-    this.ackThrough(endOf(batch), 1)
+  ack(batch: DeliveredBatch<T>): void {
+    this.ackThrough(batch.position, 1)
   }
 
-  /** Acknowledges a number of dequeued batches, the last of which has this end. */
-  ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
-    // The position of the last handled batch is kept after the close: the store advances without the feed.
-    this.#progress.acknowledged(batches, position, isSynced, this.#closed !== undefined || this.hasQueued)
+  /** Acknowledges a number of dequeued batches, the last of which has this position. */
+  ackThrough(position: StorePosition | undefined, batches: number): void {
+    this.#inFlight -= batches
+    if (position !== undefined) {
+      this.#isSynced = true
+      this.#handled = position
+    }
     this.#waits?.check()
   }
 
@@ -364,8 +350,8 @@ export class Feed<T> implements AwaitedFeed {
     this.#acceptance ??= new FeedAcceptance()
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
-    this.#progress.handled = this.#position
-    this.#acceptance.position = this.#now
+    this.#handled = this.#position
+    this.#acceptance.position = this.host.router.current
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
     if (onSkipped === undefined && !isBehind) this.host.router.remove(this)
@@ -374,7 +360,7 @@ export class Feed<T> implements AwaitedFeed {
 
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
-    this.#progress.handled = this.#position // Later the store advances without this feed.
+    this.#handled = this.#position // Later the store advances without this feed.
     this.#closed = reason
     this.#waits?.rejectAll(reason)
     this.#acceptance?.end()

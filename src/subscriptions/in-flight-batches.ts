@@ -1,14 +1,15 @@
-import { type BatchEnd, endOf } from './batch-positions.js'
+import type { StorePosition } from '../queue/change-queue.js'
+import type { DeliveredBatch } from './delivered-batch.js'
 import type { Feed } from './feed.js'
-import type { ChangeBatch } from './subscription-types.js'
 
 /** A dequeued batch with changes that are not handled yet. It keeps the position of the batch, and no changes. */
 export interface InFlightBatch {
   /** How many of its changes are not handled. */
   pending: number
-  end: BatchEnd
-  /** The position of the store after the batch itself. */
-  readonly position: BatchEnd['position']
+  /** The position after the last of the batches that end with it. */
+  end: StorePosition | undefined
+  /** The position after the batch itself. */
+  readonly position: StorePosition | undefined
   /** How many dequeued batches end with it. */
   batches: number
   previous: InFlightBatch | undefined
@@ -35,10 +36,9 @@ export class InFlightBatches<T> {
   }
 
   /** Adds a batch that was just dequeued, with one pending change. The caller acknowledges that one after `expect`. */
-  track(batch: ChangeBatch<T>): InFlightBatch {
+  track({ position }: DeliveredBatch<T>): InFlightBatch {
     const previous = this.#last
-    const end = endOf(batch)
-    const tracked: InFlightBatch = { pending: 1, end, position: end.position, batches: 1, previous, next: undefined }
+    const tracked: InFlightBatch = { pending: 1, end: position, position, batches: 1, previous, next: undefined }
     if (previous !== undefined) previous.next = tracked
     this.#last = tracked
     this.#size++

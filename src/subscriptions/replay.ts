@@ -1,7 +1,7 @@
 import type { Entry } from '../contract/source.js'
 import type { Added } from '../queue/change.js'
+import type { StorePosition } from '../queue/change-queue.js'
 import type { Pin } from '../store/pin.js'
-import type { StorePosition } from './delivery-progress.js'
 import type { ScopeScan } from './scope-scan.js'
 
 /** How many objects of the initial replay make a batch. */

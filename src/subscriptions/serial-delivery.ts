@@ -1,7 +1,7 @@
 import { TimeSlice } from '../util/time-slice.js'
+import type { DeliveredBatch } from './delivered-batch.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
-import type { ChangeBatch } from './subscription-types.js'
 
 /** How a subscription delivers changes to its handlers. */
 export interface Delivery {
@@ -64,7 +64,7 @@ export class SerialDelivery<T> implements Delivery {
    * Delivers the changes of a batch from a position on, and then the later batches. It returns when a handler returns a
    * promise, or when the event loop should turn, and is called again after that. An async function would cost more.
    */
-  #deliver(slice: TimeSlice, first: ChangeBatch<T> | undefined, from: number, isSliceOver: boolean): void {
+  #deliver(slice: TimeSlice, first: DeliveredBatch<T> | undefined, from: number, isSliceOver: boolean): void {
     let batch = first
     let next = from
     let isOver = isSliceOver
@@ -95,7 +95,7 @@ export class SerialDelivery<T> implements Delivery {
     this.#consumer.rested()
   }
 
-  #dequeue(): ChangeBatch<T> | undefined {
+  #dequeue(): DeliveredBatch<T> | undefined {
     if (!this.#feed.hasMore) return undefined
     this.unhandledSince = this.#feed.oldestAt ?? this.#feed.host.clock.now()
     const batch = this.#feed.dequeue()

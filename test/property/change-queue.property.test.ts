@@ -54,11 +54,11 @@ class World {
       else changes.push({ ...base, type: 'update', object, previous })
       this.store.set(key, object)
     }
-    const history = Number(version) % 3
-    if (!this.queue.push(changes, version, 0, undefined, history)) this.coalesce()
+    const position = { commit: this.#version, version, history: this.#version % 3 }
+    if (!this.queue.push(changes, position)) this.coalesce()
     const last = this.waiting.at(-1)
     if (last?.changes.length === 0 && changes.length === 0) this.waiting.pop()
-    this.waiting.push({ changes, version, source: undefined, history })
+    this.waiting.push({ changes, position, source: undefined })
   }
 
   coalesce(): void {
@@ -124,8 +124,8 @@ describe('the queue of a subscription', () => {
             if (type === 'delete') told.delete(key)
             else told.set(key, object)
           }
-          expect(told).toEqual(stores.get(taken.version))
-          expect(Number(taken.version)).toBeGreaterThan(Number(batches.at(-1)?.[0].version ?? 0))
+          expect(told).toEqual(stores.get(taken.position.version))
+          expect(taken.position.commit).toBeGreaterThan(batches.at(-1)?.[0].position.commit ?? 0)
           batches.push([taken, JSON.stringify(taken)])
           return true
         }
@@ -133,12 +133,12 @@ describe('the queue of a subscription', () => {
           if (each.does === 'take') take()
           else {
             world.run(each)
-            stores.set(world.queue.version, new Map(world.store))
+            stores.set(world.queue.position.version, new Map(world.store))
           }
         }
         while (take());
         expect(told).toEqual(world.store)
-        expect(batches.at(-1)?.[0].version).toBe(world.queue.version)
+        if (batches.length > 0) expect(batches.at(-1)?.[0].position).toBe(world.queue.position)
         for (const [batch, then] of batches) expect(JSON.stringify(batch)).toBe(then)
       }),
       runs(3_000),
@@ -161,7 +161,7 @@ describe('the queue of a subscription', () => {
           const { expected, taken } = world.take()
           if (!wasMerged) expect(taken).toEqual(expected[0])
           else {
-            expect(taken?.version).toBe(expected.at(-1)?.version)
+            expect(taken?.position).toBe(expected.at(-1)?.position)
             expect([...new Set(taken?.changes.map(({ key }) => key))]).toEqual(waiting)
           }
         }

@@ -58,9 +58,6 @@ export class Mirror<T, I extends object = object> {
       get history() {
         return historyNow()
       },
-      get shownHistory() {
-        return historyNow()
-      },
       isOfSet: false,
       followHistory: () => ({ isShown: () => true, leave: () => {} }),
       waitForStore: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
@@ -71,13 +68,15 @@ export class Mirror<T, I extends object = object> {
   #committed(commit: Commit<T>): undefined {
     if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
     this.#version = commit.version
-    if (commit.origin !== 'initial') this.router.route(commit)
+    const { commits } = this.indexer.writer
+    const position = { commit: commits, version: commit.position, history: this.#history }
+    this.router.current = position
+    if (commit.origin !== 'initial') this.router.route(commit, position)
     else {
       this.router.isFilled = true
       for (const feed of this.router.feeds) feed.startReplay()
     }
-    const { commits, position } = this.indexer.writer
-    this.router.routed = { commit: commits, position: { version: position, history: this.#history } }
+    this.router.routed = position
     this.#waiters.check(commit.version)
   }
 

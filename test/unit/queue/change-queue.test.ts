@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Change } from '../../../src/queue/change.js'
-import { ChangeQueue } from '../../../src/queue/change-queue.js'
+import { ChangeQueue, NO_POSITION, type StorePosition } from '../../../src/queue/change-queue.js'
 import type { Steps } from '../../../src/util/steps.js'
 
 const CHANGES = 3_000
@@ -15,6 +15,8 @@ const changes: readonly Change<number>[] = Array.from({ length: CHANGES }, (_, n
   version: undefined,
   origin: 'watch',
 }))
+
+const at = (version: string): StorePosition => ({ ...NO_POSITION, version })
 
 function queueOf(delivery: 'every' | 'latest'): ChangeQueue<number> {
   return new ChangeQueue<number>({ delivery, capacity: 10 }, () => {}, PER_STEP)
@@ -32,14 +34,14 @@ test.each([
     title: 'that is merged in steps',
     stepsOf: () => {
       const queue = queueOf('latest')
-      return { queue, count: countOf(queue.pushInSteps(changes, '1', 0, undefined, undefined)) }
+      return { queue, count: countOf(queue.pushInSteps(changes, at('1'), 0)) }
     },
   },
   {
     title: 'after an overflow',
     stepsOf: () => {
       const queue = queueOf('every')
-      expect(queue.push(changes, '1')).toBe(false)
+      expect(queue.push(changes, at('1'))).toBe(false)
       return { queue, count: countOf(queue.coalesceInSteps()) }
     },
   },
@@ -52,11 +54,11 @@ test.each([
 
 test('a batch that is pushed after the changes were listed is taken with them', () => {
   const queue = queueOf('every')
-  queue.push(changes, '1')
+  queue.push(changes, at('1'))
   queue.coalesce()
-  queue.push([{ type: 'update', key: 'k1', object: -1, previous: 1, version: undefined, origin: 'watch' }], '2')
+  queue.push([{ type: 'update', key: 'k1', object: -1, previous: 1, version: undefined, origin: 'watch' }], at('2'))
   const batch = queue.take()
-  expect([batch?.changes.length, batch?.version, batch?.changes[1]?.object]).toEqual([CHANGES, '2', -1])
+  expect([batch?.changes.length, batch?.position.version, batch?.changes[1]?.object]).toEqual([CHANGES, '2', -1])
 })
 
 test('changes of which most are a delete and an add are listed in steps too', () => {
@@ -65,8 +67,8 @@ test('changes of which most are a delete and an add are listed in steps too', ()
     const common = { key, object, previous: object, version: undefined, origin: 'watch' } as const
     return n === 0 ? { ...common, type: 'update' } : { ...common, type: 'delete', finalState: 'known' }
   })
-  queue.push(deletes, '1')
-  queue.push(changes.slice(1), '2')
+  queue.push(deletes, at('1'))
+  queue.push(changes.slice(1), at('2'))
   expect(countOf(queue.coalesceInSteps())).toBeGreaterThanOrEqual(3 * STEPS - 1)
   expect(queue.take()?.changes).toHaveLength(2 * CHANGES - 1)
 })

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { ListEvent, WatchEvent } from '../../../src/contract/source.js'
 import type { Change, DeltaBatch } from '../../../src/queue/change.js'
-import { ChangeQueue, DEFAULT_CAPACITY } from '../../../src/queue/change-queue.js'
+import { ChangeQueue, DEFAULT_CAPACITY, NO_POSITION } from '../../../src/queue/change-queue.js'
 import { DeltaFIFO, type DeltaFIFOOptions } from '../../../src/queue/delta-fifo.js'
 import { Indexer } from '../../../src/store/indexer.js'
 
@@ -289,29 +289,29 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
   test('every holds capacity changes unmerged, latest accepts every batch', () => {
     const queue = new ChangeQueue<string>({ capacity: 3 })
     const fits = [
-      queue.push([add('a', '1')], '1'),
-      queue.push([update('a', '2', '1'), update('a', '3', '2')], '2'),
-      queue.push([], '3'),
-      queue.push([update('a', '4', '3')], '4'),
+      queue.push([add('a', '1')], NO_POSITION),
+      queue.push([update('a', '2', '1'), update('a', '3', '2')], NO_POSITION),
+      queue.push([], NO_POSITION),
+      queue.push([update('a', '4', '3')], NO_POSITION),
     ]
     expect(fits).toEqual([true, true, true, false])
     const latest = new ChangeQueue<string>({ delivery: 'latest', capacity: 1 })
-    expect(latest.push([add('a', '1'), add('b', '1')], '1')).toBe(true)
+    expect(latest.push([add('a', '1'), add('b', '1')], NO_POSITION)).toBe(true)
   })
 
   test('changes that were taken do not count', () => {
     const queue = new ChangeQueue<string>({ capacity: 1 })
-    queue.push([add('a', '1')], '1')
+    queue.push([add('a', '1')], NO_POSITION)
     queue.take()
-    expect(queue.push([removal('a', '1')], '2')).toBe(true)
+    expect(queue.push([removal('a', '1')], NO_POSITION)).toBe(true)
   })
 
   test('resyncs do not count, neither when they are queued nor when they are taken', () => {
     const queue = new ChangeQueue<string>({ capacity: 1 })
     const resync = { ...update('a', '1', '1'), origin: 'resync' } as const
-    expect(queue.push([resync, resync, resync], undefined)).toBe(true)
+    expect(queue.push([resync, resync, resync], NO_POSITION)).toBe(true)
     queue.take()
-    expect([queue.push([add('b', '1')], '1'), queue.push([add('c', '1')], '2')]).toEqual([true, false])
+    expect([queue.push([add('b', '1')], NO_POSITION), queue.push([add('c', '1')], NO_POSITION)]).toEqual([true, false])
   })
 
   test('changes that were popped do not count', async () => {
