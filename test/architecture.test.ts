@@ -351,6 +351,12 @@ describe('[D18] the coupling of files', () => {
     expect(all.filter((path) => textOf(path).split('\n').length > 601)).toEqual([])
   })
 
+  test('no folder has more than 20 files', () => {
+    const counts = new Map<string, number>()
+    for (const path of all) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+    expect([...counts].filter(([, count]) => count > 20)).toEqual([])
+  })
+
   test('no file but an entry point imports more than 25 others', () => {
     const counts = all.map((path) => [path, new Set(importsOf(path)).size] as const)
     expect(counts.filter(([path, count]) => count > 25 && !path.endsWith('/index.ts'))).toEqual([])
