@@ -50,8 +50,8 @@ export type {
   RunReason,
   Syncable,
   Watch,
-} from './subscriptions/controller-types.js'
-export type { HandlerContext, Handlers } from './subscriptions/handler-types.js'
+} from './subscriptions/controller/controller-types.js'
+export type { HandlerContext, Handlers } from './subscriptions/delivery/handler-types.js'
 export type {
   ChangeBatch,
   ChangeStream,

@@ -75,7 +75,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/reflector/backoff.ts',
     'src/store/store-view.ts',
     'src/subscriptions/delivered-batch.ts',
-    'src/subscriptions/controller-types.ts',
+    'src/subscriptions/controller/controller-types.ts',
     'src/subscriptions/replicas/replica-gate.ts',
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-events.ts',
@@ -125,7 +125,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/contract',
     'src/util',
     'src/store/structural-equal.ts',
-    'src/subscriptions/controller-types.ts',
+    'src/subscriptions/controller/controller-types.ts',
   ],
   'adapters/kubernetes/client-node': [
     'adapters/kubernetes',

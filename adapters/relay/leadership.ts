@@ -2,7 +2,7 @@ import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, type SourceError } from '../../src/contract/errors.js'
 import type { Leases } from '../../src/contract/leases.js'
 import type { Random } from '../../src/contract/random.js'
-import type { ReplicaStatus } from '../../src/subscriptions/controller-types.js'
+import type { ReplicaStatus } from '../../src/subscriptions/controller/controller-types.js'
 import { type OwnedRun, ReplicaGate } from '../../src/subscriptions/replicas/replica-gate.js'
 import { redact } from '../../src/util/redact.js'
 

@@ -4,7 +4,7 @@ import type { Leases } from '../../src/contract/leases.js'
 import type { Random } from '../../src/contract/random.js'
 import type { Logger } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
-import type { ReplicaStatus } from '../../src/subscriptions/controller-types.js'
+import type { ReplicaStatus } from '../../src/subscriptions/controller/controller-types.js'
 import type { Wait } from '../../src/util/deadline.js'
 
 /**

@@ -3,22 +3,22 @@ import type { SourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
-import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
-import { FeedController } from '../subscriptions/controller.js'
+import { FeedController } from '../subscriptions/controller/controller.js'
 import type {
   Controller,
   ReconcileContext,
   ReconcileOptions,
   Syncable,
   Watch,
-} from '../subscriptions/controller-types.js'
+} from '../subscriptions/controller/controller-types.js'
+import { checkReconcileOptions } from '../subscriptions/controller/reconcile-options.js'
+import { BatchIterator } from '../subscriptions/delivery/batch-iterator.js'
+import { HandlerSubscription } from '../subscriptions/delivery/handler-subscription.js'
+import { assertHandlers, type Handlers } from '../subscriptions/delivery/handler-types.js'
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import type { FeedVersions, FollowedHistory } from '../subscriptions/feed-wait.js'
 import { type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed-wants.js'
-import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
-import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
-import { checkReconcileOptions } from '../subscriptions/reconcile-options.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import { type Settle, settleWithin } from '../util/deadline.js'
 import type { InformerContext } from './informer-context.js'

@@ -1,7 +1,7 @@
 import type { SourceError } from '../contract/errors.js'
-import type { FailingKey } from './controller-types.js'
+import type { FailingKey } from './controller/controller-types.js'
+import type { SlowestCall } from './delivery/slow-handler-monitor.js'
 import type { SubscriptionKind } from './feed-counts.js'
-import type { SlowestCall } from './slow-handler-monitor.js'
 
 /** The consumer of a feed. */
 export interface FeedReader {

@@ -1,5 +1,5 @@
-import { FeedController } from '../../src/subscriptions/controller.js'
-import type { ReconcileContext, ReconcileOptions } from '../../src/subscriptions/controller-types.js'
+import { FeedController } from '../../src/subscriptions/controller/controller.js'
+import type { ReconcileContext, ReconcileOptions } from '../../src/subscriptions/controller/controller-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { Mirror } from './feeds.js'
 import { deferred } from './informers.js'

@@ -1,4 +1,4 @@
-import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 
 /**
  * The context of a run that has an object.

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 import { elementsOf, propertiesOf } from '../../shared/properties.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { FinalizerOptions, ObjectContext } from './finalizer-types.js'

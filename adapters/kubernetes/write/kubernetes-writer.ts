@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError } from '../../../src/contract/errors.js'
 import { systemRandom } from '../../../src/contract/random.js'
 import { structuralEqual } from '../../../src/store/structural-equal.js'
-import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 import {
   checkOptions,
   isBoolean,

@@ -1,4 +1,4 @@
-import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 

@@ -1,6 +1,6 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
-import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
+import { SLOW_MS } from '../../../src/subscriptions/delivery/slow-handler-monitor.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Commit, Item, State } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'

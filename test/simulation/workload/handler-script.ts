@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Change } from '../../../src/queue/change.js'
-import type { HandlerContext } from '../../../src/subscriptions/handler-types.js'
+import type { HandlerContext } from '../../../src/subscriptions/delivery/handler-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { FaultKind } from '../backend/fault-kinds.js'
 import type { Item } from '../backend/history.js'

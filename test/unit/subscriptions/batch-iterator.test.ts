@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { BatchIterator } from '../../../src/subscriptions/batch-iterator.js'
+import { BatchIterator } from '../../../src/subscriptions/delivery/batch-iterator.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
 import { numbers } from '../../support/controllers.js'
 import type { Mirror } from '../../support/feeds.js'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller-types.js'
+import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller/controller-types.js'
 import { numbers, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SLOW_MS, SlowHandlerMonitor } from '../../../src/subscriptions/slow-handler-monitor.js'
+import { SLOW_MS, SlowHandlerMonitor } from '../../../src/subscriptions/delivery/slow-handler-monitor.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 
 test('work that does not settle within 10 s is reported once, later work within twice that time', async () => {

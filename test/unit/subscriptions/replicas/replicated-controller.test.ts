@@ -4,7 +4,11 @@ import type { SourceError } from '../../../../src/contract/errors.js'
 import { LeaseLostError, type LeaseSession, type Leases } from '../../../../src/contract/leases.js'
 import { createInformer } from '../../../../src/informer/create-informer.js'
 import type { Informer } from '../../../../src/informer/informer-types.js'
-import type { Controller, ReconcileContext, ReconcileOptions } from '../../../../src/subscriptions/controller-types.js'
+import type {
+  Controller,
+  ReconcileContext,
+  ReconcileOptions,
+} from '../../../../src/subscriptions/controller/controller-types.js'
 import { Feed } from '../../../../src/subscriptions/feed.js'
 import { hashOf, Owners } from '../../../../src/subscriptions/replicas/owners.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'

@@ -1,6 +1,6 @@
-import type { Change } from '../queue/change.js'
-import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../util/telemetry.js'
-import type { Feed } from './feed.js'
+import type { Change } from '../../queue/change.js'
+import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../../util/telemetry.js'
+import type { Feed } from '../feed.js'
 
 /** The time before the call of a handler; undefined if nothing subscribes to such messages. */
 export function callTime<T>({ host }: Feed<T>): number | undefined {

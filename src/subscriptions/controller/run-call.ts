@@ -1,6 +1,6 @@
-import type { Clock } from '../contract/clock.js'
-import type { OwnedRun } from './replicas/replica-gate.js'
-import { TimedRun } from './timed-run.js'
+import type { Clock } from '../../contract/clock.js'
+import { TimedRun } from '../delivery/timed-run.js'
+import type { OwnedRun } from '../replicas/replica-gate.js'
 
 /** With replicas: what a run needs of the ownership of its key. */
 export interface RunOwner {

@@ -1,4 +1,4 @@
-import { KeyOrder } from '../queue/key-order.js'
+import { KeyOrder } from '../../queue/key-order.js'
 import type { FailingKey } from './controller-types.js'
 
 /** The number of given up keys that are kept. */

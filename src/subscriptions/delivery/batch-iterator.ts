@@ -1,7 +1,7 @@
-import type { DeliveredBatch } from './delivered-batch.js'
-import type { Feed } from './feed.js'
+import type { DeliveredBatch } from '../delivered-batch.js'
+import type { Feed } from '../feed.js'
+import type { ChangeBatch, ChangeStream } from '../subscription-types.js'
 import { FeedConsumer } from './feed-consumer.js'
-import type { ChangeBatch, ChangeStream } from './subscription-types.js'
 
 type Result<T> = IteratorResult<ChangeBatch<T>, undefined>
 

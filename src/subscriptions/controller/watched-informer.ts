@@ -1,6 +1,6 @@
-import type { Deleted, Updated } from '../queue/change.js'
+import type { Deleted, Updated } from '../../queue/change.js'
+import type { Subscription } from '../subscription-types.js'
 import type { Watch } from './controller-types.js'
-import type { Subscription } from './subscription-types.js'
 
 /** An informer in `watches`, of objects of any type. */
 export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>

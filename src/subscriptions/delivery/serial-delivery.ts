@@ -1,6 +1,6 @@
-import { TimeSlice } from '../util/time-slice.js'
-import type { DeliveredBatch } from './delivered-batch.js'
-import type { Feed } from './feed.js'
+import { TimeSlice } from '../../util/time-slice.js'
+import type { DeliveredBatch } from '../delivered-batch.js'
+import type { Feed } from '../feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 
 /** How a subscription delivers changes to its handlers. */

@@ -1,6 +1,6 @@
-import type { Added, Deleted, Updated } from '../queue/change.js'
-import { membersOf } from '../util/type-guards.js'
-import { checkOptions, isFunction } from '../util/validate-options.js'
+import type { Added, Deleted, Updated } from '../../queue/change.js'
+import { membersOf } from '../../util/type-guards.js'
+import { checkOptions, isFunction } from '../../util/validate-options.js'
 
 /**
  * The callbacks of a subscription. A returned promise is awaited before the next change of the same key. A handler that

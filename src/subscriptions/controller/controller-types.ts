@@ -1,8 +1,8 @@
-import type { Leases } from '../contract/leases.js'
-import type { Gone } from '../queue/change.js'
-import type { Wait } from '../util/deadline.js'
-import type { Handlers } from './handler-types.js'
-import type { Scope, Subscription } from './subscription-types.js'
+import type { Leases } from '../../contract/leases.js'
+import type { Gone } from '../../queue/change.js'
+import type { Wait } from '../../util/deadline.js'
+import type { Handlers } from '../delivery/handler-types.js'
+import type { Scope, Subscription } from '../subscription-types.js'
 
 /**
  * Why a key runs. Of several reasons the first in this list counts:

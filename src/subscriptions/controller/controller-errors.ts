@@ -1,6 +1,6 @@
-import { messageOf, SourceError } from '../contract/errors.js'
-import { drainHint } from './call-messages.js'
-import type { Feed } from './feed.js'
+import { messageOf, SourceError } from '../../contract/errors.js'
+import { drainHint } from '../delivery/call-messages.js'
+import type { Feed } from '../feed.js'
 
 /** Reports the errors of a controller. */
 export class ControllerErrors<T> {

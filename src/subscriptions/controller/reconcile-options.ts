@@ -1,5 +1,5 @@
-import { OptionError } from '../contract/errors.js'
-import { membersOf } from '../util/type-guards.js'
+import { OptionError } from '../../contract/errors.js'
+import { membersOf } from '../../util/type-guards.js'
 import {
   checkOptions,
   isCount,
@@ -8,9 +8,9 @@ import {
   isObject,
   isPositive,
   type OptionCheck,
-} from '../util/validate-options.js'
+} from '../../util/validate-options.js'
+import { scopeChecks } from '../subscription-types.js'
 import type { ReconcileOptions, RetryOptions } from './controller-types.js'
-import { scopeChecks } from './subscription-types.js'
 
 const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
 

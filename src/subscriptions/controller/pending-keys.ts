@@ -1,10 +1,10 @@
-import type { Clock } from '../contract/clock.js'
-import type { ReadyKey } from '../queue/ready-keys.js'
-import type { KeyRecords } from '../queue/work-queue.js'
-import { type Backoff, backoff, grown } from '../reflector/backoff.js'
+import type { Clock } from '../../contract/clock.js'
+import type { ReadyKey } from '../../queue/ready-keys.js'
+import type { KeyRecords } from '../../queue/work-queue.js'
+import { type Backoff, backoff, grown } from '../../reflector/backoff.js'
+import type { InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
 import type { RetryOptions, RunReason } from './controller-types.js'
 import type { FailingKeys } from './failing-keys.js'
-import type { InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
 export interface PendingKey extends ReadyKey {

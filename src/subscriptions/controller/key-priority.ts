@@ -1,4 +1,4 @@
-import { assertSynchronous } from '../util/type-guards.js'
+import { assertSynchronous } from '../../util/type-guards.js'
 import type { RunReason } from './controller-types.js'
 
 /** Returns a function that calls `priority`, and returns 0 if that fails. `failed` is called for the first failure. */

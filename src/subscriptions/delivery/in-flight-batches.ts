@@ -1,6 +1,6 @@
-import type { StorePosition } from '../queue/change-queue.js'
-import type { DeliveredBatch } from './delivered-batch.js'
-import type { Feed } from './feed.js'
+import type { StorePosition } from '../../queue/change-queue.js'
+import type { DeliveredBatch } from '../delivered-batch.js'
+import type { Feed } from '../feed.js'
 
 /** A dequeued batch with changes that are not handled yet. It keeps the position of the batch, and no changes. */
 export interface InFlightBatch {

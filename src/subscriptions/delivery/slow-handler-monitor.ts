@@ -1,5 +1,5 @@
-import type { Clock } from '../contract/clock.js'
-import { ABORTED } from '../contract/errors.js'
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED } from '../../contract/errors.js'
 
 /** A handler that has run for this many milliseconds is reported, once for each call. */
 export const SLOW_MS = 10_000

@@ -1,5 +1,5 @@
-import type { Clock } from '../contract/clock.js'
-import { ABORTED, SourceError } from '../contract/errors.js'
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED, SourceError } from '../../contract/errors.js'
 
 /** One call of a user's function with a time limit. Its signal aborts with `outer`, and when the time is over. */
 export class TimedRun {
