@@ -14,8 +14,8 @@ export type Layer = (typeof layers)[number]
 
 /** A mutant that lives longer than this survives, unless it or the caller sets another limit. */
 const MAX_SCHEDULES = 1_000
-/** How long a mutant may take for that. One that takes longer does not count as killed. */
-const HANG_MS = 180_000
+/** How long a mutant may take for that, beside other work. One that takes longer does not count as killed. */
+const HANG_MS = 600_000
 /** Schedules of several sources take this many times as long. */
 const LONGER = 4
 
