@@ -50,7 +50,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.whole = new Partition(this.writer)
     this.by = Object.create(null) as I & object
     const declare = options.indexes as ((ix: IndexBuilder<T>) => I & object) | undefined
-    if (declare !== undefined) finish(this.#declareInSteps(declare))
+    if (declare !== undefined) finish(this.#declare(declare))
   }
 
   get(key: string): T | undefined {
@@ -109,7 +109,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       built = { index: build(ix) }
       return { [name]: built.index }
     }
-    await this.writer.write('addIndex', this.store.size, () => this.#declareInSteps(declare))
+    await this.writer.write('addIndex', this.store.size, () => this.#declare(declare))
     if (built === undefined) throw new Error('an index was not built')
     return built.index
   }
@@ -134,12 +134,15 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     return this.whole.replace({ ignoreVersions })
   }
 
-  *#declareInSteps(declare: (ix: IndexBuilder<T>) => object): Steps {
+  *#declare(declare: (ix: IndexBuilder<T>) => object): Steps {
     const { by, declared } = declareIndexes(this.store, declare, (message, cause, key) => {
       const full = `${message}; such objects are not in this index`
       this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
-    for (const { index } of declared) yield* this.store.addIndexInSteps(index)
+    for (const { index } of declared) {
+      yield* this.store.addIndex(index)
+      if (index.prepare !== undefined) yield* index.prepare()
+    }
     for (const index of declared) this.writer.indexes.set(index.name, index)
     Object.assign(this.by, by)
   }

@@ -14,8 +14,9 @@ import { StoreTransaction, type WritablePartition } from './transaction.js'
 export interface ListWriter<T> {
   /** About how many changes `commit` makes. */
   readonly size: number
-  page(events: readonly ListEvent<T>[]): void
-  pageInSteps(events: readonly ListEvent<T>[]): Steps
+  page(events: readonly ListEvent<T>[]): Steps
+  /** The same as all steps of `page`. */
+  pageNow(events: readonly ListEvent<T>[]): void
   commit(version: Version): Steps
   abandon(): void
 }
@@ -33,11 +34,11 @@ export class InitialList<T> implements ListWriter<T> {
     this.#transaction = new StoreTransaction(writer, partition, 'initial')
   }
 
-  page(events: readonly ListEvent<T>[]): void {
+  pageNow(events: readonly ListEvent<T>[]): void {
     for (const event of events) this.#transaction.apply(event)
   }
 
-  *pageInSteps(events: readonly ListEvent<T>[]): Steps {
+  *page(events: readonly ListEvent<T>[]): Steps {
     for (const event of events) {
       this.#transaction.apply(event)
       yield
@@ -45,7 +46,7 @@ export class InitialList<T> implements ListWriter<T> {
   }
 
   /** Adds records of a saved mirror. */
-  *restoreInSteps(records: readonly SavedRecord[]): Steps {
+  *restore(records: readonly SavedRecord[]): Steps {
     for (const record of records) {
       this.#transaction.restore(record)
       yield
@@ -61,7 +62,7 @@ export class InitialList<T> implements ListWriter<T> {
     const { store, isBusy } = this.#writer
     if (isBusy) yield* store.prepareIndexes()
     store.isVisible = true
-    yield* this.#transaction.commitInSteps(version)
+    yield* this.#transaction.commit(version)
   }
 
   abandon(): void {
@@ -109,11 +110,11 @@ export class Relist<T> implements ListWriter<T> {
     return size
   }
 
-  page(events: readonly ListEvent<T>[]): void {
+  pageNow(events: readonly ListEvent<T>[]): void {
     for (const event of events) this.#compare(event)
   }
 
-  *pageInSteps(events: readonly ListEvent<T>[]): Steps {
+  *page(events: readonly ListEvent<T>[]): Steps {
     for (const event of events) {
       this.#compare(event)
       yield
@@ -202,7 +203,7 @@ export class Relist<T> implements ListWriter<T> {
       else transaction.write(result, store.ordinalOf(key))
       yield
     }
-    yield* transaction.commitInSteps(version)
+    yield* transaction.commit(version)
   }
 
   /** The next list reports the claims of this one. */

@@ -159,8 +159,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.write(
       'apply',
       size,
-      () => this.#applyInSteps(arrived),
       () => this.#apply(arrived),
+      () => this.#applyNow(arrived),
     )
   }
 
@@ -170,17 +170,18 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return transaction
   }
 
-  #apply(arrived: ArrivedBatch<T>): void {
+  /** The same as all steps of `#apply`. */
+  #applyNow(arrived: ArrivedBatch<T>): void {
     const { events, version, committedAt } = arrived
     const transaction = this.#begin(arrived)
     for (const event of events) {
       if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
       else transaction.apply(event)
     }
-    transaction.commit(version ?? this.version, committedAt)
+    transaction.commitNow(version ?? this.version, committedAt)
   }
 
-  *#applyInSteps(arrived: ArrivedBatch<T>): Steps {
+  *#apply(arrived: ArrivedBatch<T>): Steps {
     const { events, version, committedAt } = arrived
     const transaction = this.#begin(arrived)
     for (const event of events) {
@@ -188,7 +189,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       else transaction.apply(event)
       yield
     }
-    yield* transaction.commitInSteps(version ?? this.version, committedAt)
+    yield* transaction.commit(version ?? this.version, committedAt)
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
@@ -200,8 +201,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
         writer.write(
           'page',
           0,
-          () => list.pageInSteps(events),
           () => list.page(events),
+          () => list.pageNow(events),
         ),
       commit: (version) => writer.write('commit', list.size, () => list.commit(version)),
       abandon: () => {
@@ -219,7 +220,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const writer = this.#writer
     const list = new InitialList(writer, this)
     return {
-      page: (records) => writer.write('restore', 0, () => list.restoreInSteps(records)),
+      page: (records) => writer.write('restore', 0, () => list.restore(records)),
       commit: () => writer.write('commit', list.size, () => list.commit(version)),
       abandon: () => {
         if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
@@ -256,9 +257,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       }
       filled.resolve(filling.finally(ended).catch(onDamage))
     }
-    const shown = Promise.resolve(
-      writer.write('restore', Infinity, () => this.#showInSteps(base, version, indexes, fill)),
-    )
+    const shown = Promise.resolve(writer.write('restore', Infinity, () => this.#show(base, version, indexes, fill)))
     shown.catch(() => {
       filled.resolve()
       released.resolve()
@@ -267,7 +266,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /** Calls `fill` when the content is in the store, before that is reported. */
-  *#showInSteps(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>, fill: () => void): Steps {
+  *#show(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>, fill: () => void): Steps {
     const { store, indexes } = this.#writer
     const { snapshot } = base
     for (const { index } of indexes.values())
@@ -284,7 +283,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     }
     store.keep(base, values)
     fill()
-    transaction.commit(version)
+    transaction.commitNow(version)
   }
 
   /** Does the work before a pin that would take long in one step, in slices. */
@@ -354,7 +353,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     this.#writer.replaced(this)
     yield* transaction.removeAll(() => true, origin === 'relist' ? 'source-removed' : 'unknown')
     if (origin === 'relist') this.#writer.ownership.disclaimAll(this)
-    yield* transaction.commitInSteps(undefined)
+    yield* transaction.commit(undefined)
   }
 }
 

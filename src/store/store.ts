@@ -248,14 +248,12 @@ export class Store<T> implements Undoable {
     this.#indexes.rebuild(this.#entries)
   }
 
-  /** Fills and adds an index. An index that throws is not added. */
-  addIndex(index: StoreIndex<T>): void {
-    this.#indexes.add(index, this.#entries, this.#kept)
-  }
-
-  /** Like `addIndex`. Between the steps the store may be read, and not be written. */
-  addIndexInSteps(index: StoreIndex<T>): Steps {
-    return this.#indexes.addInSteps(index, this.#entries, this.#kept)
+  /**
+   * Fills and adds an index, which is not prepared. An index that throws is not added. Between the steps the store may be
+   * read, and not be written.
+   */
+  addIndex(index: StoreIndex<T>): Steps {
+    return this.#indexes.add(index, this.#entries, this.#kept)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */
@@ -401,21 +399,10 @@ class StoreIndexes<T> {
   }
 
   /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
-  add(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): void {
-    finish(this.#fillNew(index, entries, kept))
-    this.all.push(index)
-  }
-
-  /** Like `add`, in steps. The index is prepared. */
-  *addInSteps(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
-    yield* this.#fillNew(index, entries, kept)
-    if (index.prepare !== undefined) yield* index.prepare()
-    this.all.push(index)
-  }
-
-  *#fillNew(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
+  *add(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
     if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
     yield* this.#fill(index, entries)
+    this.all.push(index)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */

@@ -89,15 +89,15 @@ export class StoreTransaction<T> {
     for (const each of this.#undoables) each.begin()
   }
 
-  /** Ends the transaction, and reports it. */
-  commit(version: Version | undefined, committedAt?: number): void {
+  /** The same as all steps of `commit`, without preparing the indexes. */
+  commitNow(version: Version | undefined, committedAt?: number): void {
     const routing = this.#commit(version, committedAt)
     if (routing !== undefined) finish(routing)
     this.#settleClaims()
   }
 
-  /** Like `commit`, in steps. One of them makes the transaction visible. */
-  *commitInSteps(version: Version | undefined, committedAt?: number): Steps {
+  /** Ends the transaction, and reports it. One of the steps makes it visible. */
+  *commit(version: Version | undefined, committedAt?: number): Steps {
     if (this.#writer.isBusy) yield* this.#writer.store.prepareIndexes()
     const routing = this.#commit(version, committedAt)
     if (routing !== undefined) yield* routing

@@ -4,6 +4,7 @@ import { type DeclaredIndex, declareIndexes } from '../../src/store/indexes/inde
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { Snapshot } from '../../src/store/snapshot.js'
 import { Store } from '../../src/store/store.js'
+import { finish } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs } from '../support/property.js'
 
@@ -59,7 +60,7 @@ class World {
 
   #declare(indexes: (ix: IndexBuilder<Item>) => object): DeclaredIndex<Item>[] {
     const { declared } = declareIndexes(this.#store, indexes, () => {})
-    for (const { index } of declared) this.#store.addIndex(index)
+    for (const { index } of declared) finish(this.#store.addIndex(index))
     return declared
   }
 

@@ -5,6 +5,7 @@ import type { Range } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import { Store } from '../../src/store/store.js'
+import { finish } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs, scalars } from '../support/property.js'
 
@@ -18,7 +19,7 @@ interface Item {
 function sorted() {
   const store = new Store<Item>()
   const index = new SortedIndex<Item>(store, ({ object }) => object.at)
-  store.addIndex(index)
+  finish(store.addIndex(index))
   const put = (item: Item): void => void store.set({ key: item.key, object: item })
   return { store, index, put, all: () => store.list() }
 }

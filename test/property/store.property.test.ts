@@ -4,6 +4,7 @@ import type { Entry } from '../../src/contract/source.js'
 import type { StoreIndex } from '../../src/store/indexes/store-index.js'
 import type { Ordinal } from '../../src/store/ordinals.js'
 import { Store } from '../../src/store/store.js'
+import { finish } from '../../src/util/steps.js'
 import { keys, runs } from '../support/property.js'
 
 type Step =
@@ -45,7 +46,7 @@ class World {
   readonly #lists: { readonly list: readonly number[]; readonly copy: readonly number[] }[] = []
 
   constructor() {
-    this.store.addIndex(this.mirror)
+    finish(this.store.addIndex(this.mirror))
   }
 
   run(step: Step): void {

@@ -32,7 +32,7 @@ export class SortedTuples {
   #isSorted = false
   #writes = 0
   /** Two saves, for example, may prepare the index at the same time. */
-  readonly #sorting = new SharedSteps(() => this.#sortInSteps())
+  readonly #sorting = new SharedSteps(() => this.#sortAll())
   readonly #ranks = new SlotRanks()
   /** Whether all slots that are in the order have ranks. */
   #isRanked = false
@@ -140,7 +140,7 @@ export class SortedTuples {
     if (!this.isSorted) finish(this.#sorting.at(this.#writes))
   }
 
-  *#sortInSteps(): Steps {
+  *#sortAll(): Steps {
     let count = 0
     const present = new Int32Array(this.#keys.length)
     for (let slot = 0; slot < present.length; slot++) {

@@ -3,6 +3,7 @@ import { type DeclaredIndex, declareIndexes, MAX_INDEX_VALUES } from '../../../.
 import type { IndexBuilder } from '../../../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { Store } from '../../../../src/store/store.js'
+import { finish } from '../../../../src/util/steps.js'
 
 /** Index functions of these tests return values of unknown types. */
 interface Item {
@@ -15,7 +16,7 @@ function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
   const { by, declared: indexes } = declareIndexes(store, declare, (message, cause, key) => {
     reports.push({ message, cause, key })
   })
-  for (const { index } of indexes) store.addIndex(index)
+  for (const { index } of indexes) finish(store.addIndex(index))
   return {
     by,
     store,

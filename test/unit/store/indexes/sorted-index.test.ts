@@ -3,6 +3,7 @@ import type { Entry } from '../../../../src/contract/source.js'
 import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../../../src/store/indexes/sorted-index.js'
 import { Store } from '../../../../src/store/store.js'
+import { finish } from '../../../../src/util/steps.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 
 type Tuple = readonly Scalar[]
@@ -17,7 +18,7 @@ const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: {
 function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
   const store = new Store<Item>()
   const index = new SortedIndex<Item>(store, ({ object }) => object.at)
-  store.addIndex(index)
+  finish(store.addIndex(index))
   for (const [name, at] of Object.entries(items)) store.set(entry(name, at))
   return {
     store,
