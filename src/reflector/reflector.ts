@@ -367,6 +367,9 @@ export class Reflector<T> {
     if (refused !== undefined) return refused
     attempt.throwIfAborted()
     if (isIncluded) return void this.#hooks.onDuplicate?.(batch.version)
+    // A write would wait until all saved objects are decoded.
+    const isUnchanged = this.#restoration.isPending && batch.version === this.#version
+    if (isUnchanged && batch.events.length === 0) return undefined
     let valid = this.#validator.valid(batch.events, attempt)
     if (valid instanceof Promise) {
       valid = await valid

@@ -101,6 +101,15 @@ test('a mirror that misses an object of packed content, which is read after the 
 })
 
 describe('while packed content is decoded', () => {
+  test('[H12a] a mirror whose source has not changed is synced', async () => {
+    const life = await saved()
+    const { informer, clock } = await whenShown({ ...life, hasHandler: false, clock: new SlowClock() }, () => {})
+    await informer.synced()
+    expect([informer.status.state, informer.size]).toEqual(['live', KEYS])
+    expect(new Set(life.decoded).size).toBeLessThan(KEYS / 2)
+    await clock.advance(1_000_000)
+  })
+
   test('a list that is due begins when all are decoded', async () => {
     const life = await saved()
     life.cache.serveStale = true
