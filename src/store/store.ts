@@ -103,7 +103,7 @@ export class Store<T> implements Undoable {
     if (kept === undefined) return
     try {
       for (let at = kept.ordinalStart; at < 0; at++) {
-        const entry = kept.entryAt(at)
+        const entry = kept.take(at)
         if (entry !== undefined) {
           this.#indexes.fill(this.#entries.length, entry)
           this.#overwrite(at, kept)

@@ -16,6 +16,11 @@ export class DecodedEntries<T> {
   readonly #parts: (Map<Ordinal, Decoded<T>> | undefined)[] = new Array(PARTS).fill(undefined)
   readonly #sweepAt = new Uint32Array(PARTS).fill(SWEPT_FROM)
 
+  /** Whether the entry at an ordinal, or its object, may still be in use. */
+  has(ordinal: Ordinal): boolean {
+    return this.#decodedAt(ordinal) !== undefined
+  }
+
   /** Returns the entry at an ordinal, if it is still in use. */
   get(ordinal: Ordinal): Entry<T> | undefined {
     return this.#decodedAt(ordinal)?.entry.deref()

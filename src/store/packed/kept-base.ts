@@ -38,6 +38,8 @@ export class KeptBase<T> {
   #overwrittenCount = 0
   /** By entry: the layer of pins in which it was overwritten. 0 if no pins were open. */
   #overwrittenIn: Int32Array | undefined
+  /** By entry: what the store has taken. */
+  #taken: (Entry<T> | undefined)[] | undefined
   #hasDamage = false
   /** The array of all objects, and the number of changes when it was made. */
   #list: { readonly objects: WeakRef<readonly T[]>; readonly changes: number } | undefined
@@ -92,7 +94,17 @@ export class KeptBase<T> {
 
   entryAt(ordinal: Ordinal, layer?: Layer): Entry<T> | undefined {
     if (!this.has(ordinal, layer)) return undefined
-    return this.#decoded.get(ordinal) ?? this.#decode(ordinal)
+    return this.#taken?.[ordinal + this.#length] ?? this.#decoded.get(ordinal) ?? this.#decode(ordinal)
+  }
+
+  /** As `entryAt`. Until it is released, the base refers to the entry: the store takes it. */
+  take(ordinal: Ordinal): Entry<T> | undefined {
+    if (!this.has(ordinal)) return undefined
+    // A reference that is not weak costs less.
+    const entry = this.#decoded.get(ordinal) ?? this.#decode(ordinal, this.#decoded.has(ordinal))
+    this.#taken ??= new Array<Entry<T> | undefined>(this.#length).fill(undefined)
+    this.#taken[ordinal + this.#length] = entry
+    return entry
   }
 
   entryOf(key: string): Entry<T> | undefined {
@@ -160,11 +172,12 @@ export class KeptBase<T> {
     this.#overwrittenCount++
   }
 
-  #decode(ordinal: Ordinal): Entry<T> | undefined {
+  #decode(ordinal: Ordinal, isAdded = true): Entry<T> | undefined {
     try {
       const record = this.snapshot.recordAt(ordinal + this.#length)
       if (record.type !== 'entry') throw new RangeError('it is not an entry')
-      return this.#decoded.add(ordinal, this.#options.restored(record))
+      const entry = this.#options.restored(record)
+      return isAdded ? this.#decoded.add(ordinal, entry) : entry
     } catch (error) {
       // From now on it is absent, like an entry that was deleted.
       if (this.has(ordinal)) this.#mark(ordinal)
