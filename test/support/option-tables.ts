@@ -13,10 +13,10 @@ const TABLES: readonly Table[] = [
   ],
   [
     '`reconcile`',
-    ['src/subscriptions/subscription-types Scope', 'src/subscriptions/controller-types ReconcileOptions'],
+    ['src/subscriptions/subscription-types Scope', 'src/subscriptions/controller/controller-types ReconcileOptions'],
   ],
-  ['`rateLimit` of `reconcile`', ['src/subscriptions/controller-types RateLimit']],
-  ['`retry` of `reconcile`', ['src/subscriptions/controller-types RetryOptions']],
+  ['`rateLimit` of `reconcile`', ['src/subscriptions/controller/controller-types RateLimit']],
+  ['`retry` of `reconcile`', ['src/subscriptions/controller/controller-types RetryOptions']],
   [
     '`synced`, `waitFor`, `fresh`, `relist` and `until`',
     ['src/util/deadline Wait', 'src/subscriptions/version-waiters VersionWait'],
@@ -29,7 +29,7 @@ const TABLES: readonly Table[] = [
     '`postgresLeases`',
     ['adapters/postgres/leases/postgres-leases PostgresLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
   ],
-  ['`installChangeLog`', ['adapters/postgres/change-log-types ChangeLogOptions']],
+  ['`installChangeLog`', ['adapters/postgres/schema/change-log-types ChangeLogOptions']],
   ['`installLeases`', ['adapters/postgres/leases/install-leases InstallLeasesOptions']],
   ['`etcdSource`', ['adapters/etcd/etcd-options EtcdSourceOptions']],
   [
