@@ -375,11 +375,7 @@ describe('[D18] the coupling of files', () => {
 describe('[D22] state by the identity of an object', () => {
   const keys: Readonly<Record<string, readonly string[]>> = {
     // Other folders read the internals of objects that users see.
-    internals: [
-      'src/informer/internals.ts',
-      'src/subscriptions/batch-history.ts',
-      'src/subscriptions/batch-positions.ts',
-    ],
+    internals: ['src/informer/internals.ts'],
     // A source has state for each mirror that it serves. The contract suggests a WeakMap.
     mirrors: [
       'adapters/http/http-source.ts',
