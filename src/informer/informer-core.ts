@@ -1,10 +1,9 @@
 import { ABORTED, thrownFor } from '../contract/errors.js'
 import type { ListerWatcher } from '../contract/source.js'
-import type { StorePosition } from '../queue/change-queue.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit } from '../store/commit.js'
 import { settleWithin } from '../util/deadline.js'
-import type { Steps } from '../util/steps.js'
+import { finish, type Steps } from '../util/steps.js'
 import type { InformerContext } from './informer-context.js'
 import { InformerStatus } from './informer-status.js'
 import { InformerSubscriptions } from './informer-subscriptions.js'
@@ -118,39 +117,32 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
 
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
     const { router, indexer } = this.context
-    const isList = commit.origin === 'initial' || commit.origin === 'relist'
     const { commits, isBusy } = indexer.writer
     const position = { commit: commits, version: commit.position, history: this.subscriptions.shownHistory }
     router.current = position
     if (commit.changes.length > 0 || commit.origin === 'initial') this.#signal.notify()
     const hasOpened = this.openIfListed()
-    if (isBusy) return this.#routeInSteps(runner, commit, position, hasOpened)
-    try {
-      if (!hasOpened) router.route(commit, position)
-    } finally {
-      router.routed = router.current
-    }
-    this.#routed(runner, commit, isList)
+    // Waits for the store do not wait until its subscriptions have a large commit.
+    if (isBusy) this.#checkWaits(runner)
+    const steps = hasOpened ? undefined : router.route(commit, position)
+    if (isBusy && steps !== undefined) return this.#finishRouting(runner, commit, steps)
+    finish(steps)
+    this.#routed(runner, commit, isBusy)
     return undefined
   }
 
-  /** Routes a large commit. */
-  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, position: StorePosition, hasOpened: boolean): Steps {
-    const { router } = this.context
-    // Waits for the store do not wait for its subscriptions.
-    this.#checkWaits(runner)
-    try {
-      if (!hasOpened) yield* router.routeInSteps(commit, position)
-    } finally {
-      router.routed = router.current
-    }
+  *#finishRouting(runner: SourceRunner<S, T>, commit: Commit<T>, steps: Steps): Steps {
+    yield* steps
     this.#routed(runner, commit, true)
   }
 
-  #routed(runner: SourceRunner<S, T>, commit: Commit<T>, endsWaits: boolean): void {
+  #routed(runner: SourceRunner<S, T>, commit: Commit<T>, isLarge: boolean): void {
+    const { router } = this.context
+    router.routed = router.current
     // The waits of an idle feed may be over without a change for it: the store has a version again after
     // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
-    if (endsWaits) for (const feed of this.context.router.feeds) feed.routed()
+    const isList = commit.origin === 'initial' || commit.origin === 'relist'
+    if (isList || isLarge) for (const feed of router.feeds) feed.routed()
     this.observation.committed(runner, commit)
     this.#checkWaits(runner)
   }

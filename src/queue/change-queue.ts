@@ -1,6 +1,6 @@
 import type { Version } from '../contract/version.js'
 import { OrderedTable } from '../util/ordered-table.js'
-import { DEFAULT_SLICES, finish, resultOf, type Steps } from '../util/steps.js'
+import { DEFAULT_SLICES, resultOf, type Steps } from '../util/steps.js'
 import { type Change, changesOf, isPair, mergePending, type Pending } from './change.js'
 import { KeyOrder } from './key-order.js'
 
@@ -32,54 +32,55 @@ export interface QueuedBatch<T> {
   readonly position: StorePosition
   /** The source of the batch; undefined if it was not named, or if changes of several sources are merged. */
   readonly source: string | undefined
-}
-
-/** A batch in an `every` queue. */
-export interface WaitingBatch<T> extends QueuedBatch<T> {
-  readonly sequence: number
+  /** The time at which it was pushed, or the first of the merged ones. */
   readonly at: number
-  /** How many of the changes were removed one by one. */
-  removed: number
 }
 
 /**
- * The queue of a subscription: batches of changes in the order of the commits. With `every` each batch is kept as it
+ * The queue of each consumer: batches of changes in the order of the commits. With `every` each batch is kept as it
  * came, up to a capacity. With `latest`, and after an overflow, the changes are merged by key into one batch. A key
  * keeps its place when it is merged. Taken batches are never changed.
  */
 export class ChangeQueue<T> {
   readonly #delivery: 'every' | 'latest'
   readonly #capacity: number
-  readonly #onCancelled: (key: string) => void
   readonly #changesPerStep: number
-  /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
-  #batches: WaitingBatch<T>[] = NONE
+  readonly #onCancelled: ((key: string) => void) | undefined
+  /**
+   * Batches in the order in which they came. Of merged batches only those whose last step is not done. Invariant: of two
+   * neighbours at most one has no changes.
+   */
+  #batches: QueuedBatch<T>[] = NONE
+  /** The number of changes in them, without resyncs and without those that `takeKey` has taken. */
   #count = 0
+  /** How many changes `takeKey` has taken of batches that were not taken. */
+  #ahead = 0
+  /** If batches are not merged and keys are taken: the queued changes of each key. */
+  #queued: OrderedTable<Change<T>[]> | undefined
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: OrderedTable<Pending<T>> | undefined
-  /** The order in which `takeMergedKey` takes the keys of `#merged`. */
+  /** The order in which `takeKey` takes the keys. */
   #order: KeyOrder | undefined
-  #hasBoundary = false
-  #mergedSince = 0
-  #mergedFrom: string | undefined
+  /** The place and the source of the merged batches; undefined if there is none. */
+  #boundary: { readonly at: number; source: string | undefined } | undefined
   #position: StorePosition = NO_POSITION
-  #sequence = 0
-  /** Whether a large batch is being merged in steps. */
-  #isBusy = false
   /** The merged changes after a large batch, until they change. */
   #prepared: readonly Change<T>[] | undefined
 
-  /** `onCancelled` is called when an add and a delete of one key were merged, so that no change of the key is left. */
+  /**
+   * Only with `onCancelled` can keys be taken. It is called when an add and a delete of one key were merged, so that no
+   * change of the key is left.
+   */
   constructor(
     options: { readonly delivery?: 'every' | 'latest' | undefined; readonly capacity?: number | undefined },
-    onCancelled: (key: string) => void = () => {},
     changesPerStep: number = DEFAULT_SLICES.changesPerStep,
+    onCancelled?: (key: string) => void,
   ) {
-    this.#changesPerStep = changesPerStep
     this.#delivery = options.delivery ?? 'every'
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
+    this.#changesPerStep = changesPerStep
     this.#onCancelled = onCancelled
-    if (this.#delivery === 'latest') this.#merged = new OrderedTable()
+    this.clear()
   }
 
   /** The position of the batch that was pushed last. */
@@ -88,7 +89,7 @@ export class ChangeQueue<T> {
   }
 
   get isEmpty(): boolean {
-    return this.#merged === undefined ? this.#batches.length === 0 : !this.#hasBoundary
+    return this.#batches.length === 0 && this.#boundary === undefined
   }
 
   /** Whether changes are merged: always with `latest`, with `every` after an overflow. */
@@ -96,91 +97,74 @@ export class ChangeQueue<T> {
     return this.#merged !== undefined
   }
 
-  /** Whether a large batch is being merged. Meanwhile no batch can be taken. */
+  /** Whether a batch is being merged. Meanwhile no batch can be taken. */
   get isBusy(): boolean {
-    return this.#isBusy
+    return this.#merged !== undefined && this.#batches.length > 0
   }
 
   /** The time at which the oldest batch was pushed; undefined if the queue is empty. */
   get oldestAt(): number | undefined {
-    if (this.isEmpty) return undefined
-    return this.#merged === undefined ? this.#batches[0]?.at : this.#mergedSince
+    return (this.#boundary ?? this.#batches[0])?.at
   }
 
   /** The number of keys with changes in the queue. */
   get keys(): number {
-    if (this.#merged !== undefined) return this.#merged.size
-    return new Set(this.#batches.flatMap(({ changes }) => changes.map(({ key }) => key))).size
+    const byKey = this.#merged ?? this.#queued
+    return byKey?.size ?? new Set(this.#batches.flatMap(({ changes }) => changes.map(({ key }) => key))).size
   }
 
-  /** Queues a batch at time `at`. Returns false if an `every` queue now holds more changes than its capacity. */
-  push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
-    this.#position = position
-    this.#prepared = undefined
-    if (this.#merged === undefined) return this.#add(changes, position, at, source)
-    if (!this.#hasBoundary) {
-      this.#mergedSince = at
-      this.#mergedFrom = source
-    } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
-    this.#hasBoundary = true
-    this.#merge(this.#merged, changes)
-    return true
-  }
-
-  /** Like `push`. No batch can be taken before the last step. */
-  *pushInSteps(
-    changes: readonly Change<T>[],
-    position: StorePosition,
-    at: number,
-    source?: string,
-  ): Generator<void, boolean> {
-    if (this.#merged === undefined) return this.push(changes, position, at, source)
-    this.push([], position, at, source)
-    this.#isBusy = true
-    yield* this.#mergeInSteps(this.#merged, changes)
-    if (changes.length > PREPARED_FROM) yield* this.#prepare(this.#merged)
-    this.#isBusy = false
-    return true
-  }
-
-  #add(changes: readonly Change<T>[], position: StorePosition, at: number, source: string | undefined): boolean {
-    const last = this.#batches.at(-1)
-    const sequence = ++this.#sequence
-    if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    const batch = { changes, position, source, sequence, at, removed: 0 }
-    // A new array, because an old one is not in the cache of the processor if there are many queues.
-    if (this.#batches.length === 0) this.#batches = [batch]
-    else this.#batches.push(batch)
-    if (!isResync(changes)) this.#count += changes.length
-    return this.#count <= this.#capacity
-  }
-
-  /** Merges all batches, and later ones, until everything is taken. Changes that were removed are not merged. */
-  coalesce(isQueued: (change: Change<T>) => boolean = () => true): void {
-    finish(this.coalesceInSteps(isQueued))
-  }
-
-  /** Like `coalesce`. No batch can be taken before the last step. */
-  *coalesceInSteps(isQueued: (change: Change<T>) => boolean = () => true): Steps {
-    if (this.#merged !== undefined) return
-    this.#merged = new OrderedTable()
-    this.#isBusy = true
-    this.#mergedSince = this.#batches[0]?.at ?? 0
-    const sources = new Set(this.#batches.map(({ source }) => source))
-    this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
-    this.#hasBoundary = this.#batches.length > 0
-    for (const { changes, removed } of this.#batches) {
-      const left = removed === 0 ? changes : changes.filter(isQueued)
-      yield* this.#mergeInSteps(this.#merged, left)
-    }
-    this.#batches = NONE
-    this.#count = 0
-    yield* this.#prepare(this.#merged)
-    this.#isBusy = false
+  /** Whether the batch that was taken last ends at a boundary. `takeKey` has taken no change of a later one then. */
+  get isAtBoundary(): boolean {
+    return this.#ahead === 0
   }
 
   /**
-   * Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed.
+   * Queues a batch at time `at`. Returns false if it has to be merged, for which the caller performs the steps of
+   * `merge`: with `latest`, and if an `every` queue now holds more changes than its capacity.
+   */
+  push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
+    this.#position = position
+    if (this.#batches.at(-1)?.changes.length === 0 && changes.length === 0) this.#batches.pop()
+    const batch = { changes, position, source, at }
+    // A new array, because an old one is not in the cache of the processor if there are many queues.
+    if (this.#batches.length === 0) this.#batches = [batch]
+    else this.#batches.push(batch)
+    if (this.#merged !== undefined) return false
+    if (!isResync(changes)) this.#count += changes.length
+    if (this.#queued !== undefined) for (const change of changes) this.#enter(this.#queued, change)
+    return this.#count <= this.#capacity
+  }
+
+  #enter(queued: OrderedTable<Change<T>[]>, change: Change<T>): void {
+    const others = queued.get(change.key)
+    if (others === undefined) queued.set(change.key, [change])
+    else others.push(change)
+  }
+
+  /** Merges all batches, and later ones, until everything is taken. No batch can be taken before the last step. */
+  *merge(): Steps {
+    const merged = this.#merged ?? new OrderedTable()
+    this.#merged = merged
+    this.#prepared = undefined
+    let count = 0
+    for (const { changes, at, source } of this.#batches) {
+      this.#boundary ??= { at, source }
+      if (this.#boundary.source !== source) this.#boundary.source = undefined
+      const left = this.#leftOf(changes)
+      count += left.length
+      for (let from = 0; from < left.length; from += this.#changesPerStep) {
+        yield
+        this.#mergeChanges(merged, left.slice(from, from + this.#changesPerStep))
+      }
+    }
+    if (Math.min(count, merged.size) > PREPARED_FROM) this.#prepared = yield* this.#listed(merged)
+    this.#batches = NONE
+    this.#queued = undefined
+    this.#order = undefined
+  }
+
+  /**
+   * Takes the next batch, or returns undefined if the queue is empty. It lacks the changes that `takeKey` has taken.
    * Callers check `isBusy` first.
    */
   take(): QueuedBatch<T> | undefined {
@@ -188,72 +172,76 @@ export class ChangeQueue<T> {
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
     if (this.#batches.length === 0) this.#batches = NONE
-    if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed
-    const { changes, position, source } = batch
-    return { changes, position, source }
+    const changes = this.#leftOf(batch.changes)
+    if (!isResync(changes)) this.#count -= changes.length
+    this.#ahead -= batch.changes.length - changes.length
+    return changes === batch.changes ? batch : { ...batch, changes }
+  }
+
+  /** Takes the changes of the key that entered first. With the last key everything is taken. */
+  takeKey(): readonly Change<T>[] {
+    const byKey = this.#merged ?? this.#queued
+    if (byKey === undefined) return []
+    this.#order ??= new KeyOrder(byKey)
+    const key = this.#order.next()
+    const changes = key === undefined ? [] : this.changesOf(key)
+    if (key !== undefined) byKey.delete(key)
+    this.#prepared = undefined
+    this.#count -= changes.length
+    this.#ahead += changes.length
+    if (byKey.size === 0) this.clear()
+    // A caller that only takes keys would otherwise keep every batch.
+    for (let first = this.#batches[0]; first !== undefined && this.#isSpent(first); first = this.#batches[0]) {
+      this.#ahead -= first.changes.length
+      this.#batches.shift()
+    }
+    return changes
+  }
+
+  /** The queued changes of a key. */
+  changesOf(key: string): readonly Change<T>[] {
+    const pending = this.#merged?.get(key)
+    return pending === undefined ? (this.#queued?.get(key) ?? []) : changesOf(pending)
+  }
+
+  /** The keys with queued changes, in the order in which they entered. */
+  queuedKeys(): Iterable<string> {
+    return (this.#merged ?? this.#queued)?.keys() ?? []
   }
 
   /** Empties the queue. An `every` queue that overflowed has caught up then. */
   clear(): void {
-    this.#hasBoundary = false
-    this.#isBusy = false
-    this.#prepared = undefined
     this.#batches = NONE
     this.#count = 0
+    this.#ahead = 0
+    this.#boundary = undefined
+    this.#prepared = undefined
     this.#order = undefined
     this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined
+    this.#queued = this.#merged === undefined && this.#onCancelled !== undefined ? new OrderedTable() : undefined
   }
 
-  /** The batch that was pushed last, unless batches are merged. */
-  get newest(): WaitingBatch<T> | undefined {
-    return this.#batches.at(-1)
+  /** Removes the changes of the oldest batch from `#queued`. Returns those that `takeKey` has not taken. */
+  #leftOf(changes: readonly Change<T>[]): readonly Change<T>[] {
+    const queued = this.#queued
+    if (queued === undefined) return changes
+    return changes.filter((change) => {
+      const of = queued.get(change.key)
+      if (of?.[0] !== change) return false
+      of.shift()
+      if (of.length === 0) queued.delete(change.key)
+      return true
+    })
   }
 
-  /** The sequence number of the next batch, or of the last one if batches are merged or the queue is empty. */
-  get nextSequence(): number {
-    return this.#batches[0]?.sequence ?? this.#sequence
+  /** Whether `takeKey` has taken all changes of a batch. */
+  #isSpent({ changes }: QueuedBatch<T>): boolean {
+    // The last one leaves last, as a rule.
+    const last = changes.findLast((change) => this.#queued?.get(change.key)?.includes(change) === true)
+    return changes.length > 0 && last === undefined
   }
 
-  /** Marks one change of a batch as removed: the caller has taken it out of order. */
-  remove(batch: WaitingBatch<T>): void {
-    batch.removed++
-    this.#count--
-    // A caller that only removes changes, and never takes a batch, would otherwise keep every batch.
-    while (isSpent(this.#batches[0])) this.#batches.shift()
-  }
-
-  /** Takes the changes of the key that was merged first. */
-  takeMergedKey(): readonly Change<T>[] {
-    const merged = this.#merged
-    if (merged === undefined) return []
-    this.#order ??= new KeyOrder(merged)
-    const key = this.#order.next()
-    const pending = key === undefined ? undefined : merged.get(key)
-    if (key === undefined || pending === undefined) return []
-    this.#prepared = undefined
-    merged.delete(key)
-    return changesOf(pending)
-  }
-
-  /** The merged changes of a key; undefined if there are none, or if batches are not merged. */
-  mergedChangesOf(key: string): readonly Change<T>[] | undefined {
-    const pending = this.#merged?.get(key)
-    return pending === undefined ? undefined : changesOf(pending)
-  }
-
-  /** The keys with merged changes. */
-  mergedKeys(): Iterable<string> {
-    return this.#merged?.keys() ?? []
-  }
-
-  *#mergeInSteps(merged: OrderedTable<Pending<T>>, changes: readonly Change<T>[]): Steps {
-    for (let from = 0; from < changes.length; from += this.#changesPerStep) {
-      yield
-      this.#merge(merged, changes.slice(from, from + this.#changesPerStep))
-    }
-  }
-
-  #merge(merged: OrderedTable<Pending<T>>, changes: readonly Change<T>[]): void {
+  #mergeChanges(merged: OrderedTable<Pending<T>>, changes: readonly Change<T>[]): void {
     for (const change of changes) {
       const pending = mergePending(merged.get(change.key), change)
       if (pending !== undefined) {
@@ -261,12 +249,8 @@ export class ChangeQueue<T> {
         continue
       }
       merged.delete(change.key)
-      this.#onCancelled(change.key)
+      this.#onCancelled?.(change.key)
     }
-  }
-
-  *#prepare(merged: OrderedTable<Pending<T>>): Steps {
-    if (merged.size > PREPARED_FROM) this.#prepared = yield* this.#listed(merged)
   }
 
   /** Returns the merged changes in their order. */
@@ -282,19 +266,15 @@ export class ChangeQueue<T> {
   }
 
   #takeMerged(merged: OrderedTable<Pending<T>>): QueuedBatch<T> | undefined {
-    if (!this.#hasBoundary) return undefined
+    if (this.#boundary === undefined) return undefined
+    const { at, source } = this.#boundary
     const changes = this.#prepared ?? resultOf(this.#listed(merged))
     this.clear()
-    return { changes, position: this.#position, source: this.#mergedFrom }
+    return { changes, position: this.#position, source, at }
   }
 }
 
 /** Resyncs do not count against the capacity: one is queued only if the queue is empty. */
 function isResync(changes: readonly Change<unknown>[]): boolean {
   return changes[0]?.origin === 'resync'
-}
-
-/** Whether all changes of a batch were removed. */
-function isSpent(batch: WaitingBatch<unknown> | undefined): boolean {
-  return batch !== undefined && batch.removed > 0 && batch.removed === batch.changes.length
 }

@@ -1,9 +1,9 @@
 import type { Delete, Entry, ListEvent, ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
+import { finish } from '../util/steps.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
 import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
-import { ChangeQueue, NO_POSITION, type WaitingBatch } from './change-queue.js'
-import { KeyOrder } from './key-order.js'
+import { ChangeQueue, NO_POSITION } from './change-queue.js'
 
 /**
  * The options of `new DeltaFIFO`.
@@ -35,12 +35,6 @@ export interface DeltaFIFOOptions<T> {
   readonly capacity?: number
 }
 
-/** A queued change, and its batch. */
-interface QueuedChange<T> {
-  readonly change: Change<T>
-  readonly batch: WaitingBatch<T>
-}
-
 /**
  * A queue of changes between a `Reflector` and a store, for programs that compose them. It does this:
  * - It delivers the changes of each key in order.
@@ -68,13 +62,6 @@ interface QueuedChange<T> {
 export class DeltaFIFO<T> implements Sink<T> {
   readonly #known: DeltaFIFOOptions<T>['knownObjects']
   readonly #queue: ChangeQueue<T>
-  /**
-   * The largest sequence number from which `pop` has taken. The drain of an earlier batch does not end at a boundary.
-   */
-  #aheadOf = 0
-  /** Unless changes are merged: the queued changes of each key, in the order in which the keys were added. */
-  readonly #queued = new Map<string, QueuedChange<T>[]>()
-  readonly #order = new KeyOrder(this.#queued)
   /** The last change of each key in the batch that was taken last. */
   readonly #taken = new Map<string, Change<T>>()
   #firstList: 'awaited' | 'queued' | 'taken' | 'processed' = 'awaited'
@@ -90,7 +77,7 @@ export class DeltaFIFO<T> implements Sink<T> {
       capacity: isCount,
     })
     this.#known = options.knownObjects
-    this.#queue = new ChangeQueue(options, (key) => this.#firstListKeys.delete(key))
+    this.#queue = new ChangeQueue(options, undefined, (key) => this.#firstListKeys.delete(key))
   }
 
   /** Whether the first list was processed: all its keys were taken, and `drain` or `pop` was called after that. */
@@ -167,10 +154,8 @@ export class DeltaFIFO<T> implements Sink<T> {
   drain(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('drain', options, { signal: isSignal })
     return this.#next(options.signal, () => {
-      const { isMerging, nextSequence } = this.#queue
-      const taken = this.#queue.take() ?? { changes: [], position: NO_POSITION }
-      const changes = isMerging ? taken.changes : this.#takeQueued(taken.changes)
-      return this.#handOut(changes, taken.position.version, nextSequence >= this.#aheadOf)
+      const { changes, position } = this.#queue.take() ?? { changes: [], position: NO_POSITION }
+      return this.#handOut(changes, this.#queue.isAtBoundary ? position.version : undefined)
     })
   }
 
@@ -181,33 +166,14 @@ export class DeltaFIFO<T> implements Sink<T> {
   pop(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('pop', options, { signal: isSignal })
     return this.#next(options.signal, () => {
-      const { isMerging } = this.#queue
-      const changes = isMerging ? this.#queue.takeMergedKey() : this.#popQueued()
-      const isLast = isMerging ? this.#queue.keys === 0 : this.#queued.size === 0
-      if (isLast) this.#queue.clear()
-      return this.#handOut(changes, isLast ? this.version : undefined, isLast)
+      const changes = this.#queue.takeKey()
+      return this.#handOut(changes, this.#queue.isEmpty ? this.version : undefined)
     })
   }
 
   #accept(changes: readonly Change<T>[], version: Version): void {
-    const fits = this.#queue.push(changes, { ...NO_POSITION, version })
-    const batch = this.#queue.newest
-    if (batch !== undefined) this.#enter(batch)
-    if (!fits) this.#coalesce()
+    if (!this.#queue.push(changes, { ...NO_POSITION, version })) finish(this.#queue.merge())
     for (const notify of this.#arrivals) notify()
-  }
-
-  #coalesce(): void {
-    this.#queue.coalesce((change) => this.#queued.get(change.key)?.some((queued) => queued.change === change) ?? false)
-    this.#queued.clear()
-  }
-
-  #enter(batch: WaitingBatch<T>): void {
-    for (const change of batch.changes) {
-      const queued = this.#queued.get(change.key)
-      if (queued === undefined) this.#queued.set(change.key, [{ change, batch }])
-      else queued.push({ change, batch })
-    }
   }
 
   async #next(signal: AbortSignal | undefined, take: () => DeltaBatch<T>): Promise<DeltaBatch<T>> {
@@ -232,7 +198,8 @@ export class DeltaFIFO<T> implements Sink<T> {
     })
   }
 
-  #handOut(changes: readonly Change<T>[], version: Version | undefined, isBoundary: boolean): DeltaBatch<T> {
+  /** `version` is that of the boundary at which the changes end, if they do. */
+  #handOut(changes: readonly Change<T>[], version: Version | undefined): DeltaBatch<T> {
     for (const change of changes) {
       this.#taken.set(change.key, change)
       // Unless changes are merged, the key may belong to a batch that was queued before the list.
@@ -240,30 +207,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     }
     if (this.#queue.isEmpty) this.#firstListKeys.clear()
     if (this.#firstList === 'queued' && this.#firstListKeys.size === 0) this.#firstList = 'taken'
-    return { deltas: changes.map(toDelta), version: isBoundary ? version : undefined, isBoundary }
-  }
-
-  #popQueued(): readonly Change<T>[] {
-    const key = this.#order.next()
-    const places = key === undefined ? undefined : this.#queued.get(key)
-    if (key === undefined || places === undefined) return []
-    this.#queued.delete(key)
-    for (const { batch } of places) {
-      this.#queue.remove(batch)
-      this.#aheadOf = Math.max(this.#aheadOf, batch.sequence)
-    }
-    return places.map(({ change }) => change)
-  }
-
-  /** Removes the changes of a batch from the queue. Returns those that were not removed before. */
-  #takeQueued(changes: readonly Change<T>[]): readonly Change<T>[] {
-    return changes.filter((change) => {
-      const queued = this.#queued.get(change.key)
-      if (queued?.[0]?.change !== change) return false
-      queued.shift()
-      if (queued.length === 0) this.#queued.delete(change.key)
-      return true
-    })
+    return { deltas: changes.map(toDelta), version, isBoundary: version !== undefined }
   }
 
   /** The object that the consumer will hold after it has processed the queue and `staged`. */
@@ -279,7 +223,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   #lastQueued(key: string): Change<T> | undefined {
-    return this.#queue.mergedChangesOf(key)?.at(-1) ?? this.#queued.get(key)?.at(-1)?.change
+    return this.#queue.changesOf(key).at(-1)
   }
 
   #put(
@@ -339,8 +283,7 @@ export class DeltaFIFO<T> implements Sink<T> {
 
   #everyKey(staged: ReadonlyMap<string, Change<T>>): ReadonlySet<string> {
     const keys = new Set<string>(staged.keys())
-    for (const key of this.#queued.keys()) keys.add(key)
-    for (const key of this.#queue.mergedKeys()) keys.add(key)
+    for (const key of this.#queue.queuedKeys()) keys.add(key)
     for (const key of this.#taken.keys()) keys.add(key)
     for (const key of this.#known?.keys() ?? []) keys.add(key)
     return keys

@@ -55,26 +55,20 @@ export class ChangeRouter<T> implements FeedRouter<T> {
     if (index !== undefined && this.#byValue.get(index)?.size === 0) this.#byValue.delete(index)
   }
 
-  route(commit: Commit<T>, position: StorePosition): void {
+  /** Queues the changes in the feeds that they concern. Returns the steps that are left, if there are any. */
+  route(commit: Commit<T>, position: StorePosition): Steps | undefined {
     const { changes, source } = commit
-    for (const feed of this.#feedsOfAll(changes)) feed.enqueue(changes, position, source)
-    if (!this.#hasScoped(changes)) return
-    try {
-      const touched: Feed<T>[] = []
-      this.#match(commit, 0, changes.length, touched)
-      for (const feed of touched) {
-        const matched = feed.takeMatched()
-        if (matched !== undefined) feed.enqueue(matched, position, source)
-      }
-    } catch (error) {
-      this.#failScoped(error)
+    const merging: Steps[] = []
+    for (const feed of this.#feedsOfAll(changes)) {
+      const steps = feed.enqueue(changes, position, source)
+      if (steps !== undefined) merging.push(steps)
     }
+    return merging.length > 0 || this.#hasScoped(changes) ? this.#routeRest(commit, position, merging) : undefined
   }
 
-  /** Like `route`, in steps. */
-  *routeInSteps(commit: Commit<T>, position: StorePosition): Steps {
+  *#routeRest(commit: Commit<T>, position: StorePosition, merging: readonly Steps[]): Steps {
     const { changes, source } = commit
-    for (const feed of this.#feedsOfAll(changes)) yield* feed.enqueueInSteps(changes, position, source)
+    for (const steps of merging) yield* steps
     if (!this.#hasScoped(changes)) return
     try {
       const touched: Feed<T>[] = []
@@ -83,8 +77,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
         yield
       }
       for (const feed of touched) {
-        const matched = feed.takeMatched()
-        if (matched !== undefined) yield* feed.enqueueInSteps(matched, position, source)
+        const steps = feed.enqueueMatched(position, source)
+        if (steps !== undefined) yield* steps
       }
     } catch (error) {
       this.#failScoped(error)

@@ -87,13 +87,13 @@ export class Feed<T> implements AwaitedFeed {
     this.name = options.name
     this.scope = new ScopeFilter(call, options, host.indexer, (failure) => this.#scopeFailed(failure))
     this.wants = wants
-    this.#queue = new ChangeQueue(options, () => {}, host.router.slices.changesPerStep)
+    this.#queue = new ChangeQueue(options, host.router.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     host.router.add(this)
     if (host.router.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void =>
-      this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition)
+      finish(this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition))
     this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
@@ -216,7 +216,7 @@ export class Feed<T> implements AwaitedFeed {
     return keepsValue && this.scope.isOneValue ? change : this.scope.match(change, memberships[i], tracked)
   }
 
-  /** Collects a change of a commit. Returns true for the first. `takeMatched` ends it. */
+  /** Collects a change of a commit. Returns true for the first. `enqueueMatched` ends it. */
   collect(matched: Change<T>): boolean {
     this.#matched?.push(matched)
     if (this.#matched !== undefined) return false
@@ -224,53 +224,46 @@ export class Feed<T> implements AwaitedFeed {
     return true
   }
 
-  /** Returns the matched changes of a commit, once. */
-  takeMatched(): readonly Change<T>[] | undefined {
+  /** Queues the changes of a commit that were collected. */
+  enqueueMatched(position: StorePosition, source: string | undefined): Steps | undefined {
     const matched = this.#matched
     this.#matched = undefined
-    return matched
+    return matched && this.enqueue(matched, position, source)
   }
 
-  /** Queues a commit, all changes of which concern this feed. */
-  enqueue(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): void {
-    if (this.#closed !== undefined || this.#isReplayed) return
+  /**
+   * Queues a commit, all changes of which concern this feed. It cannot be dequeued before the last of the steps that are
+   * returned.
+   */
+  enqueue(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps | undefined {
+    if (this.#closed !== undefined || this.#isReplayed) return undefined
     try {
-      this.#enqueue(changes, position, source)
+      return this.#enqueue(changes, position, source)
     } catch (error) {
       this.fail(error)
+      return undefined
     }
   }
 
-  /** Like `enqueue`, in steps. The commit cannot be dequeued before the last one. */
-  *enqueueInSteps(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps {
-    if (this.#closed !== undefined || this.#isReplayed) return
+  #enqueue(changes: readonly Change<T>[], position: StorePosition, source?: string): Steps | undefined {
+    if (!this.#accepts(changes)) return undefined
+    const isQueued = this.#queue.push(changes, position, this.host.clock.now(), source)
+    if (!isQueued && (this.#onOverflow === 'coalesce' || this.#queue.isMerging)) return this.#merge()
+    if (isQueued) this.reader.wake()
+    else this.#overflow()
+    return undefined
+  }
+
+  *#merge(): Steps {
     try {
-      for (const _ of this.#enqueueInSteps(changes, position, source)) {
+      for (const _ of this.#queue.merge()) {
         yield
         if (this.#closed !== undefined) return
       }
+      this.reader.wake()
     } catch (error) {
       this.fail(error)
     }
-  }
-
-  #enqueue(changes: readonly Change<T>[], position: StorePosition, source?: string): void {
-    if (!this.#accepts(changes)) return
-    if (!this.#queue.push(changes, position, this.host.clock.now(), source)) {
-      if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
-      else this.#overflow()
-    }
-    this.reader.wake()
-  }
-
-  *#enqueueInSteps(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps {
-    if (!this.#accepts(changes)) return
-    const fits = yield* this.#queue.pushInSteps(changes, position, this.host.clock.now(), source)
-    if (!fits) {
-      if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()
-      else this.#overflow()
-    }
-    this.reader.wake()
   }
 
   /**

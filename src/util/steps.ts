@@ -4,9 +4,9 @@ import { SLICE_MS } from './time-slice.js'
 /** Work in steps. Each `yield` ends a step, after which the work may pause. */
 export type Steps = Generator<void, void>
 
-/** Performs all steps at once. */
-export function finish(steps: Steps): void {
-  resultOf(steps)
+/** Performs all steps at once, if there are any. */
+export function finish(steps: Steps | undefined): void {
+  if (steps !== undefined) resultOf(steps)
 }
 
 /** Performs all steps at once, and returns their result. */

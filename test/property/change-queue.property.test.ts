@@ -2,19 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/queue/change.js'
 import { ChangeQueue, type QueuedBatch } from '../../src/queue/change-queue.js'
+import { finish } from '../../src/util/steps.js'
 import { keys, runs } from '../support/property.js'
 
 /** What happens to the store, and to the queue behind it. */
 type Step =
   | { readonly does: 'commit'; readonly fates: readonly (readonly [string, number | undefined])[] }
   | { readonly does: 'take' }
-  | { readonly does: 'coalesce' }
+  | { readonly does: 'merge' }
 
 const fate = fc.tuple(keys, fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined, freq: 2 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ does: fc.constant('commit'), fates: fc.array(fate, { maxLength: 4 }) }) },
   { weight: 4, arbitrary: fc.record({ does: fc.constant('take') }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('coalesce') }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('merge') }) },
 )
 const steps = fc.array(step, { maxLength: 60 })
 const deliveries = fc.constantFrom('every', 'latest')
@@ -55,14 +56,14 @@ class World {
       this.store.set(key, object)
     }
     const position = { commit: this.#version, version, history: this.#version % 3 }
-    if (!this.queue.push(changes, position)) this.coalesce()
+    if (!this.queue.push(changes, position)) this.merge()
     const last = this.waiting.at(-1)
     if (last?.changes.length === 0 && changes.length === 0) this.waiting.pop()
-    this.waiting.push({ changes, position, source: undefined })
+    this.waiting.push({ changes, position, source: undefined, at: 0 })
   }
 
-  coalesce(): void {
-    this.queue.coalesce()
+  merge(): void {
+    finish(this.queue.merge())
     this.isMerged = true
   }
 
@@ -87,8 +88,8 @@ class World {
       case 'take':
         this.take()
         break
-      case 'coalesce':
-        this.coalesce()
+      case 'merge':
+        this.merge()
         break
     }
   }
@@ -145,7 +146,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('[law 1][law 4a][law 8b] every returns the batches as they came until it is coalesced, then everything pending as one', () => {
+  test('[law 1][law 4a][law 8b] every returns the batches as they came until it is merged, then everything pending as one', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)

@@ -10,7 +10,7 @@ import type { FeedVersions } from '../../src/subscriptions/feed-wait.js'
 import type { FeedWants } from '../../src/subscriptions/feed-wants.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
-import { DEFAULT_SLICES } from '../../src/util/steps.js'
+import { DEFAULT_SLICES, finish } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
 import type { Order } from './informers.js'
@@ -71,7 +71,7 @@ export class Mirror<T, I extends object = object> {
     const { commits } = this.indexer.writer
     const position = { commit: commits, version: commit.position, history: this.#history }
     this.router.current = position
-    if (commit.origin !== 'initial') this.router.route(commit, position)
+    if (commit.origin !== 'initial') finish(this.router.route(commit, position))
     else {
       this.router.isFilled = true
       for (const feed of this.router.feeds) feed.startReplay()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Change } from '../../../src/queue/change.js'
 import { ChangeQueue, NO_POSITION, type StorePosition } from '../../../src/queue/change-queue.js'
-import type { Steps } from '../../../src/util/steps.js'
+import { finish, type Steps } from '../../../src/util/steps.js'
 
 const CHANGES = 3_000
 const PER_STEP = 100
@@ -19,10 +19,10 @@ const changes: readonly Change<number>[] = Array.from({ length: CHANGES }, (_, n
 const at = (version: string): StorePosition => ({ ...NO_POSITION, version })
 
 function queueOf(delivery: 'every' | 'latest'): ChangeQueue<number> {
-  return new ChangeQueue<number>({ delivery, capacity: 10 }, () => {}, PER_STEP)
+  return new ChangeQueue<number>({ delivery, capacity: 10 }, PER_STEP)
 }
 
-function countOf(steps: Steps | Generator<void, boolean>): number {
+function countOf(steps: Steps): number {
   let count = 0
   while (steps.next().done !== true) count++
   return count
@@ -34,7 +34,8 @@ test.each([
     title: 'that is merged in steps',
     stepsOf: () => {
       const queue = queueOf('latest')
-      return { queue, count: countOf(queue.pushInSteps(changes, at('1'), 0)) }
+      queue.push(changes, at('1'))
+      return { queue, count: countOf(queue.merge()) }
     },
   },
   {
@@ -42,7 +43,7 @@ test.each([
     stepsOf: () => {
       const queue = queueOf('every')
       expect(queue.push(changes, at('1'))).toBe(false)
-      return { queue, count: countOf(queue.coalesceInSteps()) }
+      return { queue, count: countOf(queue.merge()) }
     },
   },
 ])('the changes of a large batch $title are listed in steps, before they are taken', ({ stepsOf }) => {
@@ -55,8 +56,9 @@ test.each([
 test('a batch that is pushed after the changes were listed is taken with them', () => {
   const queue = queueOf('every')
   queue.push(changes, at('1'))
-  queue.coalesce()
+  finish(queue.merge())
   queue.push([{ type: 'update', key: 'k1', object: -1, previous: 1, version: undefined, origin: 'watch' }], at('2'))
+  finish(queue.merge())
   const batch = queue.take()
   expect([batch?.changes.length, batch?.position.version, batch?.changes[1]?.object]).toEqual([CHANGES, '2', -1])
 })
@@ -69,6 +71,6 @@ test('changes of which most are a delete and an add are listed in steps too', ()
   })
   queue.push(deletes, at('1'))
   queue.push(changes.slice(1), at('2'))
-  expect(countOf(queue.coalesceInSteps())).toBeGreaterThanOrEqual(3 * STEPS - 1)
+  expect(countOf(queue.merge())).toBeGreaterThanOrEqual(3 * STEPS - 1)
   expect(queue.take()?.changes).toHaveLength(2 * CHANGES - 1)
 })

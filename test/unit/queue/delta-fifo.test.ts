@@ -5,6 +5,7 @@ import type { Change, DeltaBatch } from '../../../src/queue/change.js'
 import { ChangeQueue, DEFAULT_CAPACITY, NO_POSITION } from '../../../src/queue/change-queue.js'
 import { DeltaFIFO, type DeltaFIFOOptions } from '../../../src/queue/delta-fifo.js'
 import { Indexer } from '../../../src/store/indexer.js'
+import { finish } from '../../../src/util/steps.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string, object?: string): ListEvent<string> => {
@@ -296,7 +297,9 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
     ]
     expect(fits).toEqual([true, true, true, false])
     const latest = new ChangeQueue<string>({ delivery: 'latest', capacity: 1 })
-    expect(latest.push([add('a', '1'), add('b', '1')], NO_POSITION)).toBe(true)
+    latest.push([add('a', '1'), add('b', '1')], NO_POSITION)
+    finish(latest.merge())
+    expect(latest.take()?.changes).toHaveLength(2)
   })
 
   test('changes that were taken do not count', () => {
