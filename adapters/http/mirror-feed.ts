@@ -194,10 +194,7 @@ export class MirrorFeed<T> {
       // After a turn of the event loop, a batch that left the queue is in the log.
       await this.#clock.sleep(0)
       if (this.#ended !== undefined) throw this.#ended
-      // While a large commit is routed, the store shows it, and no change of it may be queued yet.
-      const isRouting = internalsOf(this.#informer)?.objects.isRouting === true
-      const isRouted = !isRouting && this.#stream.version === this.#informer.version
-      if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding && canAct()) return act()
+      if (this.#isStoreAt(this.#stream) && !this.#isEncoding && canAct()) return act()
       await this.#clock.sleep(CATCH_UP_MS)
     }
   }
@@ -338,6 +335,7 @@ export class MirrorFeed<T> {
 
   /** Whether the store shows no commit after this position of the stream. */
   #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
+    // While a large commit is routed, the store shows it, and no change of it may be queued yet.
     const isRouting = internalsOf(this.#informer)?.objects.isRouting === true
     return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
   }
