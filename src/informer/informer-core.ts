@@ -8,7 +8,7 @@ import type { InformerContext } from './informer-context.js'
 import { InformerStatus } from './informer-status.js'
 import { InformerSubscriptions } from './informer-subscriptions.js'
 import { InformerWaits } from './informer-waits.js'
-import { CommitSignal, type Internals, rememberInternals } from './internals.js'
+import { CommitSignal, type Internals, type PackableMirror, type PinnedMirror, rememberInternals } from './internals.js'
 import { Observation } from './observation/observation.js'
 import { informers, type Observable } from './observation/registry.js'
 import { InformerSources } from './sources/informer-sources.js'
@@ -35,7 +35,7 @@ export interface LargeWrite {
  * The parts of an informer. Routes each commit of its sources to the feeds, and resolves the waits that the commit
  * satisfies.
  */
-export class InformerCore<S, T> implements SourceHooks<S, T> {
+export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
   readonly context: InformerContext<T>
   readonly #signal = new CommitSignal()
   readonly #internals: Internals
@@ -52,35 +52,39 @@ export class InformerCore<S, T> implements SourceHooks<S, T> {
     name: string | undefined,
   ) {
     this.context = context
-    const { whole } = context.indexer
-    const core = this
-    const objects: Internals['objects'] = {
-      get isWriting() {
-        return core.largeWrite.isWriting || core.largeWrite.isRouting
-      },
-      get isRouting() {
-        return core.largeWrite.isRouting
-      },
-      prepare: () => whole.prepareIndexes(),
-      pin: () => whole.pinObjects(),
-    }
     this.sources = new InformerSources<S, T>(source, options, context, this)
     this.status = new InformerStatus(context, this.sources)
     this.waits = new InformerWaits(context, this.sources, this.status)
     this.observation = new Observation(context, this.sources, this.status, name)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
-    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects }
+    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects: this }
   }
 
   get largeWrite(): LargeWrite {
     const { router, indexer } = this.context
-    const isRouting = router.routed !== router.current
     return {
       isWriting: indexer.writer.isBusy,
-      isRouting,
+      isRouting: this.isRouting,
       isScanning: router.scans.isBusy,
       removing: this.sources.removing,
     }
+  }
+
+  get isWriting(): boolean {
+    return this.context.indexer.writer.isBusy || this.isRouting
+  }
+
+  get isRouting(): boolean {
+    const { routed, current } = this.context.router
+    return routed !== current
+  }
+
+  prepare(): Promise<void> {
+    return this.context.indexer.whole.prepareIndexes()
+  }
+
+  pin(): PinnedMirror {
+    return this.context.indexer.whole.pinObjects()
   }
 
   /** The informer begins: the process knows it by its name. */
