@@ -291,7 +291,7 @@ export class PinLayers<T> {
     return layer
   }
 
-  /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
+  /** Closes one pin. Returns whether its layer is closed, too. Then an older layer has the entries that pins still need. */
   close(layer: PinLayer<T>): boolean {
     this.#size--
     if (--layer.pins > 0) return false

@@ -94,13 +94,6 @@ export class PackedHashIndex {
     }
   }
 
-  *values(): Generator<Scalar> {
-    for (let at = 0; at < this.#values.count; at++) {
-      const value = this.#values.at(at)
-      if (value !== undefined) yield value
-    }
-  }
-
   /** The number of pairs of an ordinal and one of its values. */
   get length(): number {
     return this.#ordinals.length
