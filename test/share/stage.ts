@@ -39,7 +39,7 @@ export async function stage(count: number) {
   Object.assign(mirror, {
     pin: () => {
       packs++
-      return pin()
+      return pin.call(mirror)
     },
   })
   await informer.start().synced()
