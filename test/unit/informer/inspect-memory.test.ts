@@ -12,7 +12,7 @@ const OBJECTS = 10_000
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** The heap and typed arrays, in bytes. Tests of other files may have run in this process: their objects are freed over several turns of the event loop. */
+/** The heap and the typed arrays, in bytes. The objects of earlier test files are freed over several turns. */
 async function memory(): Promise<number> {
   for (let last = Number.POSITIVE_INFINITY; ; ) {
     await sleep(5)
