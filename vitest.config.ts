@@ -89,8 +89,8 @@ export default defineConfig({
         ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts', ...simulatorProcesses],
         [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
       ),
-      // More processes at a time would let tests time out, which counts as a kill.
-      { test: { ...waiting('mutants', ['test/mutants/**/*.test.ts']).test, maxConcurrency: 3 } },
+      // Tests of a mutant wait for servers. Too many at a time would time out, which counts as a kill.
+      { test: { ...waiting('mutants', ['test/mutants/**/*.test.ts']).test, maxConcurrency: 6 } },
     ],
   },
 })
