@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
-import { createInformer, type RelayStore } from 'listwatch'
+import { createInformer } from 'listwatch'
+import type { RelayStore } from 'listwatch/adapter'
 import { natsRelayStore } from 'listwatch/nats'
 import { redisRelayStore } from 'listwatch/redis'
 import { publish, relaySource } from 'listwatch/relay'

@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createInformer, type ListEvent, type ListerWatcher, SourceError } from 'listwatch'
+import { createInformer, type ListerWatcher, SourceError } from 'listwatch'
+import type { ListEvent } from 'listwatch/adapter'
 
 interface Reading<T> {
   readonly events: readonly ListEvent<T>[]

@@ -1,7 +1,8 @@
 // A source of your own: an HTTP endpoint that returns a list. It is polled, and parsed only if its ETag has changed.
 //   node examples/polled-source.ts http://localhost:8080/countries      (copy it out of node_modules: Node runs no TypeScript there)
 import { once } from 'node:events'
-import { createInformer, type Entry, type ListerWatcher, SourceError } from 'listwatch'
+import { createInformer, type ListerWatcher, SourceError } from 'listwatch'
+import type { Entry } from 'listwatch/adapter'
 
 interface Country {
   readonly code: string

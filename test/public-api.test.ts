@@ -38,10 +38,11 @@ test('the entry points declare what was accepted (else: npm run api:accept, and 
   for (const [module, page] of pages) expect(page, module).toBe(readFileSync(join(ACCEPTED, fileOf(module)), 'utf8'))
 })
 
-test('they mention types of their own entry point, of listwatch and of Node only, and never any', () => {
+test('they mention types of their own entry point, of listwatch, of listwatch/adapter and of Node only, and never any', () => {
   // Its users have OpenTelemetry: the entry point imports it.
   const isKnown = (module: string, name: string): boolean =>
-    /^(?:listwatch$|node:)/.test(name) || (module === 'listwatch/opentelemetry' && name === '@opentelemetry/api')
+    /^(?:listwatch(?:\/adapter)?$|node:)/.test(name) ||
+    (module === 'listwatch/opentelemetry' && name === '@opentelemetry/api')
   const others = Array.from(pages, ([module, page]) =>
     Array.from(
       page.matchAll(/^import [^']*'([^']+)'|\bimport\('([^']+)'\)|[:<|&]\s*(any)\b/gm),
@@ -74,4 +75,12 @@ test('docs/errors.md explains every code', () => {
   const names = Array.from(codes.matchAll(/'(\w+)'/g), ([, name = '']) => name)
   expect(names.length).toBeGreaterThan(10)
   expect(names.filter((name) => !textOf('docs/errors.md').includes(`\n| \`${name}\` |`))).toEqual([])
+})
+
+test('listwatch has at most 60 names, which users need; those for authors of adapters are in listwatch/adapter', () => {
+  const names = pages
+    .get('listwatch')
+    ?.match(/^export (?:declare )?(?:abstract )?(?:class|const|function|interface|type) /gm)
+  expect(names?.length).toBeGreaterThan(40)
+  expect(names?.length).toBeLessThanOrEqual(60)
 })

@@ -10,7 +10,7 @@ const CASE_TIMEOUT_MS = 60_000
  *
  * @example
  * ```ts
- * import type { Leases } from 'listwatch'
+ * import type { Leases } from 'listwatch/adapter'
  * import { leasesConformance } from 'listwatch/testing'
  *
  * declare function myLeases(options: { group: string }): Leases

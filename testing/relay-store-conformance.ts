@@ -10,7 +10,7 @@ const CASE_TIMEOUT_MS = 60_000
  *
  * @example
  * ```ts
- * import type { RelayStore } from 'listwatch'
+ * import type { RelayStore } from 'listwatch/adapter'
  * import { relayStoreConformance } from 'listwatch/testing'
  *
  * declare function myRelayStore(options: { name: string }): RelayStore

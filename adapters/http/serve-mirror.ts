@@ -4,7 +4,7 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import type { IndexValue } from '../../src/store/indexes/index-types.js'
+import type { Index } from '../../src/store/indexes/index-types.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
@@ -40,7 +40,7 @@ import { scopeName } from './scope-keys.js'
  */
 export interface MirrorScope<I = {}> {
   /** Only objects that have these values in these indexes. Default: all objects. */
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
 
 /**

@@ -1,6 +1,7 @@
 // Nanoseconds to queue and run a key: node controllers.ts loop|p-queue|controller|replicas <keys> <rounds>
 // The shares of replicas: node controllers.ts shares <keys> <members>
-import { createInformer, type Leases } from 'listwatch'
+import { createInformer } from 'listwatch'
+import type { Leases } from 'listwatch/adapter'
 import { memoryLeases, memorySource } from 'listwatch/memory'
 import { VirtualClock } from 'listwatch/testing'
 import { nsEach } from './busy.ts'

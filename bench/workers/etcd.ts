@@ -2,7 +2,7 @@
 // <last revision>
 import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
-import { systemClock } from 'listwatch'
+import { systemClock } from 'listwatch/adapter'
 import { etcdSource } from 'listwatch/etcd'
 import { decodeRange, decodeWatch, encodeRange, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
 

@@ -1,6 +1,6 @@
 // Builds, writes and reads indexes directly: node indexes.ts <kind> <objects> <folder of a build>
 import { pathToFileURL } from 'node:url'
-import type { Entry } from 'listwatch'
+import type { Entry } from 'listwatch/adapter'
 import { SeededRandom } from 'listwatch/testing'
 import type { EqualIndex } from '../../src/store/indexes/hash-index.ts'
 import type { MultiIndex } from '../../src/store/indexes/multi-index.ts'

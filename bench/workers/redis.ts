@@ -1,6 +1,6 @@
 // Lists a collection, catches up with it or with a stream, or writes: node redis.ts <task> <port> [<version>]
 import { Redis } from 'ioredis'
-import { systemClock } from 'listwatch'
+import { systemClock } from 'listwatch/adapter'
 import { type RedisStream, type RedisWriter, redisCollection, redisStream, redisWriter } from 'listwatch/redis'
 import { createClient } from 'redis'
 import { makeDataset } from '../dataset.ts'

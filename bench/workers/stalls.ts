@@ -1,6 +1,7 @@
 // Delays of the event loop with a full store: node stalls.ts <objects>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInformer, type ListerWatcher, type Subscription, type WatchEvent } from 'listwatch'
+import { createInformer, type ListerWatcher, type Subscription } from 'listwatch'
+import type { WatchEvent } from 'listwatch/adapter'
 import { longestPause } from './gc-pauses.ts'
 
 interface Pod {

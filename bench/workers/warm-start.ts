@@ -1,7 +1,8 @@
 // Starts a mirror and reads from it: node warm-start.ts save|cache|list|postgres <rows> <path of the file, or URL>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createInformer, type ListerWatcher, type MirrorCache, type Put } from 'listwatch'
+import { createInformer, type ListerWatcher } from 'listwatch'
+import type { MirrorCache, Put } from 'listwatch/adapter'
 import { fileCache } from 'listwatch/file-cache'
 import { longestPause } from './gc-pauses.ts'
 

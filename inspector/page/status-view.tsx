@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Inspection, SubscriptionPicture } from '../../src/informer/observation/inspect-types.js'
+import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { Sample } from '../informer-page.js'
 import { readStatus } from './api.js'
 import { bytes, clockTime, count, duration } from './formats.js'
@@ -115,7 +115,7 @@ function Tables({ status }: { readonly status: Inspection }): JSX.Element {
   )
 }
 
-function scopeOf({ scope: { key, where, isFiltered } }: SubscriptionPicture): string {
+function scopeOf({ scope: { key, where, isFiltered } }: Inspection['subscriptions']['first'][number]): string {
   const parts = Object.entries(where).map(([index, value]) => `${index} = ${value}`)
   if (key !== null) parts.push(`key ${key}`)
   if (isFiltered) parts.push('filter')

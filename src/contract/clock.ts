@@ -5,7 +5,7 @@ import { afterTurn, threadCpuMs } from './node-or-browser.js'
  *
  * @example
  * ```ts
- * import type { Clock } from 'listwatch'
+ * import type { Clock } from 'listwatch/adapter'
  *
  * // In a test the clock is a `VirtualClock`, which needs no real time.
  * async function* ticks(clock: Clock, signal: AbortSignal): AsyncIterable<number> {
@@ -51,7 +51,7 @@ const { timeOrigin } = performance
  *
  * @example
  * ```ts
- * import { systemClock } from 'listwatch'
+ * import { systemClock } from 'listwatch/adapter'
  *
  * await systemClock.sleep(1_000, signal)
  * ```

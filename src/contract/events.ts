@@ -6,7 +6,7 @@ import type { Version } from './version.js'
  *
  * @example
  * ```ts
- * import type { Put } from 'listwatch'
+ * import type { Put } from 'listwatch/adapter'
  *
  * function putOf(object: Country, row: { readonly uuid: string; readonly revision: number }): Put<Country> {
  *   return { type: 'put', key: object.code, object, version: String(row.revision), uid: row.uuid }
@@ -20,7 +20,7 @@ export type Put<T> = { readonly type: 'put' } & Entry<T>
  *
  * @example
  * ```ts
- * import type { Delete } from 'listwatch'
+ * import type { Delete } from 'listwatch/adapter'
  *
  * // For a message of the backend without the object. With `object`, handlers receive the last state.
  * function deleteOf(message: { readonly code: string; readonly revision: number }): Delete<Country> {
@@ -45,7 +45,7 @@ export interface Delete<T> {
  *
  * @example
  * ```ts
- * import type { Invalid } from 'listwatch'
+ * import type { Invalid } from 'listwatch/adapter'
  *
  * function tooLarge(key: string, bytes: number): Invalid {
  *   return { type: 'invalid', key, error: new RangeError(`the object has ${bytes} bytes, more than 16 MiB`) }
@@ -73,7 +73,7 @@ export interface Invalid {
  *
  * @example
  * ```ts
- * import type { Replace } from 'listwatch'
+ * import type { Replace } from 'listwatch/adapter'
  *
  * function replaceBy(countries: readonly Country[]): Replace<Country> {
  *   const entries = countries.map((object) => ({ key: object.code, object }))
@@ -93,7 +93,7 @@ export interface Replace<T> {
  *
  * @example
  * ```ts
- * import type { ListEvent } from 'listwatch'
+ * import type { ListEvent } from 'listwatch/adapter'
  *
  * function decode(key: string, text: string): ListEvent<Country> {
  *   try {
@@ -110,7 +110,7 @@ export type ListEvent<T> = Put<T> | Delete<T> | Invalid
  *
  * @example
  * ```ts
- * import type { WatchEvent } from 'listwatch'
+ * import type { WatchEvent } from 'listwatch/adapter'
  *
  * function eventOf(message: { op: 'upsert' | 'remove' | 'reload'; countries: Country[] }): WatchEvent<Country>[] {
  *   const entries = message.countries.map((object) => ({ key: object.code, object }))
@@ -126,7 +126,7 @@ export type WatchEvent<T> = ListEvent<T> | Replace<T>
  *
  * @example
  * ```ts
- * import type { ListPage } from 'listwatch'
+ * import type { ListPage } from 'listwatch/adapter'
  *
  * function lastPage(rows: readonly Country[], revision: number): ListPage<Country> {
  *   const events = rows.map((object) => ({ type: 'put' as const, key: object.code, object }))
@@ -148,7 +148,7 @@ export interface ListPage<T> {
  *
  * @example
  * ```ts
- * import type { ListContext, VersionPage } from 'listwatch'
+ * import type { ListContext, VersionPage } from 'listwatch/adapter'
  *
  * declare function revisions(signal: AbortSignal): Promise<{ countries: [code: string, at: number][]; head: number }>
  * async function* versions({ signal }: ListContext): AsyncIterable<VersionPage> {
@@ -169,7 +169,7 @@ export interface VersionPage {
  *
  * @example
  * ```ts
- * import type { WatchBatch } from 'listwatch'
+ * import type { WatchBatch } from 'listwatch/adapter'
  *
  * // A transaction of the backend. Without countries it is a bookmark.
  * function batchOf(countries: readonly Country[], revision: number, committed: Date): WatchBatch<Country> {

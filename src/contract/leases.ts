@@ -6,7 +6,7 @@ import { SourceError } from './errors.js'
  *
  * @example
  * ```ts
- * import type { Leases, LeaseSession } from 'listwatch'
+ * import type { Leases, LeaseSession } from 'listwatch/adapter'
  *
  * declare function openSession(group: string): LeaseSession
  * function myLeases(group: string): Leases {
@@ -34,7 +34,7 @@ export interface Leases {
  *
  * @example
  * ```ts
- * import type { LeaseSession, LeaseView } from 'listwatch'
+ * import type { LeaseSession, LeaseView } from 'listwatch/adapter'
  *
  * declare function post<R>(path: string, body: object, signal?: AbortSignal): Promise<R>
  * const session: LeaseSession = {
@@ -72,7 +72,7 @@ export interface LeaseSession {
  *
  * @example
  * ```ts
- * import { LeaseLostError, type LeaseRecord } from 'listwatch'
+ * import { LeaseLostError, type LeaseRecord } from 'listwatch/adapter'
  *
  * // The check before `record` replaces the stored record of its member.
  * function assertRenewable({ member, renewal }: LeaseRecord, stored: LeaseRecord | undefined): void {
@@ -104,7 +104,7 @@ export interface LeaseRecord {
  *
  * @example
  * ```ts
- * import type { LeaseRecord, LeaseView } from 'listwatch'
+ * import type { LeaseRecord, LeaseView } from 'listwatch/adapter'
  *
  * // The result of `renew`. The store adds 1 to `fence` at each renewal, and replaces `epoch` if it lost writes.
  * function viewOf(rows: readonly { record: LeaseRecord; ageMs: number }[], fence: number, epoch: string): LeaseView {
@@ -129,7 +129,7 @@ export interface LeaseView {
  *
  * @example
  * ```ts
- * import type { Eviction, LeaseRecord } from 'listwatch'
+ * import type { Eviction, LeaseRecord } from 'listwatch/adapter'
  *
  * function evictFrom(records: Map<string, LeaseRecord>, evictions: readonly Eviction[]): void {
  *   for (const { member, renewal } of evictions) {
@@ -150,7 +150,7 @@ export interface Eviction {
  *
  * @example
  * ```ts
- * import { LeaseLostError } from 'listwatch'
+ * import { LeaseLostError } from 'listwatch/adapter'
  *
  * orders.on('error', (error) => {
  *   if (error instanceof LeaseLostError) console.warn(`this replica joins its group again: ${error.message}`)

@@ -9,7 +9,7 @@ import type { Version } from './version.js'
  *
  * @example
  * ```ts
- * import type { MirrorCache, MirrorToSave, SavedMirror } from 'listwatch'
+ * import type { MirrorCache, MirrorToSave, SavedMirror } from 'listwatch/adapter'
  *
  * declare function download(name: string, signal: AbortSignal): Promise<SavedMirror | undefined>
  * declare function upload(name: string, mirror: MirrorToSave, signal: AbortSignal): Promise<void>
@@ -58,7 +58,7 @@ export interface MirrorCache {
  *
  * @example
  * ```ts
- * import type { MirrorCacheContext } from 'listwatch'
+ * import type { MirrorCacheContext } from 'listwatch/adapter'
  *
  * // Whether a cache without encryption may be used.
  * function isAllowed(context: MirrorCacheContext): boolean {
@@ -93,7 +93,7 @@ export interface MirrorCacheContext {
  *
  * @example
  * ```ts
- * import type { MirrorHeader } from 'listwatch'
+ * import type { MirrorHeader } from 'listwatch/adapter'
  *
  * // The first line of a file; the lines of the records follow.
  * function headerLine({ version, resumeState, proof, size }: MirrorHeader): string {
@@ -118,7 +118,7 @@ export interface MirrorHeader {
  * @example
  * ```ts
  * import { setImmediate } from 'node:timers/promises'
- * import type { MirrorToSave } from 'listwatch'
+ * import type { MirrorToSave } from 'listwatch/adapter'
  *
  * async function* linesOf(mirror: MirrorToSave): AsyncIterable<string> {
  *   let count = 0
@@ -147,7 +147,7 @@ export interface MirrorToSave extends MirrorHeader {
  *
  * @example
  * ```ts
- * import type { MirrorToSave } from 'listwatch'
+ * import type { MirrorToSave } from 'listwatch/adapter'
  *
  * function* bytesOf(mirror: MirrorToSave): Iterable<Uint8Array> {
  *   for (const part of mirror.pack((record) => JSON.stringify(record), 7)) {
@@ -164,7 +164,7 @@ export type PackedPart = PackedBlock | PackedSection
  *
  * @example
  * ```ts
- * import type { PackedBlock } from 'listwatch'
+ * import type { PackedBlock } from 'listwatch/adapter'
  *
  * // The end of each block in a file, from which `PackedContent.block` finds it again by its number.
  * const ends: number[] = []
@@ -183,7 +183,7 @@ export interface PackedBlock {
  *
  * @example
  * ```ts
- * import type { PackedSection } from 'listwatch'
+ * import type { PackedSection } from 'listwatch/adapter'
  *
  * function inSharedMemory({ length, chunks }: PackedSection): Uint8Array {
  *   const bytes = new Uint8Array(new SharedArrayBuffer(length))
@@ -210,7 +210,7 @@ export interface PackedSection {
  *
  * @example
  * ```ts
- * import type { PackedContent } from 'listwatch'
+ * import type { PackedContent } from 'listwatch/adapter'
  *
  * // `decode` reverses the `encode` that `pack` was called with.
  * function contentOf(sections: ReadonlyMap<string, Uint8Array>, blocks: readonly Uint8Array[]): PackedContent {
@@ -242,7 +242,7 @@ export interface PackedContent {
  *
  * @example
  * ```ts
- * import type { MirrorHeader, SavedMirror, SavedRecord } from 'listwatch'
+ * import type { MirrorHeader, SavedMirror, SavedRecord } from 'listwatch/adapter'
  *
  * // Reads a file of lines: the header, and then a record a line.
  * function savedMirror([first = '', ...lines]: readonly string[], savedAt: number): SavedMirror {
@@ -285,7 +285,7 @@ export interface SavedMirror extends MirrorHeader {
  *
  * @example
  * ```ts
- * import type { SavedRecord } from 'listwatch'
+ * import type { SavedRecord } from 'listwatch/adapter'
  *
  * const TYPES: readonly SavedRecord['type'][] = ['entry', 'filtered', 'invalid']
  * function parseRecord(line: string): SavedRecord {
@@ -302,7 +302,7 @@ export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
  *
  * @example
  * ```ts
- * import type { SavedEntry } from 'listwatch'
+ * import type { SavedEntry } from 'listwatch/adapter'
  *
  * // Fails if the cache would change the object: JSON has no dates.
  * function assertPlain({ key, object }: SavedEntry): void {
@@ -320,7 +320,7 @@ export interface SavedEntry extends Entry<unknown> {
  *
  * @example
  * ```ts
- * import type { SavedFiltered, SavedRecord } from 'listwatch'
+ * import type { SavedFiltered, SavedRecord } from 'listwatch/adapter'
  *
  * // The keys that `transform` omits. An audit after a restart compares their versions too.
  * function omitted(records: readonly SavedRecord[]): readonly SavedFiltered[] {
@@ -342,7 +342,7 @@ export interface SavedFiltered {
  *
  * @example
  * ```ts
- * import type { SavedInvalid } from 'listwatch'
+ * import type { SavedInvalid } from 'listwatch/adapter'
  *
  * function logInvalid({ key, version, reason }: SavedInvalid): void {
  *   console.warn(`${key} was saved as invalid at ${version ?? 'an unknown version'}: ${reason}`)

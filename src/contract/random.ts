@@ -3,7 +3,7 @@
  *
  * @example
  * ```ts
- * import type { Random } from 'listwatch'
+ * import type { Random } from 'listwatch/adapter'
  *
  * // Half to all of a delay. With a `SeededRandom` a test repeats the same delays.
  * function jittered(delayMs: number, random: Random): number {
@@ -21,7 +21,7 @@ export interface Random {
  *
  * @example
  * ```ts
- * import { systemRandom } from 'listwatch'
+ * import { systemRandom } from 'listwatch/adapter'
  *
  * const delayMs = 1_000 * systemRandom.next()
  * ```

@@ -8,7 +8,7 @@ import type { Version } from './version.js'
  *
  * @example
  * ```ts
- * import type { ListerWatcher, RelayStore, StoredText, TextChange } from 'listwatch'
+ * import type { ListerWatcher, RelayStore, StoredText, TextChange } from 'listwatch/adapter'
  *
  * declare const engine: {
  *   collection(name: string): ListerWatcher<string>
@@ -63,7 +63,7 @@ export interface RelayStore {
  *
  * @example
  * ```ts
- * import { systemClock as clock, systemRandom as random } from 'listwatch'
+ * import { systemClock as clock, systemRandom as random } from 'listwatch/adapter'
  * import { memoryRelayStore } from 'listwatch/memory'
  *
  * const store = memoryRelayStore()
@@ -83,7 +83,7 @@ export interface StoredText {
  *
  * @example
  * ```ts
- * import type { TextChange } from 'listwatch'
+ * import type { TextChange } from 'listwatch/adapter'
  *
  * function applyTo(texts: Map<string, string>, changes: readonly TextChange[]): void {
  *   for (const { key, text } of changes) {
@@ -105,7 +105,7 @@ export interface TextChange {
  *
  * @example
  * ```ts
- * import { RelayConflictError } from 'listwatch'
+ * import { RelayConflictError } from 'listwatch/adapter'
  *
  * function assertPosition(current: string, expected: string): void {
  *   if (current !== expected) throw new RelayConflictError(`the collection is at ${current} and not at ${expected}`)

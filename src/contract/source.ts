@@ -30,7 +30,7 @@ export const PAGE_SIZE = 1_000
  *
  * @example
  * ```ts
- * import { SourceError, type SourceContext, type Version } from 'listwatch'
+ * import { SourceError, type SourceContext, type Version } from 'listwatch/adapter'
  *
  * async function head(context: SourceContext): Promise<Version> {
  *   const response = await fetch('https://api.example/revision', { signal: context.signal })
@@ -64,7 +64,7 @@ export interface SourceContext {
  *
  * @example
  * ```ts
- * import type { ListContext, ListPage } from 'listwatch'
+ * import type { ListContext, ListPage } from 'listwatch/adapter'
  *
  * declare function query(limit: number, skip: number, signal: AbortSignal): Promise<{ rows: Country[]; head: number }>
  * async function* list({ pageSize, signal }: ListContext): AsyncIterable<ListPage<Country>> {
@@ -98,7 +98,7 @@ export interface ListContext extends SourceContext {
  *
  * @example
  * ```ts
- * import type { WatchBatch, WatchContext } from 'listwatch'
+ * import type { WatchBatch, WatchContext } from 'listwatch/adapter'
  *
  * async function* watch({ after, signal, clock }: WatchContext): AsyncIterable<WatchBatch<Country>> {
  *   for (let version = after; ; await clock.sleep(1_000, signal)) {
@@ -144,7 +144,8 @@ export interface WatchContext extends SourceContext {
 }
 
 /**
- * The interface of a source, which an adapter implements.
+ * The interface of a source, which an adapter implements. `name`, `list` and `watch` make a source. The other members add
+ * waits for versions, audits and warm starts.
  *
  * An adapter promises the following. The core checks it as far as possible:
  * - `list` is one consistent snapshot; `watch({ after: v })` yields everything later than v in order, nothing missed,
@@ -156,7 +157,7 @@ export interface WatchContext extends SourceContext {
  *
  * @example
  * ```ts
- * import type { Entry, ListerWatcher } from 'listwatch'
+ * import type { Entry, ListerWatcher } from 'listwatch/adapter'
  *
  * declare function readAll(signal: AbortSignal): Promise<{ entries: Entry<Country>[]; version: string }>
  * const countries: ListerWatcher<Country> = {
@@ -179,6 +180,13 @@ export interface WatchContext extends SourceContext {
 export interface ListerWatcher<T> {
   /** For logs, metrics and errors: "postgres:public.orders". */
   readonly name: string
+  /** One consistent snapshot in pages. Later events override earlier ones; the last page names the version. */
+  list(context: ListContext): AsyncIterable<ListPage<T>>
+  /** Yields all changes after `context.after`, in order, until the signal aborts. */
+  watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
+
+  // The silence of a watch.
+
   /**
    * The longest silence of a healthy watch in milliseconds. Default: 10 000. A watch that is silent for twice this plus
    * 5 s is closed.
@@ -186,15 +194,9 @@ export interface ListerWatcher<T> {
   readonly heartbeatMs?: number
   /** What may hold the data of a watch back. The error of a silent watch has it. */
   readonly silenceHint?: string
-  /** One consistent snapshot in pages. Later events override earlier ones; the last page names the version. */
-  list(context: ListContext): AsyncIterable<ListPage<T>>
-  /** Yields all changes after `context.after`, in order, until the signal aborts. */
-  watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
-  /**
-   * Yields the key and version of every object, as one consistent snapshot in pages. The last page has the version of
-   * the snapshot. Audits read it instead of a list. A source with this method is audited by default.
-   */
-  versions?(context: ListContext): AsyncIterable<VersionPage>
+
+  // Waits for versions: `waitFor` and `fresh`.
+
   /** Returns the current version of the source. */
   head?(context: SourceContext): Promise<Version>
   /**
@@ -209,6 +211,17 @@ export interface ListerWatcher<T> {
    * `EPOCH_CHANGED`. Without this method, `hasReached` must throw for marks of all other epochs.
    */
   isLaterEpoch?(at: Version, mark: Version): boolean
+
+  // Audits.
+
+  /**
+   * Yields the key and version of every object, as one consistent snapshot in pages. The last page has the version of
+   * the snapshot. Audits read it instead of a list. A source with this method is audited by default.
+   */
+  versions?(context: ListContext): AsyncIterable<VersionPage>
+
+  // Warm starts.
+
   /**
    * Names all options that change which objects the source returns, or their content. A mirror that was saved with
    * another selection is not used.
@@ -235,7 +248,7 @@ export interface ListerWatcher<T> {
  *
  * @example
  * ```ts
- * import type { ListEvent, Sink, WatchBatch } from 'listwatch'
+ * import type { ListEvent, Sink, WatchBatch } from 'listwatch/adapter'
  *
  * class Sender implements Sink<Order> {
  *   version: string | undefined

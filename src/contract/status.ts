@@ -68,7 +68,7 @@ export type State =
  *
  * @example
  * ```ts
- * import { systemClock } from 'listwatch'
+ * import { systemClock } from 'listwatch/adapter'
  *
  * const { proof } = orders.status
  * if (proof === undefined) console.warn('the first list is not complete')

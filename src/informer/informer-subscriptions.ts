@@ -9,7 +9,6 @@ import type {
   Controller,
   ReconcileContext,
   ReconcileOptions,
-  Syncable,
   Watch,
 } from '../subscriptions/controller/controller-types.js'
 import { checkReconcileOptions } from '../subscriptions/controller/reconcile-options.js'
@@ -171,7 +170,7 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
 interface NewController<T> {
   readonly feed: Feed<T>
   readonly controller: FeedController<T>
-  readonly others: readonly Syncable[]
+  readonly others: NonNullable<ReconcileOptions<unknown>['after']>
 }
 
 /** Checks the options of `reconcile`, and creates the controller. `feedOf` creates its feed. */

@@ -20,50 +20,26 @@ export interface StandardSchema<Output> {
     readonly version: 1
     /** The name of the library. */
     readonly vendor: string
-    /** Validates a value. The informer rejects a result that is a promise. */
-    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    /**
+     * Returns the converted value, or why the value is not valid: each reason in words, and the path to the invalid
+     * part. The informer rejects a promise.
+     */
+    readonly validate: (value: unknown) =>
+      | { readonly value: Output; readonly issues?: undefined }
+      | {
+          readonly issues: readonly {
+            readonly message: string
+            readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+          }[]
+        }
+      | Promise<unknown>
     /** The input and output types; not used at run time. */
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
 }
 
-/**
- * The result of a validation: the converted value, or the issues.
- *
- * @example
- * ```ts
- * import type { SchemaResult } from 'listwatch'
- *
- * function validate(value: unknown): SchemaResult<{ readonly total: number }> {
- *   if (typeof value !== 'object' || value === null || !('total' in value) || typeof value.total !== 'number')
- *     return { issues: [{ message: 'must be a number', path: ['total'] }] }
- *   return { value: { total: value.total } }
- * }
- * ```
- */
-export type SchemaResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] }
-
-/**
- * One reason why a schema rejects a value.
- *
- * @example
- * ```ts
- * import type { SchemaIssue } from 'listwatch'
- *
- * // The issues of an order: the mirror reports `the schema refuses it: total: must not be negative`.
- * function issuesOf({ total }: Order): SchemaIssue[] {
- *   return total < 0 ? [{ message: 'must not be negative', path: ['total'] }] : []
- * }
- * ```
- */
-export interface SchemaIssue {
-  /** The reason, in words. */
-  readonly message: string
-  /** The path to the invalid part of the value. */
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
+/** The result of a synchronous validation. */
+export type Validated<Output> = Exclude<ReturnType<StandardSchema<Output>['~standard']['validate']>, Promise<unknown>>
 
 /** A message contains at most this number of issues. */
 const MAX_ISSUES = 5
@@ -79,7 +55,7 @@ export function flawInSchema(schema: unknown): string | undefined {
 export function parserOf<Output>(schema: StandardSchema<Output>): (value: unknown) => Output {
   const { '~standard': standard } = schema
   return (value) => {
-    const result = standard.validate(value)
+    const result = standard.validate(value) as Validated<Output>
     assertSynchronous(result, 'schema')
     if (result.issues === undefined) return result.value
     throw new Error(`the schema refuses it: ${messageOf(result.issues)}`, { cause: result.issues })
@@ -107,7 +83,7 @@ export function preparing<P, T>({
   return (object, key) => convert(parse(object), key)
 }
 
-function messageOf(issues: readonly SchemaIssue[]): string {
+function messageOf(issues: NonNullable<Validated<unknown>['issues']>): string {
   const named = issues.slice(0, MAX_ISSUES).map(({ message, path }) => {
     const place = (path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
     return place === '' ? message : `${place}: ${message}`

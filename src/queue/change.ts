@@ -43,24 +43,6 @@ export interface ChangeBase<T> {
 }
 
 /**
- * Why an object is absent:
- * - `deleted`: the source reported the delete, or does not list the object any more.
- * - `out-of-scope`: it left the scope of the subscription, or `transform` omits it. It may have been deleted since.
- * - `source-removed`: its source was removed from the set.
- * - `unknown`: access was lost, the object is invalid, or no delete of the key was received.
- *
- * @example
- * ```ts
- * orders.reconcile(async (key, { object, gone }) => {
- *   if (object !== undefined) await makeItSo(key, object)
- *   else if (gone === 'deleted') await makeItSo(key, undefined)
- *   else console.log(`${key} is kept, because it may exist: ${gone}`)
- * })
- * ```
- */
-export type Gone = 'deleted' | 'out-of-scope' | 'source-removed' | 'unknown'
-
-/**
  * A new object in the scope of the subscription.
  *
  * @example
@@ -114,8 +96,13 @@ export interface Deleted<T> extends ChangeBase<T> {
   readonly previous: T
   /** `known`: the source reported the delete. `unknown`: the key was missing in a list, so `object` may be outdated. */
   readonly finalState: 'known' | 'unknown'
-  /** Why the object is absent, if it was not deleted at the source. Absent for a delete at the source. */
-  readonly gone?: Exclude<Gone, 'deleted'>
+  /**
+   * Why the object is absent, if the source did not delete it; otherwise without this member:
+   * - `out-of-scope`: it left the scope of the subscription, or `transform` omits it. It may have been deleted since.
+   * - `source-removed`: its source was removed from the set.
+   * - `unknown`: access was lost, the object is invalid, or no delete of the key was received.
+   */
+  readonly gone?: 'out-of-scope' | 'source-removed' | 'unknown'
 }
 
 /**
@@ -220,21 +207,6 @@ export function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEv
 }
 
 /**
- * The type of a delta. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object.
- *
- * @example
- * ```ts
- * import type { Delta, DeltaType } from 'listwatch'
- *
- * const REPEATED: ReadonlySet<DeltaType> = new Set(['replaced', 'sync'])
- * function withoutRepeats(deltas: readonly Delta<Order>[]): readonly Delta<Order>[] {
- *   return deltas.filter(({ type }) => !REPEATED.has(type))
- * }
- * ```
- */
-export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
-
-/**
  * A change in a `DeltaFIFO`.
  *
  * @example
@@ -249,8 +221,8 @@ export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
  * ```
  */
 export interface Delta<T> {
-  /** What happened to the object. */
-  readonly type: DeltaType
+  /** What happened. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object. */
+  readonly type: 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
   /** The key of the object. */
   readonly key: string
   /** The current object; of a delete the last known one. */

@@ -2,7 +2,7 @@ import type { Delete, Entry, ListEvent, ListTransaction, Sink, WatchBatch } from
 import type { Version } from '../contract/version.js'
 import { finish } from '../util/steps.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
-import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
+import { type Change, type Delta, type DeltaBatch, namedInvalid } from './change.js'
 import { ChangeQueue, NO_POSITION } from './change-queue.js'
 
 /**
@@ -298,7 +298,7 @@ function toDelta<T>({ type, key, object, version, origin }: Change<T>): Delta<T>
   return { type: deltaType(type, origin), key, object, version }
 }
 
-function deltaType(type: Change<unknown>['type'], origin: Change<unknown>['origin']): DeltaType {
+function deltaType(type: Change<unknown>['type'], origin: Change<unknown>['origin']): Delta<unknown>['type'] {
   if (type === 'delete') return 'deleted'
   if (origin === 'initial' || origin === 'relist') return 'replaced'
   return type === 'add' ? 'added' : 'updated'

@@ -2,7 +2,7 @@ import { OptionError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change, Updated } from '../queue/change.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import type { IndexValue } from '../store/indexes/index-types.js'
+import type { Index } from '../store/indexes/index-types.js'
 import { copyScalar, isScalar } from '../store/indexes/scalar.js'
 import type { Wait } from '../util/deadline.js'
 import {
@@ -58,7 +58,7 @@ export interface Scope<T, I = {}> {
   /** Only this key. */
   readonly key?: string
   /** Only objects that have these values in these indexes. Changes of other objects cost nothing. */
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
   /**
    * Only objects for which it returns true. Called for the objects of the store at the beginning, and for each change.
    * For more than 1 024 objects it is called in slices of about 8 ms; nothing is delivered before it was called for

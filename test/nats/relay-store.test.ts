@@ -2,7 +2,7 @@ import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { natsRelayStore } from '../../adapters/nats/index.js'
-import { systemClock as clock, type RelayStore, systemRandom as random, type Version } from '../../src/index.js'
+import { systemClock as clock, type RelayStore, systemRandom as random, type Version } from '../../src/adapter.js'
 import { describeServer } from '../servers/index.js'
 import { NatsServer } from '../servers/nats.js'
 

@@ -1,7 +1,7 @@
 import { Client, Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { installLeases, type PostgresLeasesOptions, postgresLeases } from '../../adapters/postgres/index.js'
-import type { LeaseSession, LeaseView } from '../../src/index.js'
+import type { LeaseSession, LeaseView } from '../../src/adapter.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, useServer } from './support.js'

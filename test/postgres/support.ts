@@ -9,7 +9,8 @@ import {
   postgresSource,
 } from '../../adapters/postgres/index.js'
 import { joinKey } from '../../adapters/shared/join-key.js'
-import { createInformer, type Informer, type SourceError, type Version, type WatchBatch } from '../../src/index.js'
+import type { WatchBatch } from '../../src/adapter.js'
+import { createInformer, type Informer, type SourceError, type Version } from '../../src/index.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { trimChangeLogs } from '../../adapters/postgres/index.js'
-import type { WatchContext } from '../../src/index.js'
+import type { WatchContext } from '../../src/adapter.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'

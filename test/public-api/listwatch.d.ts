@@ -1,3 +1,24 @@
+import type {
+  Clock,
+  Entry,
+  Leases,
+  ListContext,
+  ListPage,
+  ListTransaction,
+  MirrorCache,
+  MirrorCacheContext,
+  Proof,
+  Random,
+  ReplicaStatus,
+  SavedMirror,
+  Sink,
+  SourceContext,
+  SourceErrorOptions,
+  SourceErrorPhase,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from 'listwatch/adapter'
 export interface Added<T> extends ChangeBase<T> {
   readonly previous: undefined
   readonly type: 'add'
@@ -16,12 +37,6 @@ export interface ChangeBatch<T> {
   readonly version: Version | undefined
 }
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
-export interface Clock {
-  cpuMs?(): number | undefined
-  now(): number
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
-  wallNow?(): number
-}
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
   <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: Range<V[P['length']]>): readonly T[]
   count(prefix: Partial<V>): number
@@ -35,22 +50,16 @@ export interface Controller extends Subscription {
   readonly replicas: ReplicaStatus | undefined
   resume(): void
 }
-export interface Delete<T> {
-  readonly key: string
-  readonly object?: T
-  readonly type: 'delete'
-  readonly version?: Version
-}
 export interface Deleted<T> extends ChangeBase<T> {
   readonly finalState: 'known' | 'unknown'
-  readonly gone?: Exclude<Gone, 'deleted'>
+  readonly gone?: 'out-of-scope' | 'source-removed' | 'unknown'
   readonly previous: T
   readonly type: 'delete'
 }
 export interface Delta<T> {
   readonly key: string
   readonly object: T
-  readonly type: DeltaType
+  readonly type: 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
   readonly version: Version | undefined
 }
 export interface DeltaBatch<T> {
@@ -72,19 +81,8 @@ export interface DeltaFIFOOptions<T> {
   readonly delivery?: 'every' | 'latest'
   readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
 }
-export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
-export interface Entry<T> {
-  readonly key: string
-  readonly object: T
-  readonly uid?: string
-  readonly version?: Version
-}
 export interface Equal<T, V> extends Index<T, V> {
   (value: V): readonly T[]
-}
-export interface Eviction {
-  readonly member: string
-  readonly renewal: number
 }
 export interface FailingKey {
   readonly attempt: number
@@ -92,17 +90,6 @@ export interface FailingKey {
   readonly lastError: string
   readonly retryAt: number | undefined
 }
-export interface FailingPicture {
-  readonly attempt: number
-  readonly key: string
-  readonly lastError: string
-  readonly retryInMs: number | null
-}
-export interface FirstOf<V> {
-  readonly count: number
-  readonly first: readonly V[]
-}
-export type Gone = 'deleted' | 'out-of-scope' | 'source-removed' | 'unknown'
 export interface HandlerContext {
   readonly signal: AbortSignal
 }
@@ -133,12 +120,6 @@ export interface IndexBuilder<T> {
   multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>): Equal<T, V>
   ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Ordered<T, V>
 }
-export interface IndexPicture {
-  readonly largest: readonly { readonly value: string; readonly objects: number }[]
-  readonly name: string
-  readonly values: number | null
-}
-export type IndexValue<X> = X extends Index<unknown, infer V> ? V : never
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void | Promise<void>
@@ -194,76 +175,88 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
 }
 export interface Inspection {
   readonly at: string
-  readonly indexes: FirstOf<IndexPicture>
-  readonly invalid: FirstOf<{ readonly key: string; readonly error: string }>
+  readonly indexes: {
+    readonly count: number
+    readonly first: readonly {
+      readonly name: string
+      readonly values: number | null
+      readonly largest: readonly { readonly value: string; readonly objects: number }[]
+    }[]
+  }
+  readonly invalid: {
+    readonly count: number
+    readonly first: readonly { readonly key: string; readonly error: string }[]
+  }
   readonly isSynced: boolean
-  readonly memory: MemoryPicture
+  readonly memory: { readonly bytes: number; readonly bytesPerObject: number; readonly sampled: number }
   readonly name: string
   readonly objects: number
   readonly reason: string
-  readonly sources: FirstOf<SourcePicture>
+  readonly sources: {
+    readonly count: number
+    readonly first: readonly {
+      readonly name: string
+      readonly state: State
+      readonly reason: string
+      readonly version: string | null
+      readonly staleMs: number
+      readonly lagMs: number | null
+      readonly attempt: number
+      readonly retryInMs: number | null
+      readonly relists: number
+      readonly reconnects: number
+      readonly lastError: string | null
+      readonly proof: {
+        readonly version: string
+        readonly at: string
+        readonly ageMs: number
+        readonly by: 'list' | 'audit'
+        readonly foundDrift: number
+      } | null
+      readonly savedAt: string | null
+    }[]
+  }
   readonly state: State
-  readonly subscriptions: FirstOf<SubscriptionPicture>
-  readonly transitions: readonly TransitionPicture[]
-}
-export interface Invalid {
-  readonly error: unknown
-  readonly hasLastValid?: boolean
-  readonly key?: string
-  readonly type: 'invalid'
-  readonly version?: Version
-}
-export declare class LeaseLostError extends SourceError {
-  constructor(message: string, options?: { readonly cause?: unknown })
-  readonly name: string
-}
-export interface LeaseRecord {
-  readonly holds: readonly string[]
-  readonly leaseMs?: number | undefined
-  readonly member: string
-  readonly members: readonly string[]
-  readonly mode?: 'share' | 'leader' | undefined
-  readonly renewal: number
-}
-export interface LeaseSession {
-  close(): Promise<void>
-  leave(member: string): Promise<void>
-  renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView>
-  watch?(changed: (released?: string) => void, signal: AbortSignal): void
-}
-export interface LeaseView {
-  readonly epoch: string
-  readonly fence: number
-  readonly records: readonly (LeaseRecord & { readonly ageMs: number })[]
-}
-export interface Leases {
-  readonly leaseMs: number
-  readonly mode: 'share' | 'leader'
-  readonly name: string
-  open(): LeaseSession
-  readonly renewMs: number
+  readonly subscriptions: {
+    readonly count: number
+    readonly first: readonly {
+      readonly name: string | null
+      readonly kind: 'subscription' | 'stream' | 'controller'
+      readonly scope: {
+        readonly key: string | null
+        readonly where: Readonly<Record<string, string>>
+        readonly isFiltered: boolean
+      }
+      readonly isSynced: boolean
+      readonly backlog: { readonly keys: number; readonly oldestMs: number }
+      readonly running: { readonly key: string; readonly ms: number } | null
+      readonly slowest: { readonly key: string; readonly ms: number; readonly endedAt: string } | null
+      readonly succeeded: number
+      readonly failed: number
+      readonly failing: {
+        readonly count: number
+        readonly first: readonly {
+          readonly key: string
+          readonly attempt: number
+          readonly retryInMs: number | null
+          readonly lastError: string
+        }[]
+      }
+    }[]
+  }
+  readonly transitions: readonly {
+    readonly at: string
+    readonly source: string
+    readonly from: State
+    readonly to: State
+    readonly reason: string
+  }[]
 }
 export interface Lifecycle extends AsyncDisposable {
   health(options?: HealthOptions): Health
   start(options?: { readonly signal?: AbortSignal | undefined }): this
   stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
   synced(wait?: Wait): Promise<void>
-}
-export interface ListContext extends SourceContext {
-  alive?(): void
-  readonly floor?: Version | undefined
-  readonly pageSize: number
-}
-export type ListEvent<T> = Put<T> | Delete<T> | Invalid
-export interface ListPage<T> {
-  readonly events: readonly ListEvent<T>[]
-  readonly remaining?: number
-  readonly version?: Version
-}
-export interface ListTransaction<T> {
-  abandon(): void
-  commit(version: Version): void | Promise<void>
-  page(events: readonly ListEvent<T>[]): void | Promise<void>
 }
 export interface ListerWatcher<T> {
   hasReached?(at: Version, mark: Version): boolean
@@ -286,39 +279,6 @@ export interface Logger {
   info(message: string, fields?: object): void
   warn(message: string, fields?: object): void
 }
-export interface MemoryPicture {
-  readonly bytes: number
-  readonly bytesPerObject: number
-  readonly sampled: number
-}
-export interface MirrorCache {
-  discard?(context: MirrorCacheContext): Promise<void>
-  readonly maxAgeMs: number
-  readonly name: string
-  open(context: MirrorCacheContext): Promise<SavedMirror | undefined>
-  save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>
-  readonly saveAfterShare: number
-  readonly saveEveryMs: number
-  readonly serveStale: boolean
-}
-export interface MirrorCacheContext {
-  alive?(): void
-  readonly clock: Clock
-  readonly fingerprint: string
-  readonly isSensitive: boolean
-  readonly signal: AbortSignal
-  warn(message: string): void
-}
-export interface MirrorHeader {
-  readonly proof?: Proof | undefined
-  readonly resumeState?: string | undefined
-  readonly size: number
-  readonly version: Version
-}
-export interface MirrorToSave extends MirrorHeader {
-  pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>
-  records(): Iterable<SavedRecord>
-}
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
   get option(): string
@@ -328,37 +288,6 @@ export interface Ordered<T, V> extends Index<T, V> {
   entriesIn(range?: Range<V>): IteratorObject<[key: string, object: T], undefined>
 }
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
-export interface PackedBlock {
-  readonly block: Uint8Array
-}
-export interface PackedContent {
-  block(index: number): Uint8Array
-  decode(text: string): SavedRecord
-  readonly sections: ReadonlyMap<string, Uint8Array>
-}
-export type PackedPart = PackedBlock | PackedSection
-export interface PackedSection {
-  readonly chunks: readonly Uint8Array[]
-  readonly length: number
-  readonly name: string
-}
-export interface Proof {
-  readonly at: number
-  readonly by: 'list' | 'audit'
-  readonly foundDrift: number
-  readonly version: Version
-}
-export interface ProofPicture {
-  readonly ageMs: number
-  readonly at: string
-  readonly by: 'list' | 'audit'
-  readonly foundDrift: number
-  readonly version: string
-}
-export type Put<T> = { readonly type: 'put' } & Entry<T>
-export interface Random {
-  next(): number
-}
 export interface Range<V> {
   readonly gt?: V
   readonly gte?: V
@@ -375,15 +304,15 @@ export interface ReconcileContext<T> {
   readonly attempt: number
   readonly deleted: T | undefined
   readonly fence: number | undefined
-  readonly gone: Gone | undefined
+  readonly gone: 'deleted' | Deleted<T>['gone']
   readonly object: T | undefined
-  readonly reason: RunReason
+  readonly reason: 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
   requeueAfter(delayMs: number): void
   readonly signal: AbortSignal
 }
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
-  readonly after?: readonly Syncable[]
-  readonly priority?: (key: string, reason: RunReason) => number
+  readonly after?: readonly { synced(wait?: Wait): Promise<void> }[]
+  readonly priority?: (key: string, reason: ReconcileContext<T>['reason']) => number
   readonly rateLimit?: RateLimit
   readonly replicas?: Leases
   readonly retry?: RetryOptions
@@ -393,66 +322,12 @@ export declare class Reflector<T> {
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   run(options: { readonly signal: AbortSignal }): Promise<void>
 }
-export declare class RelayConflictError extends SourceError {
-  constructor(message: string, options?: { readonly cause?: unknown })
-  readonly name: string
-}
-export interface RelayStore {
-  close(): Promise<void>
-  readonly collection: ListerWatcher<string>
-  readonly maxBytes: number
-  readonly maxChanges: number
-  readonly name: string
-  read(key: string, context: SourceContext): Promise<StoredText>
-  write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>
-}
-export interface Replace<T> {
-  readonly entries: readonly Entry<T>[]
-  readonly type: 'replace'
-}
-export interface ReplicaStatus {
-  readonly fence: number | undefined
-  readonly leaseEndsInMs: number
-  readonly member: string
-  readonly members: readonly string[]
-  readonly share: number
-}
 export interface RetryOptions {
   readonly maxAttempts?: number
   readonly maxMs?: number
   readonly minMs?: number
 }
-export type RunReason = 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
-export interface SavedEntry extends Entry<unknown> {
-  readonly type: 'entry'
-}
-export interface SavedFiltered {
-  readonly key: string
-  readonly type: 'filtered'
-  readonly version?: Version | undefined
-}
-export interface SavedInvalid {
-  readonly key: string
-  readonly reason: string
-  readonly type: 'invalid'
-  readonly version?: Version | undefined
-}
-export interface SavedMirror extends MirrorHeader {
-  close(): Promise<void>
-  readonly keepsPacked?: boolean | undefined
-  packed?(): Promise<PackedContent>
-  pages?(): AsyncIterable<readonly SavedRecord[]>
-  readonly savedAt: number
-}
-export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
 export type Scalar = string | number | bigint | boolean | Date
-export interface SchemaIssue {
-  readonly message: string
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
-export type SchemaResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] }
 export interface Scope<T, I = {}> {
   readonly concurrency?: number
   readonly filter?: (object: T, key: string) => boolean
@@ -462,19 +337,7 @@ export interface Scope<T, I = {}> {
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number
   readonly when?: (change: Updated<T>) => boolean
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
-}
-export interface Sink<T> {
-  apply(batch: WatchBatch<T>): void | Promise<void>
-  replace(options?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
-  readonly version: Version | undefined
-}
-export interface SourceContext {
-  readonly clock: Clock
-  readonly mirror?: object
-  readonly random: Random
-  readonly signal: AbortSignal
-  warn?(message: string): void
+  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
 export declare class SourceError extends Error {
   constructor(message: string, options: SourceErrorOptions)
@@ -500,30 +363,6 @@ export type SourceErrorCode =
   | 'LEASE_LOST'
   | 'CONFLICT'
   | 'INVALID_MARK'
-export interface SourceErrorOptions {
-  readonly cause?: unknown
-  readonly code: SourceErrorCode
-  readonly key?: string | undefined
-  readonly phase?: SourceErrorPhase | undefined
-  readonly retryAfterMs?: number | undefined
-  readonly source?: string | undefined
-}
-export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
-export interface SourcePicture {
-  readonly attempt: number
-  readonly lagMs: number | null
-  readonly lastError: string | null
-  readonly name: string
-  readonly proof: ProofPicture | null
-  readonly reason: string
-  readonly reconnects: number
-  readonly relists: number
-  readonly retryInMs: number | null
-  readonly savedAt: string | null
-  readonly staleMs: number
-  readonly state: State
-  readonly version: string | null
-}
 export interface SourceSet<S> {
   add(name: string, source: ListerWatcher<S>): void
   remove(name: string): void
@@ -533,7 +372,17 @@ export interface StandardSchema<Output> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
-    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly validate: (
+      value: unknown,
+    ) =>
+      | { readonly value: Output; readonly issues?: undefined }
+      | {
+          readonly issues: readonly {
+            readonly message: string
+            readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+          }[]
+        }
+      | Promise<unknown>
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
 }
@@ -576,10 +425,6 @@ export interface StoreView<T, I = {}> {
   readonly size: number
   readonly version: Version | undefined
 }
-export interface StoredText {
-  readonly position: Version
-  readonly text: string | undefined
-}
 export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
   readonly capacity?: number
   readonly delivery?: 'every' | 'latest'
@@ -592,48 +437,14 @@ export interface Subscription extends AsyncDisposable {
   readonly version: Version | undefined
   waitFor(version: Version, wait?: VersionWait): Promise<void>
 }
-export interface SubscriptionPicture {
-  readonly backlog: { readonly keys: number; readonly oldestMs: number }
-  readonly failed: number
-  readonly failing: FirstOf<FailingPicture>
-  readonly isSynced: boolean
-  readonly kind: 'subscription' | 'stream' | 'controller'
-  readonly name: string | null
-  readonly running: { readonly key: string; readonly ms: number } | null
-  readonly scope: {
-    readonly key: string | null
-    readonly where: Readonly<Record<string, string>>
-    readonly isFiltered: boolean
-  }
-  readonly slowest: { readonly key: string; readonly ms: number; readonly endedAt: string } | null
-  readonly succeeded: number
-}
-export interface Syncable {
-  synced(wait?: Wait): Promise<void>
-}
 export declare class TerminalError extends Error {
   readonly name: string
-}
-export interface TextChange {
-  readonly key: string
-  readonly text: string | undefined
-}
-export interface TransitionPicture {
-  readonly at: string
-  readonly from: State
-  readonly reason: string
-  readonly source: string
-  readonly to: State
 }
 export interface Updated<T> extends ChangeBase<T> {
   readonly previous: T
   readonly type: 'update'
 }
 export type Version = string
-export interface VersionPage {
-  readonly keys: readonly { readonly key: string; readonly version: Version }[]
-  readonly version?: Version
-}
 export interface VersionWait extends Wait {
   readonly source?: string | undefined
 }
@@ -642,27 +453,13 @@ export interface Wait {
   readonly timeoutMs?: number | undefined
 }
 export interface Watch<U> {
-  readonly informer: Syncable & {
+  readonly informer: {
+    synced(wait?: Wait): Promise<void>
     entries(): Iterable<readonly [string, U]>
     subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription
   }
   readonly keys: (object: U, key: string) => Iterable<string>
 }
-export interface WatchBatch<T> {
-  readonly committedAt?: number
-  readonly events: readonly WatchEvent<T>[]
-  readonly version: Version
-}
-export interface WatchContext extends SourceContext {
-  readonly after: Version
-  hasWaiters?(): boolean
-  readonly isUnconfirmed?: boolean
-  onProgressRequest(listener: () => void): void
-  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
-  requestProof?(): void
-  readonly resumeState?: string | undefined
-}
-export type WatchEvent<T> = ListEvent<T> | Replace<T>
 export declare function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I>
@@ -671,6 +468,4 @@ export declare function groupInformers(
   options?: { readonly maxRelists?: number | undefined },
 ): Lifecycle
 export declare function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>): SourceSet<S>
-export declare const systemClock: Clock
-export declare const systemRandom: Random
 export declare function terminal(cause: unknown): TerminalError

@@ -1,4 +1,5 @@
-import type { Leases, ListContext, ListerWatcher, SourceContext, Version, VersionPage } from 'listwatch'
+import type { Leases, ListContext, SourceContext, VersionPage } from 'listwatch/adapter'
+import type { ListerWatcher, Version } from 'listwatch'
 export interface EtcdAuth {
   readonly password: string
   readonly username: string

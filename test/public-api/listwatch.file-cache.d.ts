@@ -1,4 +1,4 @@
-import type { MirrorCache } from 'listwatch'
+import type { MirrorCache } from 'listwatch/adapter'
 export interface FileCacheOptions {
   readonly cacheVersion?: string
   readonly encryptionKey?: Uint8Array

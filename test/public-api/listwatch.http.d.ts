@@ -1,4 +1,5 @@
-import type { Clock, IndexValue, Informer, ListerWatcher, SourceContext, Version } from 'listwatch'
+import type { Clock, SourceContext } from 'listwatch/adapter'
+import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
 export interface HttpSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
@@ -17,7 +18,7 @@ export interface MirrorHandler extends AsyncDisposable {
   close(): Promise<void>
 }
 export interface MirrorScope<I = {}> {
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>

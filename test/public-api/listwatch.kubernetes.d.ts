@@ -1,14 +1,5 @@
-import type {
-  Leases,
-  ListContext,
-  ListerWatcher,
-  ReconcileContext,
-  SourceContext,
-  SourceError,
-  SourceSet,
-  Version,
-  VersionPage,
-} from 'listwatch'
+import type { Leases, ListContext, SourceContext, VersionPage } from 'listwatch/adapter'
+import type { ListerWatcher, ReconcileContext, SourceError, SourceSet, Version } from 'listwatch'
 import type { RequestOptions } from 'node:https'
 export declare class ApplyConflictError extends SourceError {
   constructor(message: string, options: { readonly conflicts: readonly FieldConflict[]; readonly cause?: unknown })

@@ -1,4 +1,5 @@
-import type { Clock, LeaseRecord, Leases, ListerWatcher, RelayStore, SourceError, Version } from 'listwatch'
+import type { Clock, LeaseRecord, Leases, RelayStore } from 'listwatch/adapter'
+import type { ListerWatcher, SourceError, Version } from 'listwatch'
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
 export interface MemoryLeases extends Leases {
   deliver(): void

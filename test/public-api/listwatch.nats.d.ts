@@ -1,4 +1,5 @@
-import type { Leases, ListContext, ListerWatcher, RelayStore, SourceContext, Version, VersionPage } from 'listwatch'
+import type { Leases, ListContext, RelayStore, SourceContext, VersionPage } from 'listwatch/adapter'
+import type { ListerWatcher, Version } from 'listwatch'
 export interface LeaseOptions {
   readonly group: string
   readonly leaseMs?: number

@@ -1,4 +1,5 @@
-import type { Leases, ListerWatcher, SourceContext, Version } from 'listwatch'
+import type { Leases, SourceContext } from 'listwatch/adapter'
+import type { ListerWatcher, Version } from 'listwatch'
 export interface ChangeLog {
   readonly keyColumns: readonly string[]
   readonly level: string

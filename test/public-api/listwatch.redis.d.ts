@@ -1,4 +1,5 @@
-import type { Clock, Leases, ListerWatcher, Random, RelayStore, SourceContext, Version } from 'listwatch'
+import type { Clock, Leases, Random, RelayStore, SourceContext } from 'listwatch/adapter'
+import type { ListerWatcher, Version } from 'listwatch'
 export interface ApplyOptions {
   readonly ifVersion?: Version | undefined
 }

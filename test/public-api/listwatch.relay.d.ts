@@ -1,18 +1,5 @@
-import type {
-  Clock,
-  Informer,
-  Leases,
-  ListerWatcher,
-  Logger,
-  MirrorCache,
-  Random,
-  RelayStore,
-  ReplicaStatus,
-  SourceContext,
-  SourceError,
-  Version,
-  Wait,
-} from 'listwatch'
+import type { Clock, Leases, MirrorCache, Random, RelayStore, ReplicaStatus, SourceContext } from 'listwatch/adapter'
+import type { Informer, ListerWatcher, Logger, SourceError, Version, Wait } from 'listwatch'
 export interface PublishOptions {
   readonly clock?: Clock
   readonly logger?: Logger

@@ -1,4 +1,5 @@
-import type { Clock, IndexValue, Informer, ListerWatcher, SourceContext, Version } from 'listwatch'
+import type { Clock, SourceContext } from 'listwatch/adapter'
+import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
 import type { MessagePort } from 'node:worker_threads'
 export interface HttpSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
@@ -6,7 +7,7 @@ export interface HttpSource<T> extends ListerWatcher<T> {
   isLaterEpoch(at: Version, mark: Version): boolean
 }
 export interface MirrorScope<I = {}> {
-  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
 export interface Share<I = {}> extends AsyncDisposable {
   close(): Promise<void>

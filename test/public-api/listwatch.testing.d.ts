@@ -1,13 +1,10 @@
+import type { Clock, Leases, Random, RelayStore } from 'listwatch/adapter'
 import type {
-  Clock,
   Controller,
   Informer,
-  Leases,
   ListerWatcher,
-  Random,
   ReconcileContext,
   ReconcileOptions,
-  RelayStore,
   SourceError,
   Version,
 } from 'listwatch'

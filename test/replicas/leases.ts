@@ -1,7 +1,7 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { connect } from '@nats-io/transport-node'
 import { Redis } from 'ioredis'
-import type { Leases } from 'listwatch'
+import type { Leases } from 'listwatch/adapter'
 import { etcdLeases } from 'listwatch/etcd'
 import { kubernetesLeases } from 'listwatch/kubernetes'
 import { natsLeases } from 'listwatch/nats'

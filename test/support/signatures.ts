@@ -10,8 +10,8 @@ const printer = ts.createPrinter({ removeComments: true })
 
 /**
  * Returns a page for each module of the package: its exported declarations by name, with their public members by name,
- * and without docstrings. A page imports each other type that they mention: from `listwatch`, from another package, or
- * from a path under `dist`, if neither the module nor `listwatch` exports it.
+ * and without docstrings. A page imports each other type that they mention: from `listwatch`, `listwatch/adapter`, another
+ * package, or a path under `dist`, if neither the module nor one of the two exports it.
  */
 export function publicSignatures(): Map<string, string> {
   const paths = entryPoints()
@@ -39,13 +39,14 @@ export function publicSignatures(): Map<string, string> {
     )
   }
 
-  const ofPackage = exportsOf(PACKAGE)
+  const shared = ['listwatch', 'listwatch/adapter'].map((module) => ({ module, symbols: exportsOf(module) }))
 
   /** The module to import a symbol from, on the page that exports `own`. Undefined if it needs no import. */
   function moduleOf(symbol: ts.Symbol, own: ReadonlySet<ts.Symbol>): string | undefined {
     const target = targetOf(symbol)
     if (own.has(target)) return undefined
-    if (ofPackage.has(target)) return PACKAGE
+    const known = shared.find(({ symbols }) => symbols.has(target))
+    if (known !== undefined) return known.module
     const path = target.declarations?.[0]?.getSourceFile().fileName
     if (path?.startsWith(join(root, 'dist/'))) return path.slice(root.length)
     const statement = ts.findAncestor(symbol.declarations?.[0], ts.isImportDeclaration)

@@ -1,7 +1,7 @@
 /** What the fragments in the documents take for granted, as a module of their reader's project: imports, and what surrounds them. */
 export const TAKEN_FOR_GRANTED: string = `
 import type { Compound, Equal, Informer, ListerWatcher as Source, Ordered, Subscription } from 'listwatch'
-import type { ListEvent } from 'listwatch'
+import type { ListEvent } from 'listwatch/adapter'
 import type { PostgresSource } from 'listwatch/postgres'
 import type { ConformanceCase } from 'listwatch/testing'
 import type express from 'express'
@@ -85,7 +85,7 @@ declare global {
   /** A backend that says when something was written. */
   const journal: {
     onWrite(listener: () => void): () => void
-    since(version: string, signal: AbortSignal): Promise<import('listwatch').WatchBatch<Country>>
+    since(version: string, signal: AbortSignal): Promise<import('listwatch/adapter').WatchBatch<Country>>
   }
   function ensureRunning(key: string): Promise<void>
   function sourceOf(region: string): Source<Pod>

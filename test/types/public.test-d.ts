@@ -2,25 +2,21 @@ import { KubeConfig, type makeInformer as theirs, type V1Pod } from '@kubernetes
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
+import type { Clock, Random, Sink } from '../../src/adapter.js'
 import {
   type Change,
   type ChangeStream,
-  type Clock,
   type Controller,
   createInformer,
   type Deleted,
   DeltaFIFO,
   type FailingKey,
-  type Gone,
   groupInformers,
   Indexer,
   type Informer,
   type Lifecycle,
   type ListerWatcher,
-  type Random,
   Reflector,
-  type RunReason,
-  type Sink,
   SourceError,
   type SourceErrorCode,
   type SourceSet,
@@ -285,8 +281,10 @@ describe('following', () => {
         expectTypeOf(key).toBeString()
         expectTypeOf(object).toEqualTypeOf<Order | undefined>()
         expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()
-        expectTypeOf(gone).toEqualTypeOf<Gone | undefined>()
-        expectTypeOf(reason).toEqualTypeOf<RunReason>()
+        expectTypeOf(gone).toEqualTypeOf<'deleted' | 'out-of-scope' | 'source-removed' | 'unknown' | undefined>()
+        expectTypeOf(reason).toEqualTypeOf<
+          'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
+        >()
         expectTypeOf(attempt).toBeNumber()
         expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
         requeueAfter(5)

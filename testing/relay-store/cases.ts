@@ -12,7 +12,7 @@ import type { RelayStoreHarness } from './harness.js'
  *
  * @example
  * ```ts
- * import type { RelayStore } from 'listwatch'
+ * import type { RelayStore } from 'listwatch/adapter'
  * import { relayStoreCases } from 'listwatch/testing'
  *
  * declare const engine: { open(name: string): RelayStore; drop(name: string): Promise<void> }

@@ -1,185 +1,6 @@
 import type { State } from '../../contract/status.js'
 
 /**
- * The first items of a collection that may be large.
- *
- * @example
- * ```ts
- * const { count, first } = orders.inspect().invalid // At most 20 keys.
- * console.warn(`${count} objects are invalid, among them ${first.map(({ key }) => key).join(', ')}`)
- * ```
- */
-export interface FirstOf<V> {
-  /** The number of all items. */
-  readonly count: number
-  /** At most a fixed number of them. */
-  readonly first: readonly V[]
-}
-
-/**
- * A change of state.
- *
- * @example
- * ```ts
- * for (const { at, source, from, to, reason } of orders.inspect().transitions)
- *   console.log(`${at} ${source}: ${from} → ${to} (${reason})`)
- * ```
- */
-export interface TransitionPicture {
-  /** When it happened, as an ISO time. */
-  readonly at: string
-  /** The name of the source. */
-  readonly source: string
-  /** The state before. */
-  readonly from: State
-  /** The state after. */
-  readonly to: State
-  /** The cause, in words. */
-  readonly reason: string
-}
-
-/**
- * One source of an informer.
- *
- * @example
- * ```ts
- * for (const { name, state, reason, relists, lastError } of orders.inspect().sources.first)
- *   console.log(`${name} is ${state} (${reason}) after ${relists} relists; the last error: ${lastError ?? 'none'}`)
- * ```
- */
-export interface SourcePicture {
-  /** The name of the source; in a set, its name there. */
-  readonly name: string
-  /** The state of the mirror of this source. */
-  readonly state: State
-  /** The cause of the state, in words. */
-  readonly reason: string
-  /** The version of its objects in the store. */
-  readonly version: string | null
-  /** Milliseconds since the source last responded. */
-  readonly staleMs: number
-  /** Milliseconds from the commit of the newest batch at the source to its arrival, if the source has times. */
-  readonly lagMs: number | null
-  /** Attempts since the source last responded. */
-  readonly attempt: number
-  /** Milliseconds until the next attempt. */
-  readonly retryInMs: number | null
-  /** The number of lists after the first one. */
-  readonly relists: number
-  /** The number of watches that were opened again. */
-  readonly reconnects: number
-  /** The message of the last failure. */
-  readonly lastError: string | null
-  /** The last proof that the store is equal to the source. */
-  readonly proof: ProofPicture | null
-  /** When the content was saved that readers see, as an ISO time. Null unless the state is `stale`. */
-  readonly savedAt: string | null
-}
-
-/**
- * `status.proof`, with its age.
- *
- * @example
- * ```ts
- * const sources = orders.inspect().sources.first
- * const unproven = sources.filter(({ proof }) => proof === null || proof.ageMs > 3_600_000)
- * if (unproven.length > 0) console.warn(`without a proof for an hour: ${unproven.map(({ name }) => name).join(', ')}`)
- * ```
- */
-export interface ProofPicture {
-  /** The version at which both were equal. */
-  readonly version: string
-  /** When the read began that proves it, as an ISO time. */
-  readonly at: string
-  /** Milliseconds since then. */
-  readonly ageMs: number
-  /** Whether a list or an audit proves it. */
-  readonly by: 'list' | 'audit'
-  /** The number of keys that differed in the last completed audit. */
-  readonly foundDrift: number
-}
-
-/**
- * One subscription, change stream or controller.
- *
- * @example
- * ```ts
- * for (const { kind, name, backlog, running } of orders.inspect().subscriptions.first) {
- *   if (backlog.oldestMs > 10_000) console.warn(`${kind} ${name}: ${backlog.keys} keys wait for ${running?.key}`)
- * }
- * ```
- */
-export interface SubscriptionPicture {
-  /** The option `name`; null without one. */
-  readonly name: string | null
-  /** Whether it is the result of `subscribe`, `changes` or `reconcile`. */
-  readonly kind: 'subscription' | 'stream' | 'controller'
-  /** The scope: the key, the values of indexes, and whether there is a filter. */
-  readonly scope: {
-    readonly key: string | null
-    readonly where: Readonly<Record<string, string>>
-    readonly isFiltered: boolean
-  }
-  /** Whether its initial replay was handled. */
-  readonly isSynced: boolean
-  /** The changes that wait, and for how long the oldest has waited. */
-  readonly backlog: { readonly keys: number; readonly oldestMs: number }
-  /** The handler or run that has been running for longest, in milliseconds. */
-  readonly running: { readonly key: string; readonly ms: number } | null
-  /** The asynchronous handler or run that took longest of those that have ended. */
-  readonly slowest: { readonly key: string; readonly ms: number; readonly endedAt: string } | null
-  /** The number of calls that succeeded, of all subscriptions of this kind and name. */
-  readonly succeeded: number
-  /** The number of calls that failed, of all subscriptions of this kind and name. */
-  readonly failed: number
-  /** The keys of a controller whose last run failed. */
-  readonly failing: FirstOf<FailingPicture>
-}
-
-/**
- * A key of a controller whose last run failed.
- *
- * @example
- * ```ts
- * for (const { name, failing } of orders.inspect().subscriptions.first) {
- *   for (const { key, attempt, retryInMs, lastError } of failing.first)
- *     console.warn(name, key, lastError, retryInMs === null ? 'is not retried' : `run ${attempt} in ${retryInMs} ms`)
- * }
- * ```
- */
-export interface FailingPicture {
-  /** The key. */
-  readonly key: string
-  /** The number of the next run. */
-  readonly attempt: number
-  /** Milliseconds until the next run; 0 if it is due or runs, null if it is not retried. */
-  readonly retryInMs: number | null
-  /** The message of the last failure. */
-  readonly lastError: string
-}
-
-/**
- * One index.
- *
- * @example
- * ```ts
- * for (const { name, values, largest } of orders.inspect().indexes.first)
- *   console.log(`${name} has ${values ?? 'an unknown number of'} values, the most frequent is ${largest[0]?.value}`)
- * ```
- */
-export interface IndexPicture {
-  /** The name of the index. */
-  readonly name: string
-  /**
-   * The number of different values. Null if an ordered or compound index is not sorted yet, or has more than 100 000
-   * objects.
-   */
-  readonly values: number | null
-  /** The ten values with the most objects. */
-  readonly largest: readonly { readonly value: string; readonly objects: number }[]
-}
-
-/**
  * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object
  * of the store. Its size is limited: texts have at most 200 characters, and collections a fixed number of items.
  *
@@ -204,37 +25,139 @@ export interface Inspection {
   /** The number of objects. */
   readonly objects: number
   /** The last 50 changes of state, the latest last. */
-  readonly transitions: readonly TransitionPicture[]
+  readonly transitions: readonly {
+    /** When it happened, as an ISO time. */
+    readonly at: string
+    /** The name of the source. */
+    readonly source: string
+    /** The state before. */
+    readonly from: State
+    /** The state after. */
+    readonly to: State
+    /** The cause, in words. */
+    readonly reason: string
+  }[]
   /** The sources; at most 50. */
-  readonly sources: FirstOf<SourcePicture>
+  readonly sources: {
+    /** The number of all of them. */
+    readonly count: number
+    readonly first: readonly {
+      /** The name of the source; in a set, its name there. */
+      readonly name: string
+      /** The state of the mirror of this source. */
+      readonly state: State
+      /** The cause of the state, in words. */
+      readonly reason: string
+      /** The version of its objects in the store. */
+      readonly version: string | null
+      /** Milliseconds since the source last responded. */
+      readonly staleMs: number
+      /** Milliseconds from the commit of the newest batch at the source to its arrival, if the source has times. */
+      readonly lagMs: number | null
+      /** Attempts since the source last responded. */
+      readonly attempt: number
+      /** Milliseconds until the next attempt. */
+      readonly retryInMs: number | null
+      /** The number of lists after the first one. */
+      readonly relists: number
+      /** The number of watches that were opened again. */
+      readonly reconnects: number
+      /** The message of the last failure. */
+      readonly lastError: string | null
+      /** The last proof that the store is equal to the source. */
+      readonly proof: {
+        /** The version at which both were equal. */
+        readonly version: string
+        /** When the read began that proves it, as an ISO time. */
+        readonly at: string
+        /** Milliseconds since then. */
+        readonly ageMs: number
+        /** Whether a list or an audit proves it. */
+        readonly by: 'list' | 'audit'
+        /** The number of keys that differed in the last completed audit. */
+        readonly foundDrift: number
+      } | null
+      /** When the content was saved that readers see, as an ISO time. Null unless the state is `stale`. */
+      readonly savedAt: string | null
+    }[]
+  }
   /** The subscriptions, those with the oldest work first; at most 50. */
-  readonly subscriptions: FirstOf<SubscriptionPicture>
+  readonly subscriptions: {
+    /** The number of all of them. */
+    readonly count: number
+    readonly first: readonly {
+      /** The option `name`; null without one. */
+      readonly name: string | null
+      /** Whether it is the result of `subscribe`, `changes` or `reconcile`. */
+      readonly kind: 'subscription' | 'stream' | 'controller'
+      /** The scope: the key, the values of indexes, and whether there is a filter. */
+      readonly scope: {
+        readonly key: string | null
+        readonly where: Readonly<Record<string, string>>
+        readonly isFiltered: boolean
+      }
+      /** Whether its initial replay was handled. */
+      readonly isSynced: boolean
+      /** The changes that wait, and for how long the oldest has waited. */
+      readonly backlog: { readonly keys: number; readonly oldestMs: number }
+      /** The handler or run that has been running for longest, in milliseconds. */
+      readonly running: { readonly key: string; readonly ms: number } | null
+      /** The asynchronous handler or run that took longest of those that have ended. */
+      readonly slowest: { readonly key: string; readonly ms: number; readonly endedAt: string } | null
+      /** The number of calls that succeeded, of all subscriptions of this kind and name. */
+      readonly succeeded: number
+      /** The number of calls that failed, of all subscriptions of this kind and name. */
+      readonly failed: number
+      /** The keys of a controller whose last run failed. */
+      readonly failing: {
+        readonly count: number
+        readonly first: readonly {
+          /** The key. */
+          readonly key: string
+          /** The number of the next run. */
+          readonly attempt: number
+          /** Milliseconds until the next run; 0 if it is due or runs, null if it is not retried. */
+          readonly retryInMs: number | null
+          /** The message of the last failure. */
+          readonly lastError: string
+        }[]
+      }
+    }[]
+  }
   /** The indexes; at most 50. */
-  readonly indexes: FirstOf<IndexPicture>
+  readonly indexes: {
+    /** The number of all of them. */
+    readonly count: number
+    readonly first: readonly {
+      /** The name of the index. */
+      readonly name: string
+      /**
+       * The number of different values. Null if an ordered or compound index is not sorted yet, or has more than 100 000
+       * objects.
+       */
+      readonly values: number | null
+      /** The ten values with the most objects. */
+      readonly largest: readonly { readonly value: string; readonly objects: number }[]
+    }[]
+  }
   /** The keys of invalid objects, with their errors; at most 20. */
-  readonly invalid: FirstOf<{ readonly key: string; readonly error: string }>
-  /** An estimate of the memory of the store. */
-  readonly memory: MemoryPicture
-}
-
-/**
- * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled objects,
- * 150 bytes for the table entry of each object, 40 for its place in each index, and 170 for each value of an index by
- * equality. For objects of JSON it is within 30 % of the heap. What sampled objects have in common counts once: parts,
- * and texts of at most 10 characters, which V8 shares in JSON. Longer texts count for each object, although a program may
- * share them.
- *
- * @example
- * ```ts
- * const { bytes, bytesPerObject, sampled } = orders.inspect().memory
- * console.log(`about ${Math.round(bytes / 2 ** 20)} MiB: ${bytesPerObject} bytes for each of ${sampled} samples`)
- * ```
- */
-export interface MemoryPicture {
-  /** The estimate for the whole store. */
-  readonly bytes: number
-  /** The mean size of the sampled objects. */
-  readonly bytesPerObject: number
-  /** The number of sampled objects. */
-  readonly sampled: number
+  readonly invalid: {
+    readonly count: number
+    readonly first: readonly { readonly key: string; readonly error: string }[]
+  }
+  /**
+   * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled
+   * objects, 150 bytes for the table entry of each object, 40 for its place in each index, and 170 for each value of an
+   * index by equality. For objects of JSON it is within 30 % of the heap. What sampled objects have in common counts
+   * once: parts, and texts of at most 10 characters, which V8 shares in JSON. Longer texts count for each object,
+   * although a program may share them.
+   */
+  readonly memory: {
+    /** The estimate for the whole store. */
+    readonly bytes: number
+    /** The mean size of the sampled objects. */
+    readonly bytesPerObject: number
+    /** The number of sampled objects. */
+    readonly sampled: number
+  }
 }

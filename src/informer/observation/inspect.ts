@@ -7,15 +7,7 @@ import type { FailingKey } from '../../subscriptions/controller/controller-types
 import type { Feed } from '../../subscriptions/feed.js'
 import type { Subscription } from '../../subscriptions/subscription-types.js'
 import type { InformerContext } from '../informer-context.js'
-import type {
-  FirstOf,
-  IndexPicture,
-  Inspection,
-  MemoryPicture,
-  ProofPicture,
-  SourcePicture,
-  SubscriptionPicture,
-} from './inspect-types.js'
+import type { Inspection } from './inspect-types.js'
 import type { Transition } from './transition-log.js'
 
 /** The number of sources, of subscriptions and of indexes in a picture. */
@@ -68,7 +60,7 @@ export function inspect<T>(
   }
 }
 
-function sourcePicture(name: string, status: Status, now: number): SourcePicture {
+function sourcePicture(name: string, status: Status, now: number): Inspection['sources']['first'][number] {
   const { state, reason, version, staleMs, lagMs, attempt, retryInMs, relists, reconnects, lastError, proof } = status
   const { savedAt } = status
   return {
@@ -88,14 +80,17 @@ function sourcePicture(name: string, status: Status, now: number): SourcePicture
   }
 }
 
-function proofPicture({ version, at, by, foundDrift }: Proof, now: number): ProofPicture {
+function proofPicture(
+  { version, at, by, foundDrift }: Proof,
+  now: number,
+): Inspection['sources']['first'][number]['proof'] {
   return { version: text(version), at: time(at), ageMs: now - at, by, foundDrift }
 }
 
 function subscriptionPictures<T>(
   subscriptions: ReadonlyMap<Feed<T>, Subscription>,
   now: number,
-): FirstOf<SubscriptionPicture> {
+): Inspection['subscriptions'] {
   const described = Array.from(subscriptions, ([feed, { backlog }]) => {
     const runningMs = now - (feed.reader.longestRunning?.since ?? now)
     return { feed, backlog, ageMs: Math.max(runningMs, backlog.oldestMs) }
@@ -131,7 +126,7 @@ function subscriptionPictures<T>(
   })
 }
 
-function indexPicture<T>({ name, index }: DeclaredIndex<T>, objects: number): IndexPicture {
+function indexPicture<T>({ name, index }: DeclaredIndex<T>, objects: number): Inspection['indexes']['first'][number] {
   const isCounted = index.valueCount !== undefined || objects <= MAX_SORTED
   const buckets = isCounted ? index.buckets?.() : undefined
   if (buckets === undefined) return { name: text(name), values: null, largest: [] }
@@ -157,7 +152,7 @@ function firstOf<V, P>(
   all: { readonly size: number; [Symbol.iterator](): Iterator<V> } | readonly V[],
   limit: number,
   picture: (value: V) => P,
-): FirstOf<P> {
+): { readonly count: number; readonly first: readonly P[] } {
   const first: P[] = []
   for (const each of all) {
     if (first.length === limit) break
@@ -203,7 +198,7 @@ function memoryOf(
   store: Pick<Store<unknown>, 'size' | 'ordinalStart' | 'ordinalLimit' | 'entryAt'>,
   indexes: readonly Pick<StoreIndex<unknown>, 'valueCount'>[],
   packed: number,
-): MemoryPicture {
+): Inspection['memory'] {
   const { size, ordinalStart, ordinalLimit } = store
   const step = Math.max(1, Math.floor((ordinalLimit - ordinalStart) / SAMPLES))
   const sample = new Sample()

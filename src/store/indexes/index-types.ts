@@ -107,21 +107,6 @@ export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
 }
 
 /**
- * The type of the values of an index `X`.
- *
- * @example
- * ```ts
- * import type { IndexValue } from 'listwatch'
- *
- * type Latest = IndexValue<typeof orders.by.latest> // readonly [string, Date]
- * function countOf(tenant: IndexValue<typeof orders.by.tenant>): number {
- *   return orders.by.tenant.count(tenant)
- * }
- * ```
- */
-export type IndexValue<X> = X extends Index<unknown, infer V> ? V : never
-
-/**
  * Declares indexes. An index function is called once for each object that arrives, and never for an old one. If it
  * returns `null` or `undefined`, the object is not in the index. If it throws, or returns a value that is not a scalar,
  * the object is not in that index; the first such error of each index is reported with code DECODE.

@@ -1,31 +1,8 @@
 import type { Leases } from '../../contract/leases.js'
-import type { Gone } from '../../queue/change.js'
+import type { Deleted } from '../../queue/change.js'
 import type { Wait } from '../../util/deadline.js'
 import type { Handlers } from '../delivery/handler-types.js'
 import type { Scope, Subscription } from '../subscription-types.js'
-
-/**
- * Why a key runs. Of several reasons the first in this list counts:
- * - `changed`: the object was added, changed or deleted.
- * - `enqueued`: `enqueue` was called.
- * - `watches`: an object of an informer in `watches` was added, changed or deleted.
- * - `gained`: with the option `replicas`, the key has moved to this replica.
- * - `initial`: the object was in the store when the controller began.
- * - `retry`: the last run failed, and its delay is over.
- * - `requeued`: the last run called `requeueAfter`.
- * - `resync`: the period of `resyncMs` is over.
- *
- * @example
- * ```ts
- * import type { RunReason } from 'listwatch'
- *
- * const PRIORITIES: Readonly<Partial<Record<RunReason, number>>> = { enqueued: 2, changed: 1, resync: -1 }
- * orders.reconcile((key, { object }) => makeItSo(key, object), {
- *   priority: (_key, reason) => PRIORITIES[reason] ?? 0, // The highest number runs first.
- * })
- * ```
- */
-export type RunReason = 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
 
 /**
  * The second argument of a reconcile function.
@@ -47,10 +24,23 @@ export interface ReconcileContext<T> {
   readonly object: T | undefined
   /** The last state of a deleted object, until a run for the deletion has succeeded; otherwise undefined. */
   readonly deleted: T | undefined
-  /** Why there is no object; undefined if there is one. After a run for the delete has succeeded: `unknown`. */
-  readonly gone: Gone | undefined
-  /** Why the key runs. */
-  readonly reason: RunReason
+  /**
+   * Why there is no object; undefined if there is one. `deleted`: the source reported the delete, or does not list the
+   * object any more. After a run for the delete has succeeded: `unknown`. The others are those of `Deleted`.
+   */
+  readonly gone: 'deleted' | Deleted<T>['gone']
+  /**
+   * Why the key runs. Of several reasons the first in this list counts:
+   * - `changed`: the object was added, changed or deleted.
+   * - `enqueued`: `enqueue` was called.
+   * - `watches`: an object of an informer in `watches` was added, changed or deleted.
+   * - `gained`: with the option `replicas`, the key has moved to this replica.
+   * - `initial`: the object was in the store when the controller began.
+   * - `retry`: the last run failed, and its delay is over.
+   * - `requeued`: the last run called `requeueAfter`.
+   * - `resync`: the period of `resyncMs` is over.
+   */
+  readonly reason: 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
   /** 1 for the first run, after a success and after the last retry, and 1 more after each other failure. */
   readonly attempt: number
   /**
@@ -100,20 +90,6 @@ export interface RetryOptions {
 }
 
 /**
- * An informer or a group, as `after` needs it.
- *
- * @example
- * ```ts
- * const inventory = groupInformers([pods, services])
- * orders.reconcile((key, { object }) => makeItSo(key, object), { after: [limits, inventory] })
- * ```
- */
-export interface Syncable {
-  /** Resolves when the first list is in the store. */
-  synced(wait?: Wait): Promise<void>
-}
-
-/**
  * Another informer whose changes run keys of a controller.
  *
  * @example
@@ -128,7 +104,9 @@ export interface Syncable {
  */
 export interface Watch<U> {
   /** The other informer. */
-  readonly informer: Syncable & {
+  readonly informer: {
+    /** Resolves when the first list is in the store. */
+    synced(wait?: Wait): Promise<void>
     /** Returns all objects with their keys. */
     entries(): Iterable<readonly [string, U]>
     /** Registers handlers for the changes. */
@@ -166,7 +144,10 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    * No key runs before these informers and groups are synced. If one is stopped before, no key ever runs, which is
    * reported. A group starts these informers first and drains them last. Default: none.
    */
-  readonly after?: readonly Syncable[]
+  readonly after?: readonly {
+    /** Resolves when the first lists are in the stores. */
+    synced(wait?: Wait): Promise<void>
+  }[]
   /** The delays of retries, and their number. */
   readonly retry?: RetryOptions
   /** Limits how many runs start. Default: no limit. */
@@ -177,7 +158,7 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    * order. If it throws or returns no finite number, that is reported once, and the priority is 0. Default: resyncs run
    * last.
    */
-  readonly priority?: (key: string, reason: RunReason) => number
+  readonly priority?: (key: string, reason: ReconcileContext<T>['reason']) => number
   /**
    * Shares the keys with the controllers of other processes that have the same lease store and group: a key runs on one
    * replica at a time. Default: this controller runs every key.

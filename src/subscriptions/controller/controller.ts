@@ -1,6 +1,6 @@
 import { messageOf, type SourceError, TerminalError } from '../../contract/errors.js'
 import type { Random } from '../../contract/random.js'
-import type { Change, Deleted, Gone } from '../../queue/change.js'
+import type { Change, Deleted } from '../../queue/change.js'
 import { WorkQueue } from '../../queue/work-queue.js'
 import { drawDelay } from '../../reflector/backoff.js'
 import { performSlice, type Steps } from '../../util/steps.js'
@@ -21,7 +21,6 @@ import type {
   ReconcileOptions,
   ReplicaStatus,
   RetryOptions,
-  RunReason,
   Watch,
 } from './controller-types.js'
 import { FailingKeys } from './failing-keys.js'
@@ -163,7 +162,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#watches.push(new WatchedInformer(watch, this.feed.name, enqueue))
   }
 
-  #enqueueFor(reason: RunReason, key: string): void {
+  #enqueueFor(reason: ReconcileContext<unknown>['reason'], key: string): void {
     addReason(this.#pending.of(key), reason)
     this.#queue.add(key)
   }
@@ -355,7 +354,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#continue()
   }
 
-  #whyGone(key: string, deletion: Deleted<T> | undefined): Gone {
+  #whyGone(key: string, deletion: Deleted<T> | undefined): NonNullable<ReconcileContext<T>['gone']> {
     if (deletion !== undefined) return deletion.gone ?? 'deleted'
     return this.feed.host.indexer.has(key) ? 'out-of-scope' : 'unknown'
   }

@@ -1,10 +1,10 @@
 import { assertSynchronous } from '../../util/type-guards.js'
-import type { RunReason } from './controller-types.js'
+import type { ReconcileContext } from './controller-types.js'
 
 /** Returns a function that calls `priority`, and returns 0 if that fails. `failed` is called for the first failure. */
 export function checkedPriority(
-  priority: (key: string, reason: RunReason) => number,
-  reasonOf: (key: string) => RunReason | undefined,
+  priority: (key: string, reason: ReconcileContext<unknown>['reason']) => number,
+  reasonOf: (key: string) => ReconcileContext<unknown>['reason'] | undefined,
   failed: (key: string, error: unknown) => void,
 ): (key: string) => number {
   let hasFailed = false

@@ -3,7 +3,7 @@ import type { ReadyKey } from '../../queue/ready-keys.js'
 import type { KeyRecords } from '../../queue/work-queue.js'
 import { type Backoff, backoff, grown } from '../../reflector/backoff.js'
 import type { InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
-import type { RetryOptions, RunReason } from './controller-types.js'
+import type { ReconcileContext, RetryOptions } from './controller-types.js'
 import type { FailingKeys } from './failing-keys.js'
 
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
@@ -12,7 +12,7 @@ export interface PendingKey extends ReadyKey {
   attempt: number
   failedAt: number
   /** The reason for the next run; undefined while there is none but the end of a delay of `requeueAfter`. */
-  reason: RunReason | undefined
+  reason: ReconcileContext<unknown>['reason'] | undefined
   /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
   since: InFlightBatch | undefined
   /** The batch with the first change during the current run. */
@@ -21,7 +21,7 @@ export interface PendingKey extends ReadyKey {
 }
 
 /** The reasons, the one that counts first. */
-const ORDER: readonly RunReason[] = [
+const ORDER: readonly ReconcileContext<unknown>['reason'][] = [
   'changed',
   'enqueued',
   'watches',
@@ -33,7 +33,7 @@ const ORDER: readonly RunReason[] = [
 ]
 
 /** Adds a reason for the next run of a key. Of several reasons the first in the order counts. */
-export function addReason(item: PendingKey, reason: RunReason): void {
+export function addReason(item: PendingKey, reason: ReconcileContext<unknown>['reason']): void {
   if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
 }
 

@@ -1,6 +1,9 @@
 import type { Clock } from '../../contract/clock.js'
 import { SourceError } from '../../contract/errors.js'
-import type { RateLimit, Syncable } from './controller-types.js'
+import type { RateLimit, ReconcileOptions } from './controller-types.js'
+
+/** An informer or a group. */
+export type Syncable = NonNullable<ReconcileOptions<unknown>['after']>[number]
 
 /**
  * Decides whether runs of a controller may start: not while it is paused, before other informers are synced, or too

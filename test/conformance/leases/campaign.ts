@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { LeaseLostError, type LeaseSession, type Leases, type LeaseView, systemClock } from '../../../src/index.js'
+import { LeaseLostError, type LeaseSession, type Leases, type LeaseView, systemClock } from '../../../src/adapter.js'
 import { waitUntil } from '../../servers/wait-until.js'
 
 /** Renewals are lost by the test after this time, in milliseconds. */

@@ -6,7 +6,7 @@ import {
   type Leases,
   type LeaseView,
   systemClock,
-} from '../../../src/index.js'
+} from '../../../src/adapter.js'
 
 /** One way in which a store violates the contract. */
 export type LeasesDefect =

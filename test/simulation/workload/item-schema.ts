@@ -1,4 +1,4 @@
-import type { SchemaResult, StandardSchema } from '../../../src/informer/standard-schema.js'
+import type { StandardSchema, Validated } from '../../../src/informer/standard-schema.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { changed } from './item-bodies.js'
@@ -9,11 +9,9 @@ export function refusable(item: Item): Item {
   return changed(item, { rank: -1 })
 }
 
-type Validated = SchemaResult<Item>
-
 /** A schema that checks the rank, and marks each object that it has checked. */
 export function schemaOf({ mark }: Scenario): StandardSchema<Item> {
-  const validate = (value: unknown): Validated | Promise<Validated> => {
+  const validate = (value: unknown): Validated<Item> | Promise<Validated<Item>> => {
     const item = value as Item
     if (item.rank >= 0) return { value: changed(item, { isChecked: true }) }
     mark('the schema refused an object')
@@ -23,7 +21,7 @@ export function schemaOf({ mark }: Scenario): StandardSchema<Item> {
 }
 
 /** Returns issues, throws, or returns a promise, which is not allowed here. */
-function refusalOf(item: Item): Validated | Promise<Validated> {
+function refusalOf(item: Item): Validated<Item> | Promise<Validated<Item>> {
   switch (mix(item.n) % 5) {
     case 0:
       throw new Error('a rank is never below 0')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller/controller-types.js'
+import type { ReconcileContext, ReconcileOptions } from '../../../src/subscriptions/controller/controller-types.js'
 import { numbers, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 
@@ -92,13 +92,15 @@ describe('the option priority', () => {
   }
 
   test('[N9] runs the keys with the highest number first, and those of equal priority in their order', async () => {
-    const priority = (key: string, reason: RunReason): number => (reason === 'changed' ? 5 : Number(key))
+    const priority = (key: string, reason: ReconcileContext<unknown>['reason']): number =>
+      reason === 'changed' ? 5 : Number(key)
     const { order } = await orderOf({ priority }, (enqueue) => ['1', '9', '5', '-3', '9.5', '01'].forEach(enqueue))
     expect(order).toEqual(['9.5', '9', '5', 'changed', '1', '01', '-3'])
   })
 
   test('is called again for a further reason', async () => {
-    const priority = (key: string, reason: RunReason): number => (reason === 'changed' ? 1 : key === 'x' ? 0.5 : 0)
+    const priority = (key: string, reason: ReconcileContext<unknown>['reason']): number =>
+      reason === 'changed' ? 1 : key === 'x' ? 0.5 : 0
     const { order } = await orderOf({ priority }, (enqueue) => ['x', 'changed'].forEach(enqueue))
     expect(order).toEqual(['changed', 'x'])
   })

@@ -1,14 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource } from '../../../../adapters/http/index.js'
-import {
-  type Clock,
-  type IndexBuilder,
-  type ListerWatcher,
-  SourceError,
-  sourceSet,
-  systemClock,
-} from '../../../../src/index.js'
+import { type Clock, systemClock } from '../../../../src/adapter.js'
+import { type IndexBuilder, type ListerWatcher, SourceError, sourceSet } from '../../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../../testing/index.js'
 import { type Account, bodyOf, fetchFrom, get, listOf, served, servedAccounts } from './mirror.js'
 

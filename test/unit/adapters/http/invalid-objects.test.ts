@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
-import { type Clock, createInformer, type Informer, sourceSet } from '../../../../src/index.js'
+import type { Clock } from '../../../../src/adapter.js'
+import { createInformer, type Informer, sourceSet } from '../../../../src/index.js'
 import { memorySource, SeededRandom, VirtualClock } from '../../../../testing/index.js'
 import { type Account, fetchFrom, listOf, served, servedAccounts } from './mirror.js'
 

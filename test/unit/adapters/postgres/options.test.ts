@@ -6,7 +6,7 @@ import {
   postgresSource,
   trimChangeLogs,
 } from '../../../../adapters/postgres/index.js'
-import { OptionError, systemClock, systemRandom } from '../../../../src/index.js'
+import { OptionError, systemClock, systemRandom } from '../../../../src/adapter.js'
 
 const client = (): Client => new Client()
 const numbers = ['pollIntervalMs', 'heartbeatTimeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']

@@ -6,19 +6,10 @@ import {
   memorySource,
 } from '../../../../adapters/memory/index.js'
 import { publish, relayCache } from '../../../../adapters/relay/index.js'
+import type { Leases, ListContext, ListPage, WatchBatch, WatchContext } from '../../../../src/adapter.js'
 import type { MirrorCache, SavedMirror } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
-import {
-  createInformer,
-  type Leases,
-  type ListContext,
-  type ListerWatcher,
-  type ListPage,
-  SourceError,
-  type Version,
-  type WatchBatch,
-  type WatchContext,
-} from '../../../../src/index.js'
+import { createInformer, type ListerWatcher, SourceError, type Version } from '../../../../src/index.js'
 import { MemoryCache } from '../../../support/memory-cache.js'
 import {
   clock,

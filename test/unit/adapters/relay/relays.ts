@@ -7,17 +7,10 @@ import {
   memorySource,
 } from '../../../../adapters/memory/index.js'
 import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import type { LeaseSession, Leases, Random } from '../../../../src/adapter.js'
 import type { MirrorCache } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
-import {
-  createInformer,
-  type Informer,
-  type LeaseSession,
-  type Leases,
-  type ListerWatcher,
-  type Random,
-  SourceError,
-} from '../../../../src/index.js'
+import { createInformer, type Informer, type ListerWatcher, SourceError } from '../../../../src/index.js'
 import type { Change } from '../../../../src/queue/change.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'

@@ -7,7 +7,7 @@ import { memoryLeases } from '../../../../adapters/memory/index.js'
 import { natsLeases } from '../../../../adapters/nats/index.js'
 import { installLeasesSql, postgresLeases } from '../../../../adapters/postgres/index.js'
 import { redisLeases } from '../../../../adapters/redis/index.js'
-import { type Leases, OptionError } from '../../../../src/index.js'
+import { type Leases, OptionError } from '../../../../src/adapter.js'
 
 const kubeConfig = {
   getCurrentContext: () => 'c',

@@ -1,0 +1,68 @@
+/**
+ * The contract of a source, for authors of adapters, and those of caches, lease stores and relay stores.
+ *
+ * @module listwatch/adapter
+ */
+
+// Of a source: read `ListerWatcher` first, which is in `listwatch` too.
+
+export { type Clock, systemClock } from './contract/clock.js'
+export {
+  OptionError,
+  SourceError,
+  type SourceErrorCode,
+  type SourceErrorOptions,
+  type SourceErrorPhase,
+} from './contract/errors.js'
+export { type Random, systemRandom } from './contract/random.js'
+export type {
+  Delete,
+  Entry,
+  Invalid,
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  ListTransaction,
+  Put,
+  Replace,
+  Sink,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from './contract/source.js'
+export type { Proof } from './contract/status.js'
+export type { Version } from './contract/version.js'
+
+// Of a cache.
+
+export type {
+  MirrorCache,
+  MirrorCacheContext,
+  MirrorHeader,
+  MirrorToSave,
+  PackedBlock,
+  PackedContent,
+  PackedPart,
+  PackedSection,
+  SavedEntry,
+  SavedFiltered,
+  SavedInvalid,
+  SavedMirror,
+  SavedRecord,
+} from './contract/mirror-cache.js'
+
+// Of a lease store and of a relay store.
+
+export {
+  type Eviction,
+  LeaseLostError,
+  type LeaseRecord,
+  type LeaseSession,
+  type Leases,
+  type LeaseView,
+} from './contract/leases.js'
+export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
+export type { ReplicaStatus } from './subscriptions/controller/controller-types.js'

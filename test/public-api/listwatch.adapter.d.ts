@@ -1,0 +1,267 @@
+export interface Clock {
+  cpuMs?(): number | undefined
+  now(): number
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  wallNow?(): number
+}
+export interface Delete<T> {
+  readonly key: string
+  readonly object?: T
+  readonly type: 'delete'
+  readonly version?: Version
+}
+export interface Entry<T> {
+  readonly key: string
+  readonly object: T
+  readonly uid?: string
+  readonly version?: Version
+}
+export interface Eviction {
+  readonly member: string
+  readonly renewal: number
+}
+export interface Invalid {
+  readonly error: unknown
+  readonly hasLastValid?: boolean
+  readonly key?: string
+  readonly type: 'invalid'
+  readonly version?: Version
+}
+export declare class LeaseLostError extends SourceError {
+  constructor(message: string, options?: { readonly cause?: unknown })
+  readonly name: string
+}
+export interface LeaseRecord {
+  readonly holds: readonly string[]
+  readonly leaseMs?: number | undefined
+  readonly member: string
+  readonly members: readonly string[]
+  readonly mode?: 'share' | 'leader' | undefined
+  readonly renewal: number
+}
+export interface LeaseSession {
+  close(): Promise<void>
+  leave(member: string): Promise<void>
+  renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView>
+  watch?(changed: (released?: string) => void, signal: AbortSignal): void
+}
+export interface LeaseView {
+  readonly epoch: string
+  readonly fence: number
+  readonly records: readonly (LeaseRecord & { readonly ageMs: number })[]
+}
+export interface Leases {
+  readonly leaseMs: number
+  readonly mode: 'share' | 'leader'
+  readonly name: string
+  open(): LeaseSession
+  readonly renewMs: number
+}
+export interface ListContext extends SourceContext {
+  alive?(): void
+  readonly floor?: Version | undefined
+  readonly pageSize: number
+}
+export type ListEvent<T> = Put<T> | Delete<T> | Invalid
+export interface ListPage<T> {
+  readonly events: readonly ListEvent<T>[]
+  readonly remaining?: number
+  readonly version?: Version
+}
+export interface ListTransaction<T> {
+  abandon(): void
+  commit(version: Version): void | Promise<void>
+  page(events: readonly ListEvent<T>[]): void | Promise<void>
+}
+export interface ListerWatcher<T> {
+  hasReached?(at: Version, mark: Version): boolean
+  head?(context: SourceContext): Promise<Version>
+  readonly heartbeatMs?: number
+  isLaterEpoch?(at: Version, mark: Version): boolean
+  readonly isSensitive?: boolean
+  list(context: ListContext): AsyncIterable<ListPage<T>>
+  readonly name: string
+  openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
+  resumeState?(mirror: object): string | undefined
+  readonly selection?: string
+  readonly silenceHint?: string
+  versions?(context: ListContext): AsyncIterable<VersionPage>
+  watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
+}
+export interface MirrorCache {
+  discard?(context: MirrorCacheContext): Promise<void>
+  readonly maxAgeMs: number
+  readonly name: string
+  open(context: MirrorCacheContext): Promise<SavedMirror | undefined>
+  save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>
+  readonly saveAfterShare: number
+  readonly saveEveryMs: number
+  readonly serveStale: boolean
+}
+export interface MirrorCacheContext {
+  alive?(): void
+  readonly clock: Clock
+  readonly fingerprint: string
+  readonly isSensitive: boolean
+  readonly signal: AbortSignal
+  warn(message: string): void
+}
+export interface MirrorHeader {
+  readonly proof?: Proof | undefined
+  readonly resumeState?: string | undefined
+  readonly size: number
+  readonly version: Version
+}
+export interface MirrorToSave extends MirrorHeader {
+  pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>
+  records(): Iterable<SavedRecord>
+}
+export declare class OptionError extends TypeError {
+  constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
+  get option(): string
+}
+export interface PackedBlock {
+  readonly block: Uint8Array
+}
+export interface PackedContent {
+  block(index: number): Uint8Array
+  decode(text: string): SavedRecord
+  readonly sections: ReadonlyMap<string, Uint8Array>
+}
+export type PackedPart = PackedBlock | PackedSection
+export interface PackedSection {
+  readonly chunks: readonly Uint8Array[]
+  readonly length: number
+  readonly name: string
+}
+export interface Proof {
+  readonly at: number
+  readonly by: 'list' | 'audit'
+  readonly foundDrift: number
+  readonly version: Version
+}
+export type Put<T> = { readonly type: 'put' } & Entry<T>
+export interface Random {
+  next(): number
+}
+export declare class RelayConflictError extends SourceError {
+  constructor(message: string, options?: { readonly cause?: unknown })
+  readonly name: string
+}
+export interface RelayStore {
+  close(): Promise<void>
+  readonly collection: ListerWatcher<string>
+  readonly maxBytes: number
+  readonly maxChanges: number
+  readonly name: string
+  read(key: string, context: SourceContext): Promise<StoredText>
+  write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>
+}
+export interface Replace<T> {
+  readonly entries: readonly Entry<T>[]
+  readonly type: 'replace'
+}
+export interface ReplicaStatus {
+  readonly fence: number | undefined
+  readonly leaseEndsInMs: number
+  readonly member: string
+  readonly members: readonly string[]
+  readonly share: number
+}
+export interface SavedEntry extends Entry<unknown> {
+  readonly type: 'entry'
+}
+export interface SavedFiltered {
+  readonly key: string
+  readonly type: 'filtered'
+  readonly version?: Version | undefined
+}
+export interface SavedInvalid {
+  readonly key: string
+  readonly reason: string
+  readonly type: 'invalid'
+  readonly version?: Version | undefined
+}
+export interface SavedMirror extends MirrorHeader {
+  close(): Promise<void>
+  readonly keepsPacked?: boolean | undefined
+  packed?(): Promise<PackedContent>
+  pages?(): AsyncIterable<readonly SavedRecord[]>
+  readonly savedAt: number
+}
+export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
+export interface Sink<T> {
+  apply(batch: WatchBatch<T>): void | Promise<void>
+  replace(options?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
+  readonly version: Version | undefined
+}
+export interface SourceContext {
+  readonly clock: Clock
+  readonly mirror?: object
+  readonly random: Random
+  readonly signal: AbortSignal
+  warn?(message: string): void
+}
+export declare class SourceError extends Error {
+  constructor(message: string, options: SourceErrorOptions)
+  readonly code: SourceErrorCode
+  readonly key: string | undefined
+  readonly name: string
+  readonly phase: SourceErrorPhase | undefined
+  readonly retryAfterMs: number | undefined
+  readonly source: string | undefined
+}
+export type SourceErrorCode =
+  | 'VERSION_EXPIRED'
+  | 'EPOCH_CHANGED'
+  | 'STALE_LIST'
+  | 'UNAVAILABLE'
+  | 'UNAUTHORIZED'
+  | 'NOT_FOUND'
+  | 'PROTOCOL'
+  | 'DECODE'
+  | 'TIMEOUT'
+  | 'STOPPED'
+  | 'HANDLER'
+  | 'LEASE_LOST'
+  | 'CONFLICT'
+  | 'INVALID_MARK'
+export interface SourceErrorOptions {
+  readonly cause?: unknown
+  readonly code: SourceErrorCode
+  readonly key?: string | undefined
+  readonly phase?: SourceErrorPhase | undefined
+  readonly retryAfterMs?: number | undefined
+  readonly source?: string | undefined
+}
+export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
+export interface StoredText {
+  readonly position: Version
+  readonly text: string | undefined
+}
+export interface TextChange {
+  readonly key: string
+  readonly text: string | undefined
+}
+export type Version = string
+export interface VersionPage {
+  readonly keys: readonly { readonly key: string; readonly version: Version }[]
+  readonly version?: Version
+}
+export interface WatchBatch<T> {
+  readonly committedAt?: number
+  readonly events: readonly WatchEvent<T>[]
+  readonly version: Version
+}
+export interface WatchContext extends SourceContext {
+  readonly after: Version
+  hasWaiters?(): boolean
+  readonly isUnconfirmed?: boolean
+  onProgressRequest(listener: () => void): void
+  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
+  requestProof?(): void
+  readonly resumeState?: string | undefined
+}
+export type WatchEvent<T> = ListEvent<T> | Replace<T>
+export declare const systemClock: Clock
+export declare const systemRandom: Random
