@@ -45,7 +45,7 @@ app.get('/tenants/:tenant/orders', async (request, response) => {
   response.json(orders.by.latest([request.params.tenant], { reverse: true, limit: 20 }))
 })
 app.get('/ready', (_, response) => {
-  const { isReady, reason } = orders.health({ staleAfterMs: 30_000 })
+  const { isReady, reason } = orders.health({ silentAfterMs: 30_000 })
   response.status(isReady && !isStopping ? 200 : 503).send(reason)
 })
 app.use((error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => {

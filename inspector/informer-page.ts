@@ -95,7 +95,7 @@ export class InformerPage {
   }
 
   sample(): Sample {
-    const { state, lagMs, staleMs, proof } = this.informer.status
+    const { state, lagMs, silentMs: staleMs, proof } = this.informer.status
     const at = Date.now()
     // The clock of the informer may stand still while the machine sleeps.
     const now = isGroupMember(this.informer) ? this.informer.clock.now() : at

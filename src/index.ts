@@ -7,7 +7,7 @@
 
 export { OptionError, SourceError, type SourceErrorCode, TerminalError, terminal } from './contract/errors.js'
 export type { ListerWatcher } from './contract/source.js'
-export type { Logger, State, Status } from './contract/status.js'
+export type { Logger, MirrorState, Status } from './contract/status.js'
 export type { Version } from './contract/version.js'
 export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
@@ -16,17 +16,17 @@ export type { Inspection } from './informer/observation/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/sources/source-set.js'
 export type { StandardSchema } from './informer/standard-schema.js'
 export type { Added, Change, ChangeBase, Deleted, Delta, DeltaBatch, Origin, Updated } from './queue/change.js'
-export type { Compound, Equal, Index, IndexBuilder, Ordered, Range } from './store/indexes/index-types.js'
+export type { Compound, Equal, Index, IndexBuilder, IndexRange, Ordered } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'
 export type {
   Controller,
+  ControllerWatch,
   FailingKey,
   RateLimit,
   ReconcileContext,
   ReconcileOptions,
   RetryOptions,
-  Watch,
 } from './subscriptions/controller/controller-types.js'
 export type { HandlerContext, Handlers } from './subscriptions/delivery/handler-types.js'
 export type {

@@ -1,4 +1,4 @@
-import type { State } from '../src/contract/status.js'
+import type { MirrorState } from '../src/contract/status.js'
 import { SourceInformer } from '../src/informer/informer.js'
 import type {
   Measurements,
@@ -25,7 +25,7 @@ export interface Metric {
 
 type Add = (labels: Labels, value: number) => void
 
-const STATES: readonly State[] = [
+const STATES: readonly MirrorState[] = [
   'idle',
   'restoring',
   'stale',
@@ -147,7 +147,7 @@ export const METRICS: readonly Metric[] = [
   ),
   ofSources(
     { name: 'listwatch.contact.age', type: 'gauge', unit: 's', help: 'Time since the source last responded' },
-    ({ status }, add) => add({}, status.staleMs / 1_000),
+    ({ status }, add) => add({}, status.silentMs / 1_000),
   ),
   ofSources(
     {

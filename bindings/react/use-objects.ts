@@ -1,7 +1,7 @@
 import { useState, useSyncExternalStore } from 'react'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { CommitSignal } from '../../src/informer/internals.js'
-import type { Compound, Equal, Ordered, Range } from '../../src/store/indexes/index-types.js'
+import type { Compound, Equal, IndexRange, Ordered } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 import { signalOf } from './signal-of.js'
@@ -29,13 +29,13 @@ import { signalOf } from './signal-of.js'
  */
 export function useObjects<T, V extends Scalar>(
   index: Ordered<T, V>,
-  range?: Range<NoInfer<V>> & { readonly prefix?: NoInfer<V> & string },
+  range?: IndexRange<NoInfer<V>> & { readonly prefix?: NoInfer<V> & string },
 ): readonly T[]
 /** Returns the objects of a compound index. */
 export function useObjects<T, V extends readonly Scalar[], const P extends Partial<NoInfer<V>> & readonly unknown[]>(
   index: Compound<T, V>,
   prefix: P,
-  range?: Range<NoInfer<V[P['length']]>>,
+  range?: IndexRange<NoInfer<V[P['length']]>>,
 ): readonly T[]
 /** Returns the objects with this value in an index. */
 export function useObjects<T, V extends Scalar>(index: Equal<T, V>, value: NoInfer<V>): readonly T[]

@@ -8,7 +8,7 @@ const known = new WeakMap<object, Status>()
 
 /**
  * Returns the status of an informer. The component renders again when its state, `isSynced`, its reason or its last
- * error has changed. Ages such as `staleMs`, and `version`, are those of that change.
+ * error has changed. Ages such as `silentMs`, and `version`, are those of that change.
  *
  * @returns The status at the last such change.
  * @throws TypeError if `informer` is not an informer that `createInformer` returned.

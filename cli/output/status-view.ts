@@ -1,4 +1,4 @@
-import type { State, Status } from '../../src/contract/status.js'
+import type { MirrorState, Status } from '../../src/contract/status.js'
 import { colors } from '../bundled.js'
 import type { RateMeter } from './rate-meter.js'
 import { widthOf } from './text-width.js'
@@ -50,7 +50,7 @@ export function thousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 
-export function coloured(state: State): string {
+export function coloured(state: MirrorState): string {
   switch (state) {
     case 'live':
       return colors.green(state)

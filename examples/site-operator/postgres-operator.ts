@@ -21,8 +21,8 @@ leasePool.on('error', (error) => console.warn(error.message))
 const sites = createInformer({ source: postgresSource<Site>({ client, table: 'sites' }) })
 const workers = createInformer({ source: postgresSource<Worker>({ client, table: 'workers' }) })
 
-async function reconcile(key: string, { object, deleted, fence, signal }: ReconcileContext<Site>): Promise<void> {
-  const { name, page = '' } = object ?? deleted ?? {}
+async function reconcile(key: string, { object, lastObject, fence, signal }: ReconcileContext<Site>): Promise<void> {
+  const { name, page = '' } = object ?? lastObject ?? {}
   if (name === undefined) return
   const isGone = object === undefined || object.deleted
   const count = isGone ? 0 : object.workers

@@ -50,7 +50,7 @@ export interface Logger {
  * })
  * ```
  */
-export type State =
+export type MirrorState =
   | 'idle'
   | 'restoring'
   | 'stale'
@@ -97,14 +97,14 @@ export interface Proof {
  *
  * @example
  * ```ts
- * const { state, staleMs, lagMs, relists } = orders.status
- * console.log(`${state}: silent for ${staleMs} ms, ${lagMs ?? 'unknown'} ms behind, ${relists} relists`)
+ * const { state, silentMs, lagMs, relists } = orders.status
+ * console.log(`${state}: silent for ${silentMs} ms, ${lagMs ?? 'unknown'} ms behind, ${relists} relists`)
  * orders.on('status', (now, previous) => console.log(`${previous.state} → ${now.state}: ${now.reason}`))
  * ```
  */
 export interface Status {
   /** The state of the mirror. */
-  readonly state: State
+  readonly state: MirrorState
   /** Whether the first list is in the store, or saved content with all changes that were made before the start. */
   readonly isSynced: boolean
   /** The version of the store. Undefined before the first list, and for a source set. */
@@ -116,7 +116,7 @@ export interface Status {
   /** When the source last responded, in milliseconds since the Unix epoch. */
   readonly lastContactAt: number | undefined
   /** Milliseconds since the source last responded; before the first response, since the start. */
-  readonly staleMs: number
+  readonly silentMs: number
   /**
    * Milliseconds from the commit of the newest batch at the source to its arrival. Undefined if the source has no
    * times.

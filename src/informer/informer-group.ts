@@ -117,7 +117,7 @@ class InformerGroup implements GroupMember {
   }
 
   health(options: HealthOptions = {}): Health {
-    checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
+    checkOptions('health', options, { silentAfterMs: isPositive, stuckAfterMs: isPositive })
     const all = this.#members.map((member) => member.health(options))
     const worst = all.find(({ isLive }) => !isLive) ?? all.find(({ isReady }) => !isReady) ?? all[0]
     return {

@@ -37,14 +37,14 @@ export class InformerStatus<S, T> {
 
   health(options: HealthOptions): Health {
     const { clock, subscriptions } = this.#context
-    checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
-    const { state, staleMs } = this.current()
+    checkOptions('health', options, { silentAfterMs: isPositive, stuckAfterMs: isPositive })
+    const { state, silentMs } = this.current()
     const isLive = state !== 'idle' && state !== 'stopped'
-    const isStale = staleMs > (options.staleAfterMs ?? Infinity)
+    const isStale = silentMs > (options.silentAfterMs ?? Infinity)
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
     const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
-    const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
+    const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
@@ -88,7 +88,7 @@ function statusOf(
     reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
     lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
     lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
-    staleMs: Math.max(0, ...times(({ staleMs }) => staleMs)),
+    silentMs: Math.max(0, ...times(({ silentMs }) => silentMs)),
     lagMs: greatest(times(({ lagMs }) => lagMs)),
     proof: proofOf(all.map(({ proof }) => proof)),
     attempt: Math.max(0, ...times(({ attempt }) => attempt)),

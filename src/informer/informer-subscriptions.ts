@@ -7,9 +7,9 @@ import type { ChangeRouter } from '../subscriptions/change-router.js'
 import { FeedController } from '../subscriptions/controller/controller.js'
 import type {
   Controller,
+  ControllerWatch,
   ReconcileContext,
   ReconcileOptions,
-  Watch,
 } from '../subscriptions/controller/controller-types.js'
 import { checkReconcileOptions } from '../subscriptions/controller/reconcile-options.js'
 import { BatchIterator } from '../subscriptions/delivery/batch-iterator.js'
@@ -183,7 +183,7 @@ function newController<T, I, W extends readonly unknown[]>(
   if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
   checkReconcileOptions(options)
   const { retry, rateLimit, priority, replicas, watches, after = [], ...scope } = options
-  const watched: readonly Watch<W[number]>[] = watches ?? []
+  const watched: readonly ControllerWatch<W[number]>[] = watches ?? []
   const others = [...after, ...watched.map(({ informer }) => informer)]
   const feed = feedOf(scope)
   const controller = new FeedController(feed, fn, { ...options, after: others, random })

@@ -22,7 +22,7 @@ import type { StandardSchema } from './standard-schema.js'
  *
  * @example
  * ```ts
- * const thresholds = { staleAfterMs: 60_000, stuckAfterMs: 120_000 } // Default: no limits.
+ * const thresholds = { silentAfterMs: 60_000, stuckAfterMs: 120_000 } // Default: no limits.
  * const isReady = orders.health(thresholds).isReady && pods.health(thresholds).isReady
  * ```
  */
@@ -31,19 +31,19 @@ export interface HealthOptions {
    * Not ready if the source has sent nothing for longer than this, in milliseconds. It should be longer than the
    * heartbeat of the source. Default: no limit.
    */
-  readonly staleAfterMs?: number | undefined
+  readonly silentAfterMs?: number | undefined
   /** Not ready if a handler or a run has been running for longer than this, in milliseconds. Default: no limit. */
   readonly stuckAfterMs?: number | undefined
 }
 
 /**
- * The result of `health`, for liveness and readiness probes. Without `staleAfterMs` a mirror that is synced stays ready
+ * The result of `health`, for liveness and readiness probes. Without `silentAfterMs` a mirror that is synced stays ready
  * with the objects that it has, also in the state `failed`, for example after its table was dropped.
  *
  * @example
  * ```ts
  * app.get('/readyz', (_request, response) => {
- *   const { isReady, reason } = orders.health({ staleAfterMs: 120_000 })
+ *   const { isReady, reason } = orders.health({ silentAfterMs: 120_000 })
  *   response.status(isReady ? 200 : 503).send(reason)
  * })
  * ```

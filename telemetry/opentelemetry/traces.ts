@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { State } from '../../src/contract/status.js'
+import type { MirrorState } from '../../src/contract/status.js'
 import type { RunMessage } from '../../src/util/telemetry.js'
 import { listen, type Messages } from './messages.js'
 
@@ -24,7 +24,7 @@ export interface Write {
 }
 
 /** The spans of sources, by the states in which they are open. */
-const SPANS: Partial<Record<State, string>> = {
+const SPANS: Partial<Record<MirrorState, string>> = {
   listing: 'listwatch list',
   relisting: 'listwatch list',
   connecting: 'listwatch watch',

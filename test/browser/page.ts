@@ -32,7 +32,9 @@ async function run(): Promise<void> {
     delete: ({ key }) => void told.push(`delete ${key}`),
   })
   const runs: string[] = []
-  const controller = orders.reconcile(async (key, { deleted }) => void runs.push(`${key}${deleted ? ' deleted' : ''}`))
+  const controller = orders.reconcile(
+    async (key, { lastObject }) => void runs.push(`${key}${lastObject ? ' deleted' : ''}`),
+  )
   await orders.start().synced({ timeoutMs: 10_000 })
   seen['first'] = [orders.size, orders.by.tenant('acme'), orders.by.total({ gte: 2 })]
 

@@ -56,7 +56,7 @@ describeKubernetes('kubernetesWriter', (server) => {
   })
   const contextOf = (object: Widget) => ({
     object,
-    deleted: undefined,
+    lastObject: undefined,
     gone: undefined,
     reason: 'changed' as const,
     attempt: 1,

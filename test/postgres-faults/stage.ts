@@ -8,7 +8,7 @@ import {
   postgresSource,
 } from '../../adapters/postgres/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import type { State } from '../../src/contract/status.js'
+import type { MirrorState } from '../../src/contract/status.js'
 import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
 import { TRAPPED_PATH, trappedTemplate } from '../postgres/traps.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
@@ -94,7 +94,7 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
     await (await Stage.open(options)).run(act)
   }
 
-  get state(): State {
+  get state(): MirrorState {
     return this.informer.status.state
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { OptionError } from '../../src/contract/errors.js'
-import type { Range } from '../../src/store/indexes/index-types.js'
+import type { IndexRange } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import { Store } from '../../src/store/store.js'
@@ -38,7 +38,7 @@ function compare(a: Tuple, b: Tuple): number {
 const byKey = (a: Item, b: Item): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
 /** The naive answer: look at all, then sort. */
-function answer(items: readonly Item[], head: Tuple, range: Range<Scalar> & { prefix?: string }): Item[] {
+function answer(items: readonly Item[], head: Tuple, range: IndexRange<Scalar> & { prefix?: string }): Item[] {
   const { gt, gte, lt, lte, prefix, reverse = false, limit = Infinity } = range
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
   const isIn = (at: Tuple): boolean => {
@@ -57,7 +57,7 @@ function answer(items: readonly Item[], head: Tuple, range: Range<Scalar> & { pr
 }
 
 /** The answer, or the name of a bound whose type no value has that follows `head`. */
-function outcome(items: readonly Item[], head: Tuple, range: Range<Scalar>): Item[] | string {
+function outcome(items: readonly Item[], head: Tuple, range: IndexRange<Scalar>): Item[] | string {
   const typeOf = (value: Scalar | undefined): string | undefined => {
     if (typeof value === 'number') return Number.isFinite(value) ? 'number' : undefined
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? undefined : 'Date'
@@ -86,7 +86,7 @@ function attempt(read: () => readonly Item[]): readonly Item[] | string {
 }
 
 const bound = { nil: undefined, freq: 2 }
-const range: fc.Arbitrary<Range<Scalar>> = fc.record(
+const range: fc.Arbitrary<IndexRange<Scalar>> = fc.record(
   {
     gt: scalars,
     gte: scalars,

@@ -38,7 +38,7 @@ export interface ChangeBatch<T> {
 }
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
-  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: Range<V[P['length']]>): readonly T[]
+  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: IndexRange<V[P['length']]>): readonly T[]
   count(prefix: Partial<V>): number
   entries(prefix: Partial<V>): IteratorObject<[key: string, object: T], undefined>
 }
@@ -49,6 +49,14 @@ export interface Controller extends Subscription {
   pause(): void
   readonly replicas: ReplicaStatus | undefined
   resume(): void
+}
+export interface ControllerWatch<U> {
+  readonly informer: {
+    synced(wait?: Wait): Promise<void>
+    entries(): Iterable<readonly [string, U]>
+    subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription
+  }
+  readonly keys: (object: U, key: string) => Iterable<string>
 }
 export interface Deleted<T> extends ChangeBase<T> {
   readonly finalState: 'known' | 'unknown'
@@ -104,7 +112,7 @@ export interface Health {
   readonly reason: string
 }
 export interface HealthOptions {
-  readonly staleAfterMs?: number | undefined
+  readonly silentAfterMs?: number | undefined
   readonly stuckAfterMs?: number | undefined
 }
 export interface Index<T, V> {
@@ -119,6 +127,14 @@ export interface IndexBuilder<T> {
   equal<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Equal<T, V>
   multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>): Equal<T, V>
   ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Ordered<T, V>
+}
+export interface IndexRange<V> {
+  readonly gt?: V
+  readonly gte?: V
+  readonly limit?: number
+  readonly lt?: V
+  readonly lte?: V
+  readonly reverse?: boolean
 }
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
@@ -196,10 +212,10 @@ export interface Inspection {
     readonly count: number
     readonly first: readonly {
       readonly name: string
-      readonly state: State
+      readonly state: MirrorState
       readonly reason: string
       readonly version: string | null
-      readonly staleMs: number
+      readonly silentMs: number
       readonly lagMs: number | null
       readonly attempt: number
       readonly retryInMs: number | null
@@ -216,7 +232,7 @@ export interface Inspection {
       readonly savedAt: string | null
     }[]
   }
-  readonly state: State
+  readonly state: MirrorState
   readonly subscriptions: {
     readonly count: number
     readonly first: readonly {
@@ -247,8 +263,8 @@ export interface Inspection {
   readonly transitions: readonly {
     readonly at: string
     readonly source: string
-    readonly from: State
-    readonly to: State
+    readonly from: MirrorState
+    readonly to: MirrorState
     readonly reason: string
   }[]
 }
@@ -279,32 +295,35 @@ export interface Logger {
   info(message: string, fields?: object): void
   warn(message: string, fields?: object): void
 }
+export type MirrorState =
+  | 'idle'
+  | 'restoring'
+  | 'stale'
+  | 'listing'
+  | 'connecting'
+  | 'live'
+  | 'backing-off'
+  | 'relisting'
+  | 'failed'
+  | 'stopped'
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
   get option(): string
 }
 export interface Ordered<T, V> extends Index<T, V> {
-  (range?: Range<V> & { readonly prefix?: V & string }): readonly T[]
-  entriesIn(range?: Range<V>): IteratorObject<[key: string, object: T], undefined>
+  (range?: IndexRange<V> & { readonly prefix?: V & string }): readonly T[]
+  entriesIn(range?: IndexRange<V>): IteratorObject<[key: string, object: T], undefined>
 }
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
-export interface Range<V> {
-  readonly gt?: V
-  readonly gte?: V
-  readonly limit?: number
-  readonly lt?: V
-  readonly lte?: V
-  readonly reverse?: boolean
-}
 export interface RateLimit {
   readonly burst?: number
   readonly perSecond: number
 }
 export interface ReconcileContext<T> {
   readonly attempt: number
-  readonly deleted: T | undefined
   readonly fence: number | undefined
   readonly gone: 'deleted' | Deleted<T>['gone']
+  readonly lastObject: T | undefined
   readonly object: T | undefined
   readonly reason: 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
   requeueAfter(delayMs: number): void
@@ -316,7 +335,7 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
   readonly rateLimit?: RateLimit
   readonly replicas?: Leases
   readonly retry?: RetryOptions
-  readonly watches?: { readonly [K in keyof W]: Watch<W[K]> }
+  readonly watches?: { readonly [K in keyof W]: ControllerWatch<W[K]> }
 }
 export declare class Reflector<T> {
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
@@ -386,17 +405,6 @@ export interface StandardSchema<Output> {
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
 }
-export type State =
-  | 'idle'
-  | 'restoring'
-  | 'stale'
-  | 'listing'
-  | 'connecting'
-  | 'live'
-  | 'backing-off'
-  | 'relisting'
-  | 'failed'
-  | 'stopped'
 export interface Status {
   readonly attempt: number
   readonly isSynced: boolean
@@ -409,9 +417,9 @@ export interface Status {
   readonly relists: number
   readonly retryInMs: number | undefined
   readonly savedAt?: number | undefined
+  readonly silentMs: number
   readonly sources?: Readonly<Record<string, Status>>
-  readonly staleMs: number
-  readonly state: State
+  readonly state: MirrorState
   readonly version: Version | undefined
 }
 export interface StoreView<T, I = {}> {
@@ -451,14 +459,6 @@ export interface VersionWait extends Wait {
 export interface Wait {
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
-}
-export interface Watch<U> {
-  readonly informer: {
-    synced(wait?: Wait): Promise<void>
-    entries(): Iterable<readonly [string, U]>
-    subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription
-  }
-  readonly keys: (object: U, key: string) => Iterable<string>
 }
 export declare function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Logger, State } from '../../src/contract/status.js'
+import type { Logger, MirrorState } from '../../src/contract/status.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -26,7 +26,7 @@ export abstract class Follower<T, S extends ListerWatcher<T> = ListerWatcher<T>,
   readonly informer: Informer<T>
   readonly delivered = new HandlerHistory<T>()
   readonly errors: SourceError[] = []
-  readonly states: State[] = []
+  readonly states: MirrorState[] = []
   readonly #checker: CheckedSource<T> | undefined
 
   constructor(source: S, { checker, ...options }: FollowerOptions<T, C>) {

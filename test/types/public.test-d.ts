@@ -277,7 +277,7 @@ describe('following', () => {
 
   test('reconcile gets key and context', () => {
     const controller = orders.reconcile(
-      async (key, { object, deleted, gone, reason, attempt, signal, requeueAfter }) => {
+      async (key, { object, lastObject: deleted, gone, reason, attempt, signal, requeueAfter }) => {
         expectTypeOf(key).toBeString()
         expectTypeOf(object).toEqualTypeOf<Order | undefined>()
         expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()

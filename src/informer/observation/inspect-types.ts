@@ -1,4 +1,4 @@
-import type { State } from '../../contract/status.js'
+import type { MirrorState } from '../../contract/status.js'
 
 /**
  * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object
@@ -17,7 +17,7 @@ export interface Inspection {
   /** When the picture was made, as an ISO time. */
   readonly at: string
   /** The state; for a set, of the source in the worst state. */
-  readonly state: State
+  readonly state: MirrorState
   /** The cause of the state, in words. */
   readonly reason: string
   /** Whether the first list of each source is in the store. */
@@ -31,9 +31,9 @@ export interface Inspection {
     /** The name of the source. */
     readonly source: string
     /** The state before. */
-    readonly from: State
+    readonly from: MirrorState
     /** The state after. */
-    readonly to: State
+    readonly to: MirrorState
     /** The cause, in words. */
     readonly reason: string
   }[]
@@ -45,13 +45,13 @@ export interface Inspection {
       /** The name of the source; in a set, its name there. */
       readonly name: string
       /** The state of the mirror of this source. */
-      readonly state: State
+      readonly state: MirrorState
       /** The cause of the state, in words. */
       readonly reason: string
       /** The version of its objects in the store. */
       readonly version: string | null
       /** Milliseconds since the source last responded. */
-      readonly staleMs: number
+      readonly silentMs: number
       /** Milliseconds from the commit of the newest batch at the source to its arrival, if the source has times. */
       readonly lagMs: number | null
       /** Attempts since the source last responded. */

@@ -61,14 +61,14 @@ export function inspect<T>(
 }
 
 function sourcePicture(name: string, status: Status, now: number): Inspection['sources']['first'][number] {
-  const { state, reason, version, staleMs, lagMs, attempt, retryInMs, relists, reconnects, lastError, proof } = status
+  const { state, reason, version, silentMs, lagMs, attempt, retryInMs, relists, reconnects, lastError, proof } = status
   const { savedAt } = status
   return {
     name: text(name),
     state,
     reason: text(reason),
     version: version === undefined ? null : text(version),
-    staleMs,
+    silentMs,
     lagMs: lagMs ?? null,
     attempt,
     retryInMs: retryInMs ?? null,

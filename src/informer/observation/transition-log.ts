@@ -1,10 +1,10 @@
-import type { State } from '../../contract/status.js'
+import type { MirrorState } from '../../contract/status.js'
 
 export interface Transition {
   readonly at: number
   readonly source: string
-  readonly from: State
-  readonly to: State
+  readonly from: MirrorState
+  readonly to: MirrorState
   readonly reason: string
 }
 

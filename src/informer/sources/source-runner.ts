@@ -376,7 +376,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       reason: isIn ? 'the list is in' : state.reason,
       lastError,
       lastContactAt,
-      staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
+      silentMs: now - (lastContactAt ?? this.#startedAt ?? now),
       lagMs: this.#lagMs,
       proof: this.proofs.current,
       attempt: state.attempt,

@@ -42,16 +42,16 @@ export interface Equal<T, V> extends Index<T, V> {
  *
  * @example
  * ```ts
- * import type { Range } from 'listwatch'
+ * import type { IndexRange } from 'listwatch'
  *
- * function pageOf(bounds: Range<number>): readonly Order[] {
+ * function pageOf(bounds: IndexRange<number>): readonly Order[] {
  *   return orders.by.total({ ...bounds, limit: 50 })
  * }
  * const first = pageOf({ gte: 100 })
  * const second = pageOf({ gt: first.at(-1)?.total ?? 100 })
  * ```
  */
-export interface Range<V> {
+export interface IndexRange<V> {
   /** Only values above this one. */
   readonly gt?: V
   /** Only this value and values above it. */
@@ -80,9 +80,9 @@ export interface Range<V> {
  * ```
  */
 export interface Ordered<T, V> extends Index<T, V> {
-  (range?: Range<V> & { readonly prefix?: V & string }): readonly T[]
+  (range?: IndexRange<V> & { readonly prefix?: V & string }): readonly T[]
   /** Returns the range as `[key, object]` pairs. */
-  entriesIn(range?: Range<V>): IteratorObject<[key: string, object: T], undefined>
+  entriesIn(range?: IndexRange<V>): IteratorObject<[key: string, object: T], undefined>
 }
 
 /**
@@ -99,7 +99,7 @@ export interface Ordered<T, V> extends Index<T, V> {
  * ```
  */
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
-  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: Range<V[P['length']]>): readonly T[]
+  <const P extends Partial<V> & readonly unknown[]>(prefix: P, range?: IndexRange<V[P['length']]>): readonly T[]
   /** Returns `[key, object]` pairs of the objects whose tuple begins with this prefix, in order. */
   entries(prefix: Partial<V>): IteratorObject<[key: string, object: T], undefined>
   /** Returns the number of objects whose tuple begins with this prefix. */

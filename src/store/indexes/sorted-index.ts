@@ -5,7 +5,7 @@ import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js
 import type { CapturedOrder, Layer, Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { Compound, Ordered, Range } from './index-types.js'
+import type { Compound, IndexRange, Ordered } from './index-types.js'
 import { MovedTuples, Moves, type OrdinalTuple } from './moves.js'
 import { compareScalars, copyScalar, isScalar, isScalars, kindOf, type Scalar, TYPES, typeOf } from './scalar.js'
 import type { Run, SlotOrder } from './slot-order.js'
@@ -130,16 +130,16 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
-    const entriesIn = (range: Range<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
+    const entriesIn = (range: IndexRange<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
       this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#select(spanOf([], range), range, pin)
     }
-    const objects = (range: Range<V> & { readonly prefix?: string } = {}): readonly T[] => {
+    const objects = (range: IndexRange<V> & { readonly prefix?: string } = {}): readonly T[] => {
       this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#selectObjects(spanOf([], range), range, pin)
     }
     return Object.assign(objects, {
-      entriesIn: (range?: Range<V>) => pairsOf(entriesIn(range)),
+      entriesIn: (range?: IndexRange<V>) => pairsOf(entriesIn(range)),
       entries: (value: V) => pairsOf(this.entriesWith([value], pin)),
       count: (value: V) => this.#count(equalTo([value]), pin),
       values: () => this.#distinct(pin).map(([value]) => copyScalar(value as V)),
@@ -152,7 +152,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
       if (isScalars(prefix)) return prefix
       throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
     }
-    const objects = (of: unknown, range: Range<Scalar> = {}): readonly T[] => {
+    const objects = (of: unknown, range: IndexRange<Scalar> = {}): readonly T[] => {
       const prefix = prefixOf(of)
       this.#checkRange(range, RANGE, prefix, pin)
       return this.#selectObjects(spanOf(prefix, range), range, pin)
@@ -165,7 +165,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   /** A bound of another type than all values would select everything or nothing. */
-  #checkRange(range: Range<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
+  #checkRange(range: IndexRange<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
     checkOptions(this.#nameOf, range, checks)
     this.#store.assertIndexed()
     for (const [option, bound] of Object.entries(range)) {
@@ -190,7 +190,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#walk(span, false)() >= 0
   }
 
-  #selectObjects(span: Span, range: Range<unknown>, pin: Pin<T> | undefined = this.#store.held): readonly T[] {
+  #selectObjects(span: Span, range: IndexRange<unknown>, pin: Pin<T> | undefined = this.#store.held): readonly T[] {
     if (pin !== undefined || this.#base !== undefined)
       return this.#select(span, range, pin).map((entry) => entry.object)
     this.#store.assertIndexed()
@@ -200,7 +200,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #select(
     span: Span,
-    { reverse = false, limit = Infinity }: Range<unknown>,
+    { reverse = false, limit = Infinity }: IndexRange<unknown>,
     pin: Pin<T> | undefined = this.#store.held,
   ): readonly Entry<T>[] {
     this.#store.assertIndexed()
@@ -338,7 +338,7 @@ function equalTo(value: Tuple): Span {
   }
 }
 
-function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string | undefined }): Span {
+function spanOf(head: Tuple, range: IndexRange<Scalar> & { readonly prefix?: string | undefined }): Span {
   const { gt, gte, lt, lte, prefix } = range
   const at = head.length
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)

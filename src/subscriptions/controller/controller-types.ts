@@ -23,7 +23,7 @@ export interface ReconcileContext<T> {
   /** The object as it is in the store now; undefined if it was deleted, or is out of the scope. */
   readonly object: T | undefined
   /** The last state of a deleted object, until a run for the deletion has succeeded; otherwise undefined. */
-  readonly deleted: T | undefined
+  readonly lastObject: T | undefined
   /**
    * Why there is no object; undefined if there is one. `deleted`: the source reported the delete, or does not list the
    * object any more. After a run for the delete has succeeded: `unknown`. The others are those of `Deleted`.
@@ -102,7 +102,7 @@ export interface RetryOptions {
  * })
  * ```
  */
-export interface Watch<U> {
+export interface ControllerWatch<U> {
   /** The other informer. */
   readonly informer: {
     /** Resolves when the first list is in the store. */
@@ -139,7 +139,7 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    * Other informers whose changes run keys, with the reason `watches`. No key runs before these informers are synced,
    * as with `after`. Default: none.
    */
-  readonly watches?: { readonly [K in keyof W]: Watch<W[K]> }
+  readonly watches?: { readonly [K in keyof W]: ControllerWatch<W[K]> }
   /**
    * No key runs before these informers and groups are synced. If one is stopped before, no key ever runs, which is
    * reported. A group starts these informers first and drains them last. Default: none.

@@ -16,12 +16,12 @@ import type { Scope } from '../subscription-types.js'
 import { ControllerErrors } from './controller-errors.js'
 import type {
   Controller,
+  ControllerWatch,
   FailingKey,
   ReconcileContext,
   ReconcileOptions,
   ReplicaStatus,
   RetryOptions,
-  Watch,
 } from './controller-types.js'
 import { FailingKeys } from './failing-keys.js'
 import { checkedPriority } from './key-priority.js'
@@ -154,7 +154,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   /** From now on changes of another informer run keys. */
-  watch<U>(watch: Watch<U>): void {
+  watch<U>(watch: ControllerWatch<U>): void {
     const enqueue = (key: unknown): void => {
       if (typeof key !== 'string') throw new TypeError(`watches: a key must be a string, got ${typeof key}`)
       if (!this.#queue.isDraining) this.#enqueueFor('watches', key)
@@ -336,7 +336,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position?.version })
     try {
       const run = (): Promise<void> =>
-        this.#fn(key, { object, deleted: deletion?.object, gone, reason, attempt, signal, fence, requeueAfter })
+        this.#fn(key, { object, lastObject: deletion?.object, gone, reason, attempt, signal, fence, requeueAfter })
       // The monitor has ended before waits for this key end.
       await this.#slow.monitor(key, call.perform(observed === undefined ? run : () => observed.call(run)))
       observed?.ended('success')

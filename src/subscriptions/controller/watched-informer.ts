@@ -1,6 +1,6 @@
 import type { Deleted, Updated } from '../../queue/change.js'
 import type { Subscription } from '../subscription-types.js'
-import type { Watch } from './controller-types.js'
+import type { ControllerWatch } from './controller-types.js'
 
 /** An informer in `watches`, of objects of any type. */
 export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
@@ -10,10 +10,10 @@ export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
  * state before.
  */
 export class WatchedInformer<U> {
-  readonly #watch: Watch<U>
+  readonly #watch: ControllerWatch<U>
   readonly #subscription: Subscription
 
-  constructor(watch: Watch<U>, name: string | undefined, enqueue: (key: string) => void) {
+  constructor(watch: ControllerWatch<U>, name: string | undefined, enqueue: (key: string) => void) {
     this.#watch = watch
     const enqueueFor = (object: U, key: string): void => {
       for (const each of watch.keys(object, key)) enqueue(each)

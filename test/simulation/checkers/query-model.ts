@@ -1,5 +1,5 @@
 import type { Entry } from '../../../src/contract/source.js'
-import type { Index, Range } from '../../../src/store/indexes/index-types.js'
+import type { Index, IndexRange } from '../../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../../src/store/indexes/scalar.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
@@ -201,7 +201,7 @@ export class QueryModel {
   }
 
   /** Bounds: values of the component at `at`, of a row or of the pool. */
-  #range(rows: readonly Row[], at: number): Range<Scalar> {
+  #range(rows: readonly Row[], at: number): IndexRange<Scalar> {
     const bound = (): Scalar => {
       const value =
         rows.length > 0 && this.#stream.chance(0.7)
@@ -264,7 +264,7 @@ function legal<R extends object>(range: R, rows: readonly Row[], head: Tuple): R
 function within(
   rows: readonly Row[],
   head: Tuple,
-  { gt, gte, lt, lte, reverse, limit }: Range<Scalar>,
+  { gt, gte, lt, lte, reverse, limit }: IndexRange<Scalar>,
   prefix?: string,
 ): readonly Row[] {
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
@@ -340,7 +340,7 @@ function show(value: unknown): string {
   return typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? 'nothing')
 }
 
-function showRange(range: Range<Scalar>): string {
+function showRange(range: IndexRange<Scalar>): string {
   return Object.entries(range)
     .map(([name, value]) => `${name} ${show(value)}`)
     .join(' ')

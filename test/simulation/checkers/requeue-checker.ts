@@ -197,7 +197,7 @@ export class RequeueChecker {
 
   #checkReason(key: string, requests: KeyRequests, context: ReconcileContext<Item>): void {
     const { violate } = this.#scenario
-    const { object, deleted, gone, reason } = context
+    const { object, lastObject: deleted, gone, reason } = context
     const of = `${this.#options.name} runs ${nameOf(key)} with the reason ${reason}`
     const flaw = this.#flawIn(requests, key, context)
     if (flaw !== undefined) violate('controllers', `${of}, but ${flaw}`)

@@ -307,7 +307,7 @@ export class Reconciler implements Handled {
   }
 
   async #reconcile(key: string, context: ReconcileContext<Item>): Promise<void> {
-    const { object, deleted, attempt } = context
+    const { object, lastObject: deleted, attempt } = context
     const { clock, decisions, settings, violate, note, mark } = this.#scenario
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')

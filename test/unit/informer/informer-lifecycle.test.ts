@@ -292,7 +292,7 @@ describe('status', () => {
     const begun = clock.now()
     const seen: Status[] = []
     informer.on('status', (status) => seen.push(status))
-    expect(informer.status.staleMs).toBe(0)
+    expect(informer.status.silentMs).toBe(0)
     await running({ clock, informer })
     source.disconnect()
     await clock.advance(10_500)
@@ -304,7 +304,7 @@ describe('status', () => {
     expect(seen[3]?.retryInMs).toBeLessThanOrEqual(200)
     expect(seen[4]).toMatchObject({ attempt: 1, reconnects: 1, retryInMs: undefined })
     expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
-    expect(informer.status.staleMs).toBeLessThan(1_000)
+    expect(informer.status.silentMs).toBeLessThan(1_000)
   })
 
   test('[B31] lagMs is right after the machine has slept, and after the system clock was set', async () => {
@@ -328,19 +328,19 @@ describe('status', () => {
 })
 
 describe('health', () => {
-  test('isReady with staleAfterMs: the source has responded within that time', async () => {
+  test('isReady with silentAfterMs: the source has responded within that time', async () => {
     const { clock, source, informer } = await running(mirrorOf<number, object>([]))
     source.stall()
     await clock.advance(20_000)
     expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
-    expect(informer.health({ staleAfterMs: 20_000 })).toMatchObject({ isReady: true })
-    expect(informer.health({ staleAfterMs: 19_999 })).toEqual({
+    expect(informer.health({ silentAfterMs: 20_000 })).toMatchObject({ isReady: true })
+    expect(informer.health({ silentAfterMs: 19_999 })).toEqual({
       isLive: true,
       isReady: false,
       reason: 'live: following the watch; nothing was heard from the source for 20 s',
     })
-    expect(() => informer.health({ staleAfterMs: 0 })).toThrow(
-      new TypeError('health: option "staleAfterMs" must be a finite number above 0, got 0'),
+    expect(() => informer.health({ silentAfterMs: 0 })).toThrow(
+      new TypeError('health: option "silentAfterMs" must be a finite number above 0, got 0'),
     )
   })
 
@@ -355,7 +355,7 @@ describe('health', () => {
     await clock.advance(60_000)
     expect(informer.status.state).toBe('failed')
     expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
-    expect(informer.health({ staleAfterMs: 30_000 })).toMatchObject({ isReady: false })
+    expect(informer.health({ silentAfterMs: 30_000 })).toMatchObject({ isReady: false })
     await informer.stop()
     expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
   })

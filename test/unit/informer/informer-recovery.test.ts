@@ -133,8 +133,8 @@ test('[B31] a jump of the system clock does not matter', async () => {
   await clock.advance(1_000)
   vi.setSystemTime(Date.UTC(2099, 0, 1))
   await clock.advance(60_000)
-  const { state, staleMs } = informer.status
-  expect([informer.get('a'), state, staleMs <= 10_000, errors]).toEqual([2, 'live', true, []])
+  const { state, silentMs } = informer.status
+  expect([informer.get('a'), state, silentMs <= 10_000, errors]).toEqual([2, 'live', true, []])
 })
 
 test('[B23] an empty list after a list of many objects is applied', async () => {

@@ -343,7 +343,7 @@ describe('a large batch', () => {
     const { clock, informer } = world
     const runs: string[] = []
     const controller = informer.reconcile(
-      async (key, { object, deleted }) => {
+      async (key, { object, lastObject: deleted }) => {
         runs.push(`${key} ${object?.n} ${deleted?.n}`)
       },
       { filter: () => true },

@@ -40,7 +40,7 @@ describe('the proof in the status', () => {
     source.memory.put('a', { n: 5 })
     source.memory.delete('b')
     await clock.advance(100)
-    expect(informer.status).toMatchObject({ state: 'live', staleMs: expect.any(Number), proof: before })
+    expect(informer.status).toMatchObject({ state: 'live', silentMs: expect.any(Number), proof: before })
     let atDrift = informer.status
     informer.on('error', () => {
       atDrift = informer.status

@@ -153,7 +153,7 @@ describe('failing', () => {
     const keys = Array.from({ length: 10_001 }, (_, n) => [`k${n}`, n] as const)
     const mirror = numbers(...keys)
     const seen: string[] = []
-    const controller = reconcile(mirror, async (key, { object, deleted }) => {
+    const controller = reconcile(mirror, async (key, { object, lastObject: deleted }) => {
       if (object !== undefined) return
       seen.push(`${key} ${deleted}`)
       throw terminal('no')

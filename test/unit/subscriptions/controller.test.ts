@@ -28,7 +28,7 @@ describe('a controller', () => {
   ])('a key that is deleted again while its deletion is reconciled is run again: with %s', async (_, state, later) => {
     const mirror = new Mirror<unknown>().list([['a', state]], '5')
     const seen: unknown[] = []
-    reconcile(mirror, async (_key, { deleted }) => {
+    reconcile(mirror, async (_key, { lastObject: deleted }) => {
       seen.push(deleted)
       await mirror.clock.sleep(100)
     })
@@ -318,7 +318,7 @@ describe('close', () => {
         '5',
       )
       const seen: string[] = []
-      const fn: Reconcile<Order> = async (key, { object, deleted }) => {
+      const fn: Reconcile<Order> = async (key, { object, lastObject: deleted }) => {
         seen.push(`${key} ${object?.total} ${deleted?.total}`)
         await mirror.clock.sleep(100)
       }

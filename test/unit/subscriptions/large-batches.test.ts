@@ -85,8 +85,8 @@ describe('a large batch', () => {
   test('that a drained controller has not marked yet: a drained controller receives the deletion', async () => {
     const mirror = slow()
     const deleted: (number | undefined)[] = []
-    const fn = async (key: string, context: { readonly deleted: number | undefined }): Promise<void> => {
-      if (key === 'k600') deleted.push(context.deleted)
+    const fn = async (key: string, context: { readonly lastObject: number | undefined }): Promise<void> => {
+      if (key === 'k600') deleted.push(context.lastObject)
     }
     const controller = new FeedController(mirror.feed(), fn, { random: new SeededRandom(1) })
     await mirror.clock.advance(0)

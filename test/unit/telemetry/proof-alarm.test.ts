@@ -39,7 +39,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       if (alarms.length > 0) break
       expect(ageMs()).toBe(before + 100)
       expect(metric('proof_age_seconds')).toBeCloseTo(ageMs() / 1_000, 6)
-      expect(informer.status.staleMs).toBeLessThanOrEqual(BOOKMARK_MS)
+      expect(informer.status.silentMs).toBeLessThanOrEqual(BOOKMARK_MS)
       expect(clock.now() - lostAt).toBeLessThanOrEqual(PERIOD_MS)
     }
     expect(alarms).toEqual([expect.any(SourceError)])

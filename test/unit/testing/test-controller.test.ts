@@ -16,7 +16,7 @@ describe('testController', () => {
     await it.untilIdle()
     it.source.delete('a')
     await it.untilIdle()
-    const told = it.runs.map(({ key, reason, attempt, object, deleted, gone, result }) =>
+    const told = it.runs.map(({ key, reason, attempt, object, lastObject: deleted, gone, result }) =>
       [key, reason, attempt, object, deleted, gone, result].join(' '),
     )
     expect(told).toEqual([

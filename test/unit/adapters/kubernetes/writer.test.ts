@@ -205,7 +205,7 @@ describe('kubernetesWriter', () => {
     const run = writer.finalizer('example.com/page', { reconcile: async () => {}, cleanup })
     const metadata = { name: 'a', namespace: 'default', finalizers: ['example.com/page'], deletionTimestamp: 'now' }
     const object = { apiVersion: 'v1', kind: 'Pod', metadata }
-    const context = { object, deleted: undefined, gone: undefined, reason: 'changed', attempt: 1 }
+    const context = { object, lastObject: undefined, gone: undefined, reason: 'changed', attempt: 1 }
     await expect(Reflect.apply(run, undefined, ['default/a', context])).rejects.toThrow(
       new TypeError('finalizer: the object has no metadata.uid'),
     )

@@ -263,7 +263,7 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(14_000)
     expect(group.runs.find(({ key }) => key === lost)).toMatchObject({
       replica: 0,
-      context: { object: undefined, deleted: 1 },
+      context: { object: undefined, lastObject: 1 },
     })
     const stopped = group.informers[1]?.stop()
     await clock.advance(1_000)
@@ -326,7 +326,7 @@ describe('a controller on several replicas', () => {
     group.taken()
     group.leases.setAvailable(true)
     await group.clock.advance(15_000)
-    expect(group.runs.find(({ key }) => key === 'key-3')?.context).toMatchObject({ object: undefined, deleted: 1 })
+    expect(group.runs.find(({ key }) => key === 'key-3')?.context).toMatchObject({ object: undefined, lastObject: 1 })
   })
 
   test('[L10] a replica whose controller is closed by an error leaves its group', async () => {
