@@ -94,3 +94,42 @@ describe('the guide', () => {
     expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
   })
 })
+
+/** The tests that a page names as inline code: `[P22] postgres/keys`, `postgres/keys` or `test/cli/verify`. */
+function testsNamedIn(page: string): { readonly rules: readonly string[]; readonly path: string }[] {
+  const code = /`((?:\[[\w ]+\])+ )?(?!listwatch\/)(?:test\/)?(\w[\w.-]*(?:\/[\w.-]+)+)(?<!\.test\.ts)`/g
+  return Array.from(page.matchAll(code), ([, tags = '', path = '']) => ({
+    rules: tags.match(/[\w ]+(?=\])/g) ?? [],
+    path,
+  }))
+}
+
+/** The text of a test file, or undefined. */
+function textOfTest(path: string): string | undefined {
+  const file = ['ts', 'tsx'].map((ending) => `test/${path}.test.${ending}`).find((each) => existsSync(join(root, each)))
+  return file === undefined ? undefined : textOf(file)
+}
+
+describe.each(['what-happens-when', 'faults'])('docs/explain/%s.md', (page) => {
+  const text = textOf(`docs/explain/${page}.md`)
+
+  test('names test files that exist, and rules that these name', () => {
+    const tests = testsNamedIn(text)
+    expect(tests.length).toBeGreaterThan(150)
+    const wrong = tests.filter(({ rules, path }) => {
+      const there = rulesNamedIn(textOfTest(path) ?? '')
+      return textOfTest(path) === undefined || rules.some((rule) => !there.includes(rule))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  test('names a test in the last cell of each row, or says that none has tested it', () => {
+    const tables = text.match(/^\|.*\| test \|\n(?:\|.*\n)+/gm) ?? []
+    const cells = tables
+      .flatMap((table) => table.trim().split('\n').slice(2))
+      .map((line) => line.split('|').at(-2) ?? '')
+    expect(cells.length).toBeGreaterThan(100)
+    const isShown = (cell: string): boolean => testsNamedIn(cell).length > 0 || /^ not tested\b/.test(cell)
+    expect(cells.filter((cell) => !isShown(cell))).toEqual([])
+  })
+})

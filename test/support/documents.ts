@@ -1,6 +1,4 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { filesUnder, root, textOf } from './sources.js'
+import { filesUnder, textOf } from './sources.js'
 
 /** A block of code in a document. */
 export interface Block {
@@ -34,10 +32,9 @@ export function exampleBlocks(): Block[] {
   })
 }
 
-/** The documents of docs/. TypeDoc writes those of docs/api, which are not in git. */
+/** The documents of docs/ and docs/explain. TypeDoc writes those of docs/api, which are not in git. */
 export function guides(): string[] {
-  const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
-  return names.sort().map((name) => join('docs', name))
+  return filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/'))
 }
 
 /** Every document of the repository. */
