@@ -63,8 +63,8 @@ for (const { name, about, run } of benchmarks) {
 if (asJson) console.log(JSON.stringify({ figures: measured.flatMap(({ figures }) => figures) }))
 if (isReported) {
   const { page, chart } = report(measured)
-  writeFileSync(new URL('../docs/performance.md', import.meta.url), page)
-  writeFileSync(new URL('../docs/performance.svg', import.meta.url), chart)
+  writeFileSync(new URL('../docs/explain/performance.md', import.meta.url), page)
+  writeFileSync(new URL('../docs/images/performance.svg', import.meta.url), chart)
 }
 
 function line({ name, value, unit, goal, holds, peers }: Figure): string {

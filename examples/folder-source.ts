@@ -1,4 +1,4 @@
-// A folder as a source: each file "<key>.json" is an object. docs/writing-an-adapter.md explains it step by step.
+// A folder as a source: each file "<key>.json" is an object. docs/how-to/writing-an-adapter.md explains it step by step.
 //   node examples/folder-source.ts ./flags      (copy it out of node_modules: Node runs no TypeScript there)
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'

@@ -21,7 +21,7 @@ const controller = namespaces.reconcile(async (namespace, { object }) => {
   const found = abouts.get(`${namespace}/about`)
   if (found?.data?.['owner'] === owner) return
   // With the mirrored version: after a write of another client this fails, and is run again. A mirrored ConfigMap can be written
-  // back, because client-node renames none of its fields. It loses the fields that it renames (docs/kubernetes.md).
+  // back, because client-node renames none of its fields. It loses the fields that it renames (docs/reference/kubernetes.md).
   const body = { ...found, metadata: { ...found?.metadata, name: 'about' }, data: { ...found?.data, owner } }
   const written =
     found === undefined

@@ -15,31 +15,49 @@ interface BlockCheck {
 }
 
 const ALL = /./
-const FOR_USERS = /^(?:README|docs\/[\w-]+)\.md$/
+const FOR_USERS = /^(?:README|docs\/[\w/-]+)\.md$/
 /** What runs or compiles the blocks of each language. */
 const CHECKS: readonly BlockCheck[] = [
   // Compiled, some of them within an example. Of some guides the programs are also run.
   { language: 'ts', documents: FOR_USERS, by: ['test/documents.test.ts'] },
   { language: 'tsx', documents: FOR_USERS, by: ['test/documents.test.ts'] },
+  // Run with Node alone, and against a Postgres.
+  { language: 'js', documents: /^README\.md$/, by: ['test/cli/first-steps.test.ts'], named: 'README.md' },
+  {
+    language: 'js',
+    documents: /^docs\/start\/tutorial\.md$/,
+    by: ['test/cli/first-steps.test.ts'],
+    named: 'docs/start/tutorial.md',
+  },
   // Commands of npm are checked below. Commands of listwatch have a command and options that exist.
   { language: 'sh', documents: ALL, by: ['test/document-blocks.test.ts', 'test/cli/documented-commands.test.ts'] },
   // Sent to a Kubernetes API server, which then grants these rights.
   {
     language: 'yaml',
-    documents: /^docs\/kubernetes\.md$/,
+    documents: /^docs\/reference\/kubernetes\.md$/,
     by: ['test/kubernetes/rbac.test.ts'],
-    named: 'docs/kubernetes.md',
+    named: 'docs/reference/kubernetes.md',
   },
   // Run while a program writes to the table.
-  { language: 'sql', documents: /^docs\/postgres\.md$/, by: ['test/postgres/ddl.test.ts'], named: 'docs/postgres.md' },
+  {
+    language: 'sql',
+    documents: /^docs\/reference\/postgres\.md$/,
+    by: ['test/postgres/ddl.test.ts'],
+    named: 'docs/reference/postgres.md',
+  },
   // Sent to Redis, whose users then read and write.
-  { language: 'redis', documents: /^docs\/redis\.md$/, by: ['test/redis/guide.test.ts'], named: 'docs/redis.md' },
+  {
+    language: 'redis',
+    documents: /^docs\/reference\/redis\.md$/,
+    by: ['test/redis/guide.test.ts'],
+    named: 'docs/reference/redis.md',
+  },
   // nginx runs with these directives while a server behind it stops.
   {
     language: 'nginx',
-    documents: /^docs\/stopping\.md$/,
+    documents: /^docs\/how-to\/stopping\.md$/,
     by: ['test/cli/examples.test.ts'],
-    named: 'docs/stopping.md',
+    named: 'docs/how-to/stopping.md',
   },
   // Read as a file of mutants, and compared with those that exist.
   {
@@ -81,6 +99,12 @@ function flawOf(command: string): string | undefined {
   if (OTHER_COMMANDS.has(command) || /^(?:npx )?listwatch /.test(command)) return undefined
   if (`${program} ${verb} ${words[0]}` === 'npx vitest --project')
     return textOf('vitest.config.ts').includes(`'${words[1]}'`) ? undefined : `there is no project ${words[1]}`
+  // The steps of a tutorial around its programs, which a test runs.
+  if (
+    /^(?:cd|docker|export|mkdir|node|PORT=\d+)$/.test(program) ||
+    /^npm (?:init -y|pkg set type=module)$/.test(command)
+  )
+    return undefined
   if (program !== 'npm') return 'nothing checks this command'
   switch (verb) {
     case 'ci':

@@ -120,10 +120,10 @@ async function printedFamilies(): Promise<ReadonlyMap<string, Family>> {
   return parsePrometheusText(metricsText([informer]))
 }
 
-describe('docs/metrics.md', () => {
+describe('docs/reference/metrics.md', () => {
   test('has a row for each metric, with its type, labels and help', async () => {
     const families = await printedFamilies()
-    const rows = [...textOf('docs/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm)]
+    const rows = [...textOf('docs/reference/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm)]
     const printed = Array.from(families, ([name, { type, help, samples }]) => {
       const labels = Object.keys(samples[0]?.labels ?? {}).map((label) => `\`${label}\``)
       return [name, type, labels.join(', '), help.replace(/\.$/, '')]
@@ -132,10 +132,10 @@ describe('docs/metrics.md', () => {
   })
 })
 
-describe('docs/prometheus-rules.yml', () => {
+describe('docs/reference/prometheus-rules.yml', () => {
   test('uses metrics and labels that metricsText prints', async () => {
     const families = await printedFamilies()
-    const rules = rulesIn(textOf('docs/prometheus-rules.yml'))
+    const rules = rulesIn(textOf('docs/reference/prometheus-rules.yml'))
     expect(rules.length).toBeGreaterThan(10)
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
     expect(rules.flatMap(({ expr }) => flawsIn(expr, families))).toEqual([])
@@ -147,9 +147,9 @@ describe('docs/prometheus-rules.yml', () => {
     expect(unknown).toEqual([])
   })
 
-  test('has the alerts that docs/operating.md explains', () => {
-    const explained = Array.from(textOf('docs/operating.md').matchAll(/^### (Listwatch\w+)$/gm), ([, name]) => name)
-    expect(rulesIn(textOf('docs/prometheus-rules.yml')).map(({ alert }) => alert)).toEqual(explained)
+  test('has the alerts that docs/how-to/operating.md explains', () => {
+    const explained = Array.from(textOf('docs/how-to/operating.md').matchAll(/^### (Listwatch\w+)$/gm), ([, name]) => name)
+    expect(rulesIn(textOf('docs/reference/prometheus-rules.yml')).map(({ alert }) => alert)).toEqual(explained)
   })
 })
 
@@ -161,8 +161,8 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string; readonly refId: string }[]
 }
 
-describe('docs/grafana-dashboard.json', () => {
-  const dashboard = JSON.parse(textOf('docs/grafana-dashboard.json')) as {
+describe('docs/reference/grafana-dashboard.json', () => {
+  const dashboard = JSON.parse(textOf('docs/reference/grafana-dashboard.json')) as {
     readonly panels: readonly Panel[]
     readonly templating: { readonly list: readonly { readonly name: string }[] }
   }
@@ -188,7 +188,7 @@ describe('docs/grafana-dashboard.json', () => {
 
   test('has only variables that it declares', () => {
     const declared = dashboard.templating.list.map(({ name }) => name)
-    const used = new Set(Array.from(textOf('docs/grafana-dashboard.json').matchAll(/\$\{?(\w+)/g), ([, name]) => name))
+    const used = new Set(Array.from(textOf('docs/reference/grafana-dashboard.json').matchAll(/\$\{?(\w+)/g), ([, name]) => name))
     expect([...used].sort((a = '', b = '') => (a < b ? -1 : 1))).toEqual(declared.toSorted())
   })
 
@@ -223,7 +223,7 @@ describe('the checks of expressions', () => {
   test.each(['  - name: other\n', '      - alert: ListwatchX\n        expr: up\n'])(
     'reject %j in the rules',
     (line) => {
-      expect(() => rulesIn(`${textOf('docs/prometheus-rules.yml')}${line}`)).toThrow('not a rule')
+      expect(() => rulesIn(`${textOf('docs/reference/prometheus-rules.yml')}${line}`)).toThrow('not a rule')
     },
   )
 })

@@ -12,7 +12,7 @@ import { filesUnder, root, textOf } from './support/sources.js'
  */
 const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
 
-const OPTIONS = 'docs/options.md'
+const OPTIONS = 'docs/reference/options.md'
 /** The accepted pages, one for each entry point. */
 const ACCEPTED = join(root, 'test/public-api')
 
@@ -61,20 +61,20 @@ test('nothing that is for ourselves alone is declared', () => {
   expect(declarations.filter((path) => textOf(path).includes('@internal'))).toEqual([])
 })
 
-test('docs/options.md has the options that are declared (else: npm run api:accept)', () => {
+test('docs/reference/options.md has the options that are declared (else: npm run api:accept)', () => {
   expect(textOf(OPTIONS)).toBe(optionTables())
 })
 
-test('docs/options.md has every interface of options that a user can pass', () => {
+test('docs/reference/options.md has every interface of options that a user can pass', () => {
   const parts = ['ApplyOptions', 'SourceErrorOptions']
   expect(interfacesWithoutTable(pages.values()).filter((name) => !parts.includes(name))).toEqual([])
 })
 
-test('docs/errors.md explains every code', () => {
+test('docs/reference/errors.md explains every code', () => {
   const [, codes = ''] = /type SourceErrorCode =((?:\s+\| '\w+')+)/.exec(pages.get('listwatch') ?? '') ?? []
   const names = Array.from(codes.matchAll(/'(\w+)'/g), ([, name = '']) => name)
   expect(names.length).toBeGreaterThan(10)
-  expect(names.filter((name) => !textOf('docs/errors.md').includes(`\n| \`${name}\` |`))).toEqual([])
+  expect(names.filter((name) => !textOf('docs/reference/errors.md').includes(`\n| \`${name}\` |`))).toEqual([])
 })
 
 test('listwatch has at most 60 names, which users need; those for authors of adapters are in listwatch/adapter', () => {

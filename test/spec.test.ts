@@ -78,7 +78,7 @@ describe('SPEC.md', () => {
 
 /** The test files that the tables of a guide name in their last column: `x` is a test of the adapter. */
 function filesInTablesOf(adapter: string): string[] {
-  const tables = textOf(`docs/${adapter}.md`).match(/^\|.*\| test \|\n(?:\|.*\n)+/gm) ?? []
+  const tables = textOf(`docs/reference/${adapter}.md`).match(/^\|.*\| test \|\n(?:\|.*\n)+/gm) ?? []
   const cells = tables.flatMap((table) => table.trim().split('\n').slice(2)).map((line) => line.split('|').at(-2) ?? '')
   const names = cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = '']) => name))
   return [...new Set(names)].map((name) => {

@@ -11,7 +11,7 @@ export function defineDoctor(program: Command): void {
     .addHelpText(
       'after',
       `
-Each finding has a name, a severity, one sentence, and the command or the option that repairs it. docs/doctor.md explains
+Each finding has a name, a severity, one sentence, and the command or the option that repairs it. docs/how-to/doctor.md explains
 all checks. Exit code 0: no error; there may be warnings. 1: an error. 2: a mistake in the command line, or no connection.
 
 Examples:

@@ -16,7 +16,7 @@ export function defineServe(program: Command): void {
       'after',
       `
 The page can only be opened on this machine, by the printed address. It works during the first list. Without a URL it
-shows all sources of the configuration file: docs/cli.md.
+shows all sources of the configuration file: docs/reference/cli.md.
 
 Examples:
   listwatch serve postgres://user@host/db --table orders --index tenant --index status

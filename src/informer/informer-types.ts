@@ -352,13 +352,13 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
    * references. It saves memory if many objects have them in common, and costs time for each object that is new or
    * changed, after `transform` and `equals`. Instances of classes, and everything inside them, are kept as they are.
    * Subtrees that no stored object contains are collected. An object that is modified changes others too: with
-   * `freeze: false`, which is the default in production, no error shows that. See docs/tuning.md. Default: false.
+   * `freeze: false`, which is the default in production, no error shows that. See docs/how-to/tuning.md. Default: false.
    */
   readonly intern?: boolean
   /**
    * Saves the mirror, and starts from the saved content: the watch resumes at its version, and nothing is listed. By
    * default readers see it only once the source has confirmed that its history continues from there. Only for a single
-   * source. See docs/warm-start.md. Default: no cache.
+   * source. See docs/how-to/warm-start.md. Default: no cache.
    */
   readonly cache?: MirrorCache
   /** @internal The sizes of large writes and of their slices. */

@@ -240,7 +240,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
       expect([load.statuses, load.failures]).toEqual([new Map([[200, load.count]]), new Set()])
     })
 
-    const guide = blocksOf(['docs/stopping.md']).find(({ language }) => language === 'nginx')?.text ?? ''
+    const guide = blocksOf(['docs/how-to/stopping.md']).find(({ language }) => language === 'nginx')?.text ?? ''
     test('that probes the readiness, as in the guide, fails no write either, and writes each once', async () => {
       const { load, stored } = await stopped([writing, reading], {
         parameters: /server \S+ (.+?);/.exec(guide)?.[1] ?? '',

@@ -89,13 +89,13 @@ await describePolled('the polled source of README.md', (endpoint) => {
   return definedBy('countries', definitionIn('README.md', 'countries'), { createHash, read }) as ListerWatcher<Country>
 })
 
-await describePolled('the polled source of docs/http-and-browsers.md', (endpoint) => {
+await describePolled('the polled source of docs/how-to/http-and-browsers.md', (endpoint) => {
   const readIfChanged = async (signal: AbortSignal, known?: string) => {
     signal.throwIfAborted()
     const { etag, countries } = endpoint
     return etag === known ? undefined : { etag, countries }
   }
-  return definedBy('polled', definitionIn('docs/http-and-browsers.md', 'polled'), {
+  return definedBy('polled', definitionIn('docs/how-to/http-and-browsers.md', 'polled'), {
     readIfChanged,
   }) as ListerWatcher<Country>
 })

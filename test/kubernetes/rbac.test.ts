@@ -16,7 +16,7 @@ interface Manifest {
   }[]
 }
 
-const blocks = blocksOf(['docs/kubernetes.md']).filter(({ language }) => language === 'yaml')
+const blocks = blocksOf(['docs/reference/kubernetes.md']).filter(({ language }) => language === 'yaml')
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const USER = 'carol'
 
@@ -69,7 +69,7 @@ describeKubernetes('the right to read', (server) => {
       await stage.healed(60_000)
     }))
 
-  describe('by the manifests in docs/kubernetes.md', () => {
+  describe('by the manifests in docs/reference/kubernetes.md', () => {
     test('are found', () => {
       expect(blocks.length).toBe(3)
     })

@@ -329,7 +329,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     expect(recorder.dropped).toBe(0)
   })
 
-  test('the rights that docs/kubernetes.md names are enough', async () => {
+  test('the rights that docs/reference/kubernetes.md names are enough', async () => {
     await serveWidgets()
     await writerOf().apply(widget('governed', 1))
     const writer = writerOf('operator', 'alice')

@@ -165,7 +165,7 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
 })
 
 describe('the rights of leases in NATS', () => {
-  describeServer('nats 2.15', 'a user with the rights of docs/nats.md', (server) => {
+  describeServer('nats 2.15', 'a user with the rights of docs/reference/nats.md', (server) => {
     test('renews, and receives hints of changes', async () => {
       const rights = (...subjects: string[]): string => subjects.map((each) => `"${each}"`).join(', ')
       const publish = rights(

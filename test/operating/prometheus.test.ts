@@ -13,7 +13,7 @@ import { parsePrometheusText } from '../support/prometheus-text.js'
 import { textOf } from '../support/sources.js'
 import { type AilingInformer, ailingAlerts, ailingInformer } from './ailing-informers.js'
 
-const DOCUMENTED = textOf('docs/prometheus-rules.yml')
+const DOCUMENTED = textOf('docs/reference/prometheus-rules.yml')
 /** The same rules, without the time for which a condition must be true. */
 const AT_ONCE = DOCUMENTED.replaceAll(/^( {8}for:) \d+m$/gm, '$1 0s')
 
@@ -23,7 +23,7 @@ const SOURCE = 'source of\ntwo lines'
 
 const DEADLINE_MS = 60_000
 
-const dashboard = JSON.parse(textOf('docs/grafana-dashboard.json')) as {
+const dashboard = JSON.parse(textOf('docs/reference/grafana-dashboard.json')) as {
   readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[]
   readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] }
 }

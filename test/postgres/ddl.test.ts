@@ -404,8 +404,8 @@ describePostgres('the definition of a table', (postgres) => {
       }
     })
 
-    test('the migration in docs/postgres.md breaks no writer', async () => {
-      const [migration] = blocksOf(['docs/postgres.md']).filter(({ language }) => language === 'sql')
+    test('the migration in docs/reference/postgres.md breaks no writer', async () => {
+      const [migration] = blocksOf(['docs/reference/postgres.md']).filter(({ language }) => language === 'sql')
       const db = await at.installed(
         'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)',
         'orders',

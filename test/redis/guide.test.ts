@@ -13,11 +13,11 @@ import { useRedis } from './support.js'
 
 beforeAll(ensureBuilt)
 
-const blocks = blocksOf(['docs/redis.md'])
+const blocks = blocksOf(['docs/reference/redis.md'])
 const programs = blocks.filter(({ language }) => language === 'ts').map(({ text }) => text)
 const rights = blocks.flatMap(({ text }) => Array.from(text.matchAll(/^ACL SETUSER .*$/gm), ([line]) => line))
 
-describeServer('redis 7.0', 'docs/redis.md', (server) => {
+describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
   const own = useRedis(server)
 
   /** Runs the program of the guide that contains this text, with another server address. Returns its output. */

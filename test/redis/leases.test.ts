@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 describeRedis('leases in Redis', (server) => {
   const own = useRedis(server)
   // The guide has the rules of the user.
-  const [, rules = ''] = /ACL of the user: `([^`]+)`/.exec(textOf('docs/redis.md')) ?? []
+  const [, rules = ''] = /ACL of the user: `([^`]+)`/.exec(textOf('docs/reference/redis.md')) ?? []
   const rights = rules.split(/\s+/)
 
   async function sessionOf(user: string, all: readonly string[]) {

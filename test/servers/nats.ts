@@ -102,7 +102,7 @@ ${config}
       ...(options.servers === undefined ? { port: this.port } : {}),
       reconnectTimeWait: 50,
       maxReconnectAttempts: -1,
-      // A connection without a server is noticed within seconds, as docs/nats.md recommends.
+      // A connection without a server is noticed within seconds, as docs/reference/nats.md recommends.
       pingInterval: 1_000,
       maxPingOut: 2,
       // If the server is killed, the connection waits for it instead of moving to another member.

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { textOf } from './sources.js'
 
-/** A table of docs/options.md: its heading, the interfaces that declare the options, as `path name`, and a line after it. */
+/** A table of docs/reference/options.md: its heading, the interfaces that declare the options, as `path name`, and a line after it. */
 type Table = readonly [heading: string, interfaces: readonly string[], note?: string]
 
 const TABLES: readonly Table[] = [
@@ -95,7 +95,7 @@ This page is made from the declarations by \`npm run api:accept\`. An option wit
 option, or a wrong value, is an \`OptionError\` that names the option and what is allowed.
 `
 
-/** Returns docs/options.md. */
+/** Returns docs/reference/options.md. */
 export function optionTables(): string {
   const sections = TABLES.map(([heading, interfaces, note]) => {
     const rows = interfaces.flatMap((declared) => {

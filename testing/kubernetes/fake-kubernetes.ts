@@ -12,7 +12,7 @@ import { jsonPatch, mergePatch, strategicMergePatch } from './patches.js'
 /**
  * Starts an API server of Kubernetes for tests, on a free port of 127.0.0.1. It lists in pages, watches with bookmarks
  * and 410, creates, updates, patches, deletes with finalizers, and has server-side apply and the subresource `status`.
- * A write has the same response and effect as at kube-apiserver 1.36; docs/controllers.md has the differences. Not for
+ * A write has the same response and effect as at kube-apiserver 1.36; docs/how-to/controllers.md has the differences. Not for
  * anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection and
  * controllers.
  *

@@ -14,8 +14,8 @@ const checks: Readonly<Record<string, readonly { readonly name: string; readonly
 }
 
 describe.each(Object.entries(checks))('the checks of %s', (title, listed) => {
-  test('are those of the table in docs/doctor.md, in its order', () => {
-    const [, section = ''] = textOf('docs/doctor.md').split(new RegExp(`^## ${title}$`, 'm'))
+  test('are those of the table in docs/how-to/doctor.md, in its order', () => {
+    const [, section = ''] = textOf('docs/how-to/doctor.md').split(new RegExp(`^## ${title}$`, 'm'))
     const rows = Array.from(
       (section.split(/^## /m)[0] ?? '').matchAll(/^\| `([\w-]+)` \| (\w+) \|/gm),
       ([, ...cells]) => cells,

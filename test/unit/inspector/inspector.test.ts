@@ -89,9 +89,9 @@ function clientOf({ origin, token }: Inspector) {
 }
 
 describe('a request to the inspector', () => {
-  test('as the command line with curl in docs/inspector.md sends it returns the objects of the index', async () => {
+  test('as the command line with curl in docs/how-to/inspector.md sends it returns the objects of the index', async () => {
     const { ask, inspector } = await world()
-    const [block] = blocksOf(['docs/inspector.md']).filter(({ text }) => text.startsWith('curl '))
+    const [block] = blocksOf(['docs/how-to/inspector.md']).filter(({ text }) => text.startsWith('curl '))
     const [, name = '', value = '', url = ''] = /^curl -H "(\w+): ([^"]+)" "([^"]+)"\n$/.exec(block?.text ?? '') ?? []
     const { pathname, search } = new URL(url)
     const { status, body } = await ask(`${pathname}${search}`, { [name]: value.replace('$TOKEN', inspector.token) })

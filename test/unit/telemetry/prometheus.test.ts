@@ -102,9 +102,9 @@ describe('metricsText', () => {
     expect(valuesOf(text, 'listwatch_lag_seconds')).toEqual(new Map([['scripted', 0.25]]))
   })
 
-  test('has as many lines as docs/metrics.md says', async () => {
+  test('has as many lines as docs/reference/metrics.md says', async () => {
     const sentence = /informer of one source has (\d+) lines, .* source of it has (\d+) lines/.exec(
-      textOf('docs/metrics.md'),
+      textOf('docs/reference/metrics.md'),
     )
     const linesOf = async (...names: readonly string[]): Promise<number> => {
       const { informer } = await running(setOf(Object.fromEntries(names.map((name) => [name, memorySource<number>()]))))
