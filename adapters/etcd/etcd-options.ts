@@ -44,7 +44,7 @@ export interface EtcdRange {
  *   prefix: '/limits/',
  *   pageSize: 2_000, // Default: 10 000 keys.
  *   progressMs: 2_000, // Default: 5 000.
- *   stallMs: 6_000, // Default: 15 000.
+ *   timeoutMs: 6_000, // Default: 15 000.
  * })
  * ```
  */
@@ -93,11 +93,11 @@ export interface EtcdSourceOptions<T> {
    * A request without a response, or a watch that is silent, counts as lost after this many milliseconds. It must be
    * more than `progressMs`. Default 15 000.
    */
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 
 export const PROGRESS_MS = 5_000
-export const STALL_MS = 15_000
+export const TIMEOUT_MS = 15_000
 /** The number of characters of an endpoint that a message shows. */
 const MAX_SHOWN = 60
 
@@ -169,24 +169,24 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
   maxCatchup: isCount,
   requireLeader: isBoolean,
   progressMs: isPositive,
-  stallMs: isPositive,
+  timeoutMs: isPositive,
 }
 
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkOptions('etcdSource', options, optionChecks)
   const { range } = options ?? {}
-  const { progressMs = PROGRESS_MS, stallMs = STALL_MS } = options ?? {}
+  const { progressMs = PROGRESS_MS, timeoutMs = TIMEOUT_MS } = options ?? {}
   checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
   checkConnection('etcdSource', options)
   assertOneOf('etcdSource', propertiesOf(options), 'prefix', 'range', 'give either "prefix" or "range"')
   if (range !== undefined && isNothing(keyRange(range.from, range.to)))
     throw wrong('etcdSource', 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
-  if (stallMs <= progressMs)
+  if (timeoutMs <= progressMs)
     throw wrong(
       'etcdSource',
-      `option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`,
-      'stallMs',
+      `option "timeoutMs" must be more than progressMs (${progressMs}), got ${timeoutMs}`,
+      'timeoutMs',
     )
 }
 

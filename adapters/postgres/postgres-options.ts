@@ -54,7 +54,7 @@ export interface PostgresSourceOptions {
   /** The longest time between two polls of the change log, in milliseconds. Default 1 000. */
   readonly pollIntervalMs?: number
   /** A connection that receives nothing for this many milliseconds while a query runs counts as lost. Default 5 000. */
-  readonly heartbeatTimeoutMs?: number
+  readonly timeoutMs?: number
   /** If more keys than this changed since the last poll, the table is listed again. Default 250 000. */
   readonly maxDeltaRows?: number
   /** A row whose texts have more bytes than this in UTF-8 is invalid. Default 16 MiB. */
@@ -83,7 +83,7 @@ export interface PostgresSourceOptions {
  * ```
  */
 export interface PostgresSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `heartbeatTimeoutMs`. */
+  /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `timeoutMs`. */
   readonly heartbeatMs: number
   /**
    * Returns the mark of a transaction. Call it inside the writer's open transaction, in any process. After the commit
@@ -121,7 +121,7 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
   where: isName,
   rls: isOneOf('row-local'),
   pollIntervalMs: isPositive,
-  heartbeatTimeoutMs: isPositive,
+  timeoutMs: isPositive,
   maxDeltaRows: isCount,
   maxObjectBytes: isCount,
   trimEveryMs: (value) => (value === false ? undefined : isPositive(value)),

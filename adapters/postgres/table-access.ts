@@ -16,7 +16,7 @@ export class TableAccess<T> {
 
   constructor(options: PostgresSourceOptions) {
     this.options = { ...options }
-    this.timeoutMs = options.heartbeatTimeoutMs ?? 5_000
+    this.timeoutMs = options.timeoutMs ?? 5_000
     this.clients = new ClientFactory(options.client)
   }
 

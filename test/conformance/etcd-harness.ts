@@ -43,7 +43,7 @@ async function subjectOf(
     prefix,
     pageSize: 3,
     progressMs: heartbeatMs / 2,
-    stallMs: Math.max(15_000, heartbeatMs),
+    timeoutMs: Math.max(15_000, heartbeatMs),
   })
   const writer = etcd.client()
   const put = async (changes: readonly ConformanceChange[], encode: (value: string) => string): Promise<string> => {

@@ -64,7 +64,7 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
   describe('a catch-up that is interrupted', () => {
     for (const form of ['endpoints', 'client'] as const) {
       test.concurrent(`anywhere, also right after it was opened, is delivered completely (${form})`, async () => {
-        await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, stallMs: 2_000 } })
+        await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, timeoutMs: 2_000 } })
         await stage.put(['k', 0])
         const from = await listed(stage.source)
         // More revisions than etcd puts into one message.

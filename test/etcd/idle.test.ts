@@ -10,7 +10,7 @@ describeEtcd('a prefix without writes', (server) => {
 
   test.each(['endpoints', 'client'] as const)('[E6] is live before progressMs has passed (%s)', async (form) => {
     const server = form === 'client' ? { client: own.etcd.client() } : { endpoints: own.etcd.endpoint }
-    const source = etcdSource({ ...server, prefix: '/idle/', progressMs: 20_000, stallMs: 40_000 })
+    const source = etcdSource({ ...server, prefix: '/idle/', progressMs: 20_000, timeoutMs: 40_000 })
     const mirror = createInformer({ source })
     try {
       await mirror.start().synced()

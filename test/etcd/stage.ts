@@ -57,7 +57,7 @@ export class Stage extends BackendStage<Item> {
         ...(client === undefined ? { endpoints: hosts } : { client }),
         prefix,
         progressMs: 2_000,
-        stallMs: 10_000,
+        timeoutMs: 10_000,
         ...source,
       })
     const checker = new ContractChecker(own)

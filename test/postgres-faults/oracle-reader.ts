@@ -56,7 +56,7 @@ export class OracleReader {
     const source = postgresSource<Row>({
       client: this.#witness.client,
       table: options.table,
-      heartbeatTimeoutMs: 10_000 * SPEED,
+      timeoutMs: 10_000 * SPEED,
       trimEveryMs: false,
       ...(options.where === undefined ? {} : { where: options.where }),
       rls: 'row-local',

@@ -35,10 +35,10 @@ export interface StageOptions {
   readonly clock?: Clock
 }
 
-/** The default of `heartbeatTimeoutMs` on a stage. */
-export const HEARTBEAT_TIMEOUT_MS = 2_000
+/** The default of `timeoutMs` on a stage. */
+export const TIMEOUT_MS = 2_000
 /** Silence is noticed within this time. */
-export const NOTICE_MS = HEARTBEAT_TIMEOUT_MS + 2_000
+export const NOTICE_MS = TIMEOUT_MS + 2_000
 
 let stages = 0
 
@@ -63,7 +63,7 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
       },
       table: 'items',
       pollIntervalMs: 500,
-      heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS,
+      timeoutMs: TIMEOUT_MS,
       ...source,
     })
     super(proxy, own, { clock: new CountingClock(clock) })

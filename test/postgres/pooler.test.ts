@@ -131,7 +131,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
 
   test('a mirror waits for a locked table without an error', async () => {
     const db = await at.installed(TABLE)
-    const rows = await pooled(db, { heartbeatTimeoutMs: 1_000 })
+    const rows = await pooled(db, { timeoutMs: 1_000 })
     const holder = await db.connect()
     await holder.query('BEGIN; LOCK TABLE t; SELECT pg_sleep(1.5); UPDATE t SET at = now(); COMMIT')
     await expectMirrorEqualsTable(rows)

@@ -557,7 +557,7 @@ describePostgres('the installed objects', (postgres) => {
       await db.install('t', { grant: [reader] })
       await db.sql('DELETE FROM listwatch.state')
       await heldLocks(db)
-      const source = db.source({ table: 't', heartbeatTimeoutMs: 1_000, connection: { user: reader } })
+      const source = db.source({ table: 't', timeoutMs: 1_000, connection: { user: reader } })
       expect((await listed(source)).objects.size).toBe(9)
     })
 

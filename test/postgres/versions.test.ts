@@ -19,7 +19,7 @@ import {
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g'
 /** Silence is not noticed within the time of a test: calls end only because they are stopped. */
-const PATIENT = { heartbeatTimeoutMs: 600_000, pollIntervalMs: 600_000 }
+const PATIENT = { timeoutMs: 600_000, pollIntervalMs: 600_000 }
 /** Promised are 100 ms; a machine that is busy with other tests gets more. */
 const SOON_MS = 1_000
 

@@ -46,7 +46,7 @@ export interface EtcdSourceOptions<T> {
   readonly progressMs?: number
   readonly range?: EtcdRange
   readonly requireLeader?: boolean
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 export type KeyBytes = string | Uint8Array
 export interface LeaseOptions {

@@ -69,12 +69,12 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
 export interface PostgresSourceOptions {
   readonly client: () => PgClient | Promise<PgClient>
   readonly columns?: readonly string[]
-  readonly heartbeatTimeoutMs?: number
   readonly maxDeltaRows?: number
   readonly maxObjectBytes?: number
   readonly pollIntervalMs?: number
   readonly rls?: 'row-local'
   readonly table: string
+  readonly timeoutMs?: number
   readonly trimEveryMs?: number | false
   readonly wake?: 'notify' | 'poll'
   readonly where?: string

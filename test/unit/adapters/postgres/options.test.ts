@@ -9,7 +9,7 @@ import {
 import { OptionError, systemClock, systemRandom } from '../../../../src/index.js'
 
 const client = (): Client => new Client()
-const numbers = ['pollIntervalMs', 'heartbeatTimeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
+const numbers = ['pollIntervalMs', 'timeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
 
 /** What a program in JavaScript can say, whatever the types are. */
 function sourceOf(options: object): unknown {
