@@ -20,7 +20,7 @@ import type { PgClient, PgTransaction } from './connection/pg-client.js'
  * import pg from 'pg'
  *
  * const source = postgresSource<Pick<Order, 'id' | 'total' | 'status'>>({
- *   client: () => new pg.Client(url),
+ *   connect: () => new pg.Client(url),
  *   table: 'shop.orders',
  *   columns: ['total', 'status'], // And the primary key. Default: all columns.
  *   where: `status <> 'archived'`,
@@ -33,7 +33,7 @@ export interface PostgresSourceOptions {
    * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each
    * connection. A Pool, a connected client or the same client again is an OptionError, with which `synced()` rejects.
    */
-  readonly client: () => PgClient | Promise<PgClient>
+  readonly connect: () => PgClient | Promise<PgClient>
   /**
    * The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. The table needs a primary key, and the triggers of
    * `listwatch pg install`.
@@ -75,7 +75,7 @@ export interface PostgresSourceOptions {
  * ```ts
  * import pg from 'pg'
  *
- * const source = postgresSource<Limit>({ client: () => new pg.Client(url), table: 'limits' })
+ * const source = postgresSource<Limit>({ connect: () => new pg.Client(url), table: 'limits' })
  * const limits = createInformer({ source })
  * await limits.start().synced()
  * console.log(limits.get(source.key('acme', 7))) // The key columns are a tenant and a number.
@@ -115,7 +115,7 @@ const isColumns: OptionCheck = (value) =>
     : 'must be an array of at least one column name'
 
 const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> = {
-  client: clientFlaw,
+  connect: clientFlaw,
   table: isName,
   columns: isColumns,
   where: isName,
@@ -132,7 +132,7 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
 export function checkPostgresOptions(options: PostgresSourceOptions): void {
   checkOptions('postgresSource', options, optionChecks)
   for (const [option, example] of [
-    ['client', '() => new pg.Client(…)'],
+    ['connect', '() => new pg.Client(…)'],
     ['table', "'orders'"],
   ] as const) {
     if (options?.[option] === undefined) {

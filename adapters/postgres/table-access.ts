@@ -17,7 +17,7 @@ export class TableAccess<T> {
   constructor(options: PostgresSourceOptions) {
     this.options = { ...options }
     this.timeoutMs = options.timeoutMs ?? 5_000
-    this.clients = new ClientFactory(options.client)
+    this.clients = new ClientFactory(options.connect)
   }
 
   connect({ signal, clock }: SourceContext): Promise<Session> {

@@ -297,7 +297,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         },
         async (stage) => {
           stage.informer.start()
-          await waitUntil('the option client to be called', () => stage.connects === 1)
+          await waitUntil('the option connect to be called', () => stage.connects === 1)
           await stage.informer.stop()
           made.resolve()
           await sleep(300)

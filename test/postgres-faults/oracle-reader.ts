@@ -54,7 +54,7 @@ export class OracleReader {
     this.#options = options
     this.#witness = new ContractChecker(options)
     const source = postgresSource<Row>({
-      client: this.#witness.client,
+      connect: this.#witness.client,
       table: options.table,
       timeoutMs: 10_000 * SPEED,
       trimEveryMs: false,

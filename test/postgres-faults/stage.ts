@@ -31,7 +31,7 @@ export interface StageOptions {
   readonly install?: Omit<ChangeLogOptions, 'table'>
   /** Makes each of the source's connections. */
   readonly client?: (config: ClientConfig, stage: Stage) => Client | Promise<Client>
-  readonly source?: Omit<PostgresSourceOptions, 'client' | 'table'>
+  readonly source?: Omit<PostgresSourceOptions, 'connect' | 'table'>
   readonly clock?: Clock
 }
 
@@ -57,7 +57,7 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
     const { server, client = (config) => new Client(config), source = {}, clock = systemClock } = options
     const config = { host: '127.0.0.1', user: 'postgres', database, port: proxy.port, application_name: 'mirror' }
     const own = postgresSource<Item>({
-      client: () => {
+      connect: () => {
         this.connects++
         return client(config, this)
       },

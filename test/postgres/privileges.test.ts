@@ -338,7 +338,7 @@ describePostgres('the installed objects', (postgres) => {
         CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
           $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
         CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
-      const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
+      const { informer, errors } = await mirror(db, { table: 't', connect: () => pooledClient(db) })
       await client.query(
         `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
       )

@@ -252,7 +252,7 @@ describePostgres('the connections of a source', (postgres) => {
         const over = (): void => {
           isOver = true
         }
-        const source = db.source({ table: 't', ...PATIENT, client })
+        const source = db.source({ table: 't', ...PATIENT, connect: client })
         const ended = call(source, { ...context, signal: stop.signal }).then(over, over)
         await waitUntil('the silence, or the end', () => asked > silentAt || isOver, 2_000).catch(() => {
           isDone = true // A watch that has said all, and waits.
@@ -274,7 +274,7 @@ describePostgres('the connections of a source', (postgres) => {
         connects++
         return new Client(db.config())
       }
-      const source = db.source({ table: 't', client })
+      const source = db.source({ table: 't', connect: client })
       const context = { ...contextOf(AbortSignal.abort()), after: version, onProgressRequest: () => {} }
       for (const [, call] of calls) await errorOf(call(source, context))
       expect(connects).toBe(0)

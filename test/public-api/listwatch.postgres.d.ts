@@ -55,7 +55,7 @@ export interface PgTransaction {
   query(text: string): Promise<{ rows: unknown[] }>
 }
 export interface PostgresLeasesOptions extends LeaseOptions {
-  readonly listen?: () => PgClient | Promise<PgClient>
+  readonly connect?: () => PgClient | Promise<PgClient>
   readonly pool: PgPool
 }
 export interface PostgresSource<T> extends ListerWatcher<T> {
@@ -67,8 +67,8 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   readonly waking: 'notify' | 'poll' | undefined
 }
 export interface PostgresSourceOptions {
-  readonly client: () => PgClient | Promise<PgClient>
   readonly columns?: readonly string[]
+  readonly connect: () => PgClient | Promise<PgClient>
   readonly maxDeltaRows?: number
   readonly maxObjectBytes?: number
   readonly pollIntervalMs?: number

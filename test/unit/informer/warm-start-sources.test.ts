@@ -21,7 +21,7 @@ kubeConfig.loadFromOptions({
 const redis = new Redis({ lazyConnect: true })
 
 function postgres(options: object): string | undefined {
-  return postgresSource({ client: () => Promise.reject(new Error('unused')), table: 'public.a', ...options }).selection
+  return postgresSource({ connect: () => Promise.reject(new Error('unused')), table: 'public.a', ...options }).selection
 }
 
 function kubernetes(options: Partial<KubernetesSourceOptions>): ListerWatcher<unknown> {
