@@ -94,8 +94,8 @@ function figuresOf(clients: number, results: Readonly<Record<string, readonly Me
 }
 
 async function mirrored<R>({ url }: PostgresServer, table: string, run: () => Promise<R>): Promise<R> {
-  const client = (): pg.Client => new pg.Client({ connectionString: url })
-  const mirror = createInformer({ source: postgresSource({ client, table }) })
+  const connect = (): pg.Client => new pg.Client({ connectionString: url })
+  const mirror = createInformer({ source: postgresSource({ connect, table }) })
   await mirror.start().synced()
   try {
     return await run()

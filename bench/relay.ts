@@ -39,7 +39,7 @@ async function behindNats(): Promise<Figure[]> {
   await using engine = await NatsServer.start({ server })
   const connection = await engine.connect()
   try {
-    return await measure('NATS', () => natsRelayStore({ connection, name: 'bench' }))
+    return await measure('NATS', () => natsRelayStore({ client: connection, name: 'bench' }))
   } finally {
     await connection.close()
   }

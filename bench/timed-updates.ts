@@ -26,8 +26,8 @@ export class TimedUpdates implements AsyncDisposable {
 
   private constructor(server: Awaited<ReturnType<typeof startPostgres>>) {
     this.#server = server
-    const client = (): pg.Client => new pg.Client({ connectionString: server.url })
-    this.source = postgresSource<TimedRow>({ client, table: 'bench' })
+    const connect = (): pg.Client => new pg.Client({ connectionString: server.url })
+    this.source = postgresSource<TimedRow>({ connect, table: 'bench' })
   }
 
   static async start(): Promise<TimedUpdates> {

@@ -13,7 +13,7 @@ type Order = { id: string; tenant: string; status: string; updated_at: Date }
 const connectionString = process.env['DATABASE_URL']
 const pool = new pg.Pool({ connectionString })
 pool.on('error', (error) => console.error(error.message)) // An idle connection broke; the pool makes another.
-const source = postgresSource<Order>({ client: () => new pg.Client({ connectionString }), table: 'orders' })
+const source = postgresSource<Order>({ connect: () => new pg.Client({ connectionString }), table: 'orders' })
 const orders = createInformer({ source, indexes: (ix) => ({ latest: ix.compound((o) => [o.tenant, o.updated_at]) }) })
 orders.on('error', (error) => console.error(error.message))
 await orders.start().synced({ timeoutMs: 30_000 })

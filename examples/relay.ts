@@ -17,7 +17,7 @@ interface Order {
 const { DATABASE_URL: database, REDIS_URL: redis = 'redis://localhost:6379' } = process.env
 const client = new Redis(redis, { lazyConnect: true })
 const store = redisRelayStore({ client, name: 'orders' })
-const table = postgresSource<Order>({ client: () => new pg.Client(database), table: 'orders' })
+const table = postgresSource<Order>({ connect: () => new pg.Client(database), table: 'orders' })
 
 if (process.argv[2] === 'publish') {
   // The cache is the store itself: a relay that starts again resumes the watch of the table, and lists nothing.

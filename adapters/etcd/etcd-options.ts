@@ -43,8 +43,8 @@ export interface EtcdRange {
  *   endpoints: ['https://etcd-1:2379', 'https://etcd-2:2379'],
  *   prefix: '/limits/',
  *   pageSize: 2_000, // Default: 10 000 keys.
- *   progressMs: 2_000, // Default: 5 000.
- *   stallMs: 6_000, // Default: 15 000.
+ *   heartbeatMs: 4_000, // Default: 10 000.
+ *   timeoutMs: 6_000, // Default: 15 000.
  * })
  * ```
  */
@@ -87,17 +87,20 @@ export interface EtcdSourceOptions<T> {
   readonly maxCatchup?: number
   /** Whether a member without a leader ends the watch. If false, such a watch is silent. Default true. */
   readonly requireLeader?: boolean
-  /** After this many milliseconds of silence, the source requests the server's current revision. Default 5 000. */
-  readonly progressMs?: number
+  /**
+   * The longest silence of a healthy watch, in milliseconds. After half of it, the source requests the server's current
+   * revision. Default 10 000.
+   */
+  readonly heartbeatMs?: number
   /**
    * A request without a response, or a watch that is silent, counts as lost after this many milliseconds. It must be
-   * more than `progressMs`. Default 15 000.
+   * more than `heartbeatMs`. Default 15 000.
    */
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 
-export const PROGRESS_MS = 5_000
-export const STALL_MS = 15_000
+export const HEARTBEAT_MS = 10_000
+export const TIMEOUT_MS = 15_000
 /** The number of characters of an endpoint that a message shows. */
 const MAX_SHOWN = 60
 
@@ -168,25 +171,25 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
   pageSize: isCount,
   maxCatchup: isCount,
   requireLeader: isBoolean,
-  progressMs: isPositive,
-  stallMs: isPositive,
+  heartbeatMs: isPositive,
+  timeoutMs: isPositive,
 }
 
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkOptions('etcdSource', options, optionChecks)
   const { range } = options ?? {}
-  const { progressMs = PROGRESS_MS, stallMs = STALL_MS } = options ?? {}
+  const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS } = options ?? {}
   checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
   checkConnection('etcdSource', options)
   assertOneOf('etcdSource', propertiesOf(options), 'prefix', 'range', 'give either "prefix" or "range"')
   if (range !== undefined && isNothing(keyRange(range.from, range.to)))
     throw wrong('etcdSource', 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
-  if (stallMs <= progressMs)
+  if (timeoutMs <= heartbeatMs)
     throw wrong(
       'etcdSource',
-      `option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`,
-      'stallMs',
+      `option "timeoutMs" must be more than heartbeatMs (${heartbeatMs}), got ${timeoutMs}`,
+      'timeoutMs',
     )
 }
 

@@ -10,7 +10,7 @@ import type {
 import type { Version } from '../../src/contract/version.js'
 import { expired } from '../shared/source-errors.js'
 import { EntryCodec } from './entry-codec.js'
-import { checkEtcdOptions, checkLogin, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
+import { checkEtcdOptions, checkLogin, type EtcdSourceOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
 import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
@@ -38,7 +38,7 @@ import { watchRange } from './watch/watch-loop.js'
  * ```
  */
 export interface EtcdSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: twice `progressMs`. */
+  /** The longest silence of a healthy watch, in milliseconds. */
   readonly heartbeatMs: number
   /**
    * Reads all keys with their revisions, for audits.
@@ -92,7 +92,7 @@ class RangeSource<T> implements EtcdSource<T> {
   readonly #pageSize: number
   readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
   readonly #progressMs: number
-  readonly #stallMs: number
+  readonly #timeoutMs: number
   readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
   readonly #versionsSeen = new Set<string>()
   /** The version at which consecutive watches ended before their first event. */
@@ -107,11 +107,11 @@ class RangeSource<T> implements EtcdSource<T> {
     this.#range = range === undefined ? prefixRange(prefix) : keyRange(range.from, range.to)
     this.#codec = new EntryCodec(options.codec ?? 'json', options.keys ?? 'string')
     this.#pageSize = options.pageSize ?? 10_000
-    this.#progressMs = options.progressMs ?? PROGRESS_MS
-    this.#stallMs = options.stallMs ?? STALL_MS
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS
     this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
-    // A progress request is sent after `progressMs` of silence, and its response may take as long.
-    this.heartbeatMs = 2 * this.#progressMs
+    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
+    // A progress request is sent after this time of silence, and its response may take as long.
+    this.#progressMs = this.heartbeatMs / 2
     const { codec = 'json', keys = 'string' } = options
     const { start, end } = this.#range
     this.selection = JSON.stringify([start.toString('hex'), end.toString('hex'), String(codec), keys])
@@ -186,7 +186,7 @@ class RangeSource<T> implements EtcdSource<T> {
         range: this.#range,
         hasFragments: this.#transport.hasFragments || attempts > 0,
         progressMs: this.#progressMs,
-        stallMs: this.#stallMs,
+        timeoutMs: this.#timeoutMs,
         ...this.#settings,
       }
       const callbacks = {
@@ -230,7 +230,7 @@ class RangeSource<T> implements EtcdSource<T> {
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
     first: (session: Session, timeoutMs: number) => Promise<V>,
   ): Promise<[Session, V]> {
-    return Session.open(this.#transport, { signal, clock, timeoutMs: this.#stallMs }, first)
+    return Session.open(this.#transport, { signal, clock, timeoutMs: this.#timeoutMs }, first)
   }
 
   /** Warns once of each server version that may lose events. */

@@ -55,7 +55,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
   readonly #cluster: Cluster
   /** Its Retry-After gate stops new requests; a list or watch in progress continues. */
   readonly #client: ApiClient
-  readonly #stallMs: number
+  readonly #timeoutMs: number
   readonly #maxObjectBytes: number
   #resource: Resource | undefined
   /** When lists are streamed again, after the server did not stream one to its end. */
@@ -69,7 +69,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
   readonly #schemas = new SchemaOrigins()
 
   constructor(options: KubernetesSourceOptions, credentials: Credentials) {
-    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, stallMs = 15_000 } = options
+    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, timeoutMs = 15_000 } = options
     this.#options = options
     this.#shard = options.shard && new Shard(options.shard)
     this.#cluster = Cluster.of(kubeConfig)
@@ -77,9 +77,9 @@ export class ApiSource<T> implements KubernetesSource<T> {
       credentials,
       retryAfter: this.#cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace])),
       arrivals: this.#cluster.arrivals,
-      stallMs,
+      timeoutMs,
     })
-    this.#stallMs = stallMs
+    this.#timeoutMs = timeoutMs
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
     const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
@@ -112,7 +112,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         pageSize: Math.min(pageSize, PAGE_EVENTS),
         metadataOnly: this.#options.metadataOnly ?? false,
         maxObjectBytes: this.#maxObjectBytes,
-        stallMs: this.#stallMs,
+        timeoutMs: this.#timeoutMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
         random,
         onPageError: (error) => this.#recordError(error, clock),
@@ -252,7 +252,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
       maxWatchMs,
       probeMs,
       this.heartbeatMs,
-      this.#stallMs,
+      this.#timeoutMs,
       this.#maxObjectBytes,
     ])
   }
@@ -366,7 +366,7 @@ function savedState(text: string): Properties {
 /** All options, except those that say how the server is asked. */
 function selectionOf(options: KubernetesSourceOptions): string {
   const { kubeConfig: _1, streamingLists: _2, pageSize: _3, maxWatchMs: _4, ...rest } = options
-  const { heartbeatMs: _5, probeMs: _6, stallMs: _7, ...selecting } = rest
+  const { heartbeatMs: _5, probeMs: _6, timeoutMs: _7, ...selecting } = rest
   return JSON.stringify(Object.entries(selecting).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 

@@ -82,7 +82,7 @@ export interface KubernetesSourceOptions {
    * A request without an answer for this number of milliseconds fails. A streamed list without progress is then read in
    * pages. Default 15 000.
    */
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -142,7 +142,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
     isPositive(value) ?? (Number(value) >= SHORTEST_WATCH_MS ? undefined : `must be at least ${SHORTEST_WATCH_MS}`),
   heartbeatMs: isPositive,
   probeMs: (value) => (value === false ? undefined : isPositive(value)),
-  stallMs: isPositive,
+  timeoutMs: isPositive,
 }
 
 /** Throws an `OptionError` that names the option and the allowed values. */

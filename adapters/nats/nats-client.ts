@@ -39,7 +39,7 @@ export interface NatsMessage {
  * import { connect } from '@nats-io/transport-node'
  *
  * const connection = await connect({ servers: ['nats-0:4222', 'nats-1:4222'], maxReconnectAttempts: -1 })
- * const limits = createInformer({ source: natsKvSource<Limit>({ connection, bucket: 'limits' }) }).start()
+ * const limits = createInformer({ source: natsKvSource<Limit>({ client: connection, bucket: 'limits' }) }).start()
  * process.once('SIGTERM', async () => {
  *   await limits.stop()
  *   await connection.close() // The source does not close it.

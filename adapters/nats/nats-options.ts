@@ -17,7 +17,7 @@ import { isNatsClient, type NatsClient } from './nats-client.js'
  *   if (Number.isNaN(burst)) throw new Error(`"${key}" has no burst`) // Only this object is invalid.
  *   return { tenant: key, rps, burst }
  * }
- * const source = natsKvSource({ connection, bucket: 'limits', codec: decode })
+ * const source = natsKvSource({ client: connection, bucket: 'limits', codec: decode })
  * ```
  */
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
@@ -28,7 +28,7 @@ export type NatsCodec<T> = (value: Uint8Array, key: string) => T
  * @example
  * ```ts
  * const source = natsKvSource<{ readonly state: string }>({
- *   connection,
+ *   client: connection,
  *   bucket: 'work',
  *   filter: ['jobs.*', 'batches.>'], // Default: all keys.
  *   timeoutMs: 5_000, // Default: 10 000.
@@ -41,7 +41,7 @@ export interface NatsKvOptions<T> {
    * A `NatsConnection` of the package @nats-io/transport-node 3.x. The source never closes it: stop the informer before
    * you do.
    */
-  readonly connection: NatsClient
+  readonly client: NatsClient
   /** The name of the bucket. */
   readonly bucket: string
   /**
@@ -71,7 +71,7 @@ export interface NatsKvOptions<T> {
  * ```ts
  * import { Kvm } from '@nats-io/kv'
  *
- * const limits = createInformer({ source: natsKvSource<Limit>({ connection, bucket: 'limits' }) })
+ * const limits = createInformer({ source: natsKvSource<Limit>({ client: connection, bucket: 'limits' }) })
  * await limits.start().synced()
  * const bucket = await new Kvm(connection).open('limits')
  * const revision = await bucket.put('acme', '{"tenant":"acme","rps":5,"burst":10}')
@@ -98,7 +98,7 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-export const isConnection: OptionCheck = (value) =>
+export const isClient: OptionCheck = (value) =>
   isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x'
 
 export const isToken: OptionCheck = (value) =>
@@ -114,7 +114,7 @@ const isFilters: OptionCheck = (value) => {
 }
 
 const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> = {
-  connection: isConnection,
+  client: isClient,
   bucket: isToken,
   filter: isFilters,
   codec: isCodec,
@@ -127,7 +127,7 @@ const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> 
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkNatsOptions<T>(options: NatsKvOptions<T>): void {
   checkOptions('natsKvSource', options, optionChecks)
-  for (const option of ['connection', 'bucket'] as const) {
+  for (const option of ['client', 'bucket'] as const) {
     if (options?.[option] === undefined)
       throw new OptionError(`natsKvSource: option "${option}" is required`, { option })
   }

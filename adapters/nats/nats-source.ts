@@ -42,7 +42,7 @@ import type { StoredMessage } from './stored-message.js'
  *
  * @example
  * ```ts
- * const source = natsKvSource<Limit>({ connection, bucket: 'limits' })
+ * const source = natsKvSource<Limit>({ client: connection, bucket: 'limits' })
  * const limits = createInformer({ source })
  * ```
  */

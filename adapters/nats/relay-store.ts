@@ -13,7 +13,7 @@ import { unavailable } from '../shared/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
 import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './bucket-stream.js'
 import type { NatsClient } from './nats-client.js'
-import { isConnection, isToken, type NatsKvSource } from './nats-options.js'
+import { isClient, isToken, type NatsKvSource } from './nats-options.js'
 import { bucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
@@ -28,13 +28,13 @@ import { type Session, sessionOf } from './session.js'
  * import { publish } from 'listwatch/relay'
  *
  * // The bucket `relay-orders` is created on three servers. Default: on one.
- * const store = natsRelayStore({ connection, name: 'orders', replicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
+ * const store = natsRelayStore({ client: connection, name: 'orders', replicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
  * const relay = publish(orders, store)
  * ```
  */
 export interface NatsRelayStoreOptions {
   /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */
-  readonly connection: NatsClient
+  readonly client: NatsClient
   /** The name of the relay: letters, digits, "-" and "_". Its bucket is `relay-<name>`, which the store creates. */
   readonly name: string
   /** How many servers of a cluster keep the bucket, when the store creates it. Default 1; 3 for a cluster of three. */
@@ -63,7 +63,7 @@ const ABSENT = formatVersion({ created: '0', seq: 0, newest: 0, time: '0' })
 const READ_TRIES = 20
 
 const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> = {
-  connection: isConnection,
+  client: isClient,
   name: isToken,
   replicas: isCount,
   domain: isToken,
@@ -84,12 +84,12 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
  * import { publish } from 'listwatch/relay'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * publish(orders, natsRelayStore({ connection, name: 'orders', replicas: 3 }))
+ * publish(orders, natsRelayStore({ client: connection, name: 'orders', replicas: 3 }))
  * ```
  */
 export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
   checkOptions('natsRelayStore', options, optionChecks)
-  for (const option of ['connection', 'name'] as const) {
+  for (const option of ['client', 'name'] as const) {
     if (options?.[option] === undefined)
       throw new OptionError(`natsRelayStore: option "${option}" is required`, { option })
   }
@@ -111,7 +111,7 @@ class NatsRelayStore implements RelayStore {
     this.#options = options
     this.#bucket = `relay-${name}`
     this.name = `nats:${this.#bucket}`
-    const payload = propertiesOf(propertiesOf(options.connection)['info'])['max_payload']
+    const payload = propertiesOf(propertiesOf(options.client)['info'])['max_payload']
     this.maxBytes = Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES
     this.collection = bucketSource<string>(
       { ...own, bucket: this.#bucket, codec: 'string', verifyMs: VERIFY_MS },

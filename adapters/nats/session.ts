@@ -63,7 +63,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const { client, signal } = options
     signal.throwIfAborted()
-    if (client.isClosed() || client.isDraining()) throw new OptionError(CLOSED, { option: 'connection' })
+    if (client.isClosed() || client.isDraining()) throw new OptionError(CLOSED, { option: 'client' })
     this.clock = options.clock
     this.#options = options
     this.#scope = new DeadlineScope(options)
@@ -265,11 +265,7 @@ const TIMEOUT_MS = 10_000
 
 /** A session with the options of a source. */
 export function sessionOf(
-  {
-    connection: client,
-    domain,
-    timeoutMs = TIMEOUT_MS,
-  }: Pick<NatsKvOptions<unknown>, 'connection' | 'domain' | 'timeoutMs'>,
+  { client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvOptions<unknown>, 'client' | 'domain' | 'timeoutMs'>,
   { signal, clock }: Pick<SessionOptions, 'signal' | 'clock'>,
 ): Session {
   const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`

@@ -20,7 +20,7 @@ import type { PgClient, PgTransaction } from './connection/pg-client.js'
  * import pg from 'pg'
  *
  * const source = postgresSource<Pick<Order, 'id' | 'total' | 'status'>>({
- *   client: () => new pg.Client(url),
+ *   connect: () => new pg.Client(url),
  *   table: 'shop.orders',
  *   columns: ['total', 'status'], // And the primary key. Default: all columns.
  *   where: `status <> 'archived'`,
@@ -33,7 +33,7 @@ export interface PostgresSourceOptions {
    * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each
    * connection. A Pool, a connected client or the same client again is an OptionError, with which `synced()` rejects.
    */
-  readonly client: () => PgClient | Promise<PgClient>
+  readonly connect: () => PgClient | Promise<PgClient>
   /**
    * The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. The table needs a primary key, and the triggers of
    * `listwatch pg install`.
@@ -54,7 +54,7 @@ export interface PostgresSourceOptions {
   /** The longest time between two polls of the change log, in milliseconds. Default 1 000. */
   readonly pollIntervalMs?: number
   /** A connection that receives nothing for this many milliseconds while a query runs counts as lost. Default 5 000. */
-  readonly heartbeatTimeoutMs?: number
+  readonly timeoutMs?: number
   /** If more keys than this changed since the last poll, the table is listed again. Default 250 000. */
   readonly maxDeltaRows?: number
   /** A row whose texts have more bytes than this in UTF-8 is invalid. Default 16 MiB. */
@@ -75,7 +75,7 @@ export interface PostgresSourceOptions {
  * ```ts
  * import pg from 'pg'
  *
- * const source = postgresSource<Limit>({ client: () => new pg.Client(url), table: 'limits' })
+ * const source = postgresSource<Limit>({ connect: () => new pg.Client(url), table: 'limits' })
  * const limits = createInformer({ source })
  * await limits.start().synced()
  * console.log(limits.get(source.key('acme', 7))) // The key columns are a tenant and a number.
@@ -83,7 +83,7 @@ export interface PostgresSourceOptions {
  * ```
  */
 export interface PostgresSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `heartbeatTimeoutMs`. */
+  /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `timeoutMs`. */
   readonly heartbeatMs: number
   /**
    * Returns the mark of a transaction. Call it inside the writer's open transaction, in any process. After the commit
@@ -115,13 +115,13 @@ const isColumns: OptionCheck = (value) =>
     : 'must be an array of at least one column name'
 
 const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> = {
-  client: clientFlaw,
+  connect: clientFlaw,
   table: isName,
   columns: isColumns,
   where: isName,
   rls: isOneOf('row-local'),
   pollIntervalMs: isPositive,
-  heartbeatTimeoutMs: isPositive,
+  timeoutMs: isPositive,
   maxDeltaRows: isCount,
   maxObjectBytes: isCount,
   trimEveryMs: (value) => (value === false ? undefined : isPositive(value)),
@@ -132,7 +132,7 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
 export function checkPostgresOptions(options: PostgresSourceOptions): void {
   checkOptions('postgresSource', options, optionChecks)
   for (const [option, example] of [
-    ['client', '() => new pg.Client(…)'],
+    ['connect', '() => new pg.Client(…)'],
     ['table', "'orders'"],
   ] as const) {
     if (options?.[option] === undefined) {

@@ -37,7 +37,7 @@ import { listTable } from './table-list.js'
  * ```ts
  * import pg from 'pg'
  *
- * const source = postgresSource<Order>({ client: () => new pg.Client(url), table: 'public.orders' })
+ * const source = postgresSource<Order>({ connect: () => new pg.Client(url), table: 'public.orders' })
  * const orders = createInformer({ source })
  * ```
  */

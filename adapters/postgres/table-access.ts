@@ -16,8 +16,8 @@ export class TableAccess<T> {
 
   constructor(options: PostgresSourceOptions) {
     this.options = { ...options }
-    this.timeoutMs = options.heartbeatTimeoutMs ?? 5_000
-    this.clients = new ClientFactory(options.client)
+    this.timeoutMs = options.timeoutMs ?? 5_000
+    this.clients = new ClientFactory(options.connect)
   }
 
   connect({ signal, clock }: SourceContext): Promise<Session> {

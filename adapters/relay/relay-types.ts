@@ -15,8 +15,8 @@ import type { Wait } from '../../src/util/deadline.js'
  * import { natsLeases, natsRelayStore } from 'listwatch/nats'
  * import { publish } from 'listwatch/relay'
  *
- * const replicas = natsLeases({ connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
- * const relay = publish(orders, natsRelayStore({ connection, name: 'orders' }), { replicas, logger: console })
+ * const replicas = natsLeases({ client: connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
+ * const relay = publish(orders, natsRelayStore({ client: connection, name: 'orders' }), { replicas, logger: console })
  * ```
  */
 export interface PublishOptions {

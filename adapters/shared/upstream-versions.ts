@@ -12,7 +12,7 @@ import { hasMethods } from './properties.js'
  * import { postgresSource } from 'listwatch/postgres'
  * import pg from 'pg'
  *
- * const upstream = postgresSource({ client: () => new pg.Client(), table: 'orders' }) // Only compares.
+ * const upstream = postgresSource({ connect: () => new pg.Client(), table: 'orders' }) // Only compares.
  * const orders = createInformer({ source: httpSource<Order>({ url: 'https://api.example/mirror/orders', upstream }) })
  * await orders.start().synced()
  * await orders.waitFor(mark) // The mark of a transaction of Postgres.

@@ -28,7 +28,7 @@ async function query(): Promise<number> {
 async function listwatch(): Promise<number> {
   const rows = createInformer({
     source: postgresSource<{ readonly tenant: string; readonly quantity: number }>({
-      client: () => new pg.Client({ connectionString }),
+      connect: () => new pg.Client({ connectionString }),
       table: 'bench',
     }),
     indexes: (ix) => ({ tenant: ix.equal((row) => row.tenant), quantity: ix.equal((row) => row.quantity) }),

@@ -100,7 +100,7 @@ function measured(path: string): MirrorCache {
 /** The driver is loaded by the process that needs it. */
 async function table(): Promise<ListerWatcher<Row>> {
   const [{ postgresSource }, { default: pg }] = await Promise.all([import('listwatch/postgres'), import('pg')])
-  return postgresSource<Row>({ client: () => new pg.Client({ connectionString: where }), table: 'bench' })
+  return postgresSource<Row>({ connect: () => new pg.Client({ connectionString: where }), table: 'bench' })
 }
 
 const informer = createInformer({

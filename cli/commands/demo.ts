@@ -129,7 +129,7 @@ class Demo {
     this.#control = clientFor('listwatch-demo-control')
     this.#writing = clientFor('listwatch-demo-writer')
     this.#writer = new DemoWriter(this.#writing, systemClock, systemRandom)
-    this.#source = postgresSource<Order>({ client: () => clientFor(MIRROR), table: 'orders' })
+    this.#source = postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' })
     this.#orders = createInformer({
       source: this.#source,
       indexes: (ix): Indexes => ({

@@ -19,7 +19,7 @@ import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './c
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
 /** How long the server may take to answer, in milliseconds. */
-const STALL_MS = 10_000
+const TIMEOUT_MS = 10_000
 /** A slower answer causes a warning, in milliseconds. */
 const SLOW_MS = 1_000
 /** A token that expires sooner causes a warning, in milliseconds. */
@@ -67,7 +67,7 @@ export async function diagnoseKubernetes(
   const { namespace, resource: name } = addressOf(url)
   const config = await loadConfig(flags.context)
   const { signal } = new AbortController()
-  const access = { signal, clock: systemClock, stallMs: STALL_MS, maxSockets: 2 * AT_ONCE }
+  const access = { signal, clock: systemClock, timeoutMs: TIMEOUT_MS, maxSockets: 2 * AT_ONCE }
   const session = new ApiSession(new Credentials(config), access)
   try {
     await assertConnection(session)

@@ -60,8 +60,8 @@ function sourceOf(
   { bucket, relay = '', filter, codec = 'json' }: NatsFlags,
 ): ListerWatcher<Row> {
   return bucket === undefined
-    ? relaySource<Row>({ store: natsRelayStore({ connection, name: relay }) })
-    : natsKvSource<Row>({ connection, bucket, codec, ...(filter === undefined ? {} : { filter }) })
+    ? relaySource<Row>({ store: natsRelayStore({ client: connection, name: relay }) })
+    : natsKvSource<Row>({ client: connection, bucket, codec, ...(filter === undefined ? {} : { filter }) })
 }
 
 function emptyHint({ bucket, relay, filter }: NatsFlags): string {

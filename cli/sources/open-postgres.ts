@@ -25,7 +25,7 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
   if ([flags.index, flags.fields, flags.compared].some((paths = []) => paths.length > 0))
     await withPg({ url, table }, (client) => assertColumns(client, flags))
   const source = postgresSource<Row>({
-    client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
+    connect: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
     table,
     ...(wanted === undefined ? {} : { columns: wanted }),
     ...(where === undefined ? {} : { where }),

@@ -32,8 +32,8 @@ async function openNatsStore(url: string, { name, retention }: RelayStoreFlags):
   assertRelayName(name, '--as')
   const { connection } = await connectNats(url)
   return {
-    store: natsRelayStore({ connection, name }),
-    replicas: natsLeases({ connection, group: `relay:${name}`, mode: 'leader' }),
+    store: natsRelayStore({ client: connection, name }),
+    replicas: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
     close: () => closeNats(connection),
   }
 }

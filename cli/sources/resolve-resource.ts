@@ -13,7 +13,7 @@ import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 
 /** How long the server may take to answer, in milliseconds. */
-const STALL_MS = 15_000
+const TIMEOUT_MS = 15_000
 
 /** The options of `kubernetesSource` that name a resource. */
 export interface ResourceChoice {
@@ -31,7 +31,7 @@ export async function resolveResource(
   namespace: string | undefined,
 ): Promise<ResourceChoice> {
   const { signal } = new AbortController()
-  const session = new ApiSession(new Credentials(kubeConfig), { signal, clock: systemClock, stallMs: STALL_MS })
+  const session = new ApiSession(new Credentials(kubeConfig), { signal, clock: systemClock, timeoutMs: TIMEOUT_MS })
   try {
     const choice = await find(session, name)
     if (namespace !== undefined) await assertNamespace(session, namespace)

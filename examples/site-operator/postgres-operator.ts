@@ -12,14 +12,14 @@ type Site = { name: string; page: string; workers: number; deleted: boolean; run
 type Worker = { site: string; n: number; page: string }
 
 const connectionString = process.env['DATABASE_URL']
-const client = () => new pg.Client({ connectionString })
+const connect = () => new pg.Client({ connectionString })
 const pool = new pg.Pool({ connectionString })
 pool.on('error', (error) => console.warn(error.message)) // An idle connection broke; the pool makes another.
 const leasePool = new pg.Pool({ connectionString, max: 2 }) // Runs that wait for connections must not delay renewals.
 leasePool.on('error', (error) => console.warn(error.message))
 
-const sites = createInformer({ source: postgresSource<Site>({ client, table: 'sites' }) })
-const workers = createInformer({ source: postgresSource<Worker>({ client, table: 'workers' }) })
+const sites = createInformer({ source: postgresSource<Site>({ connect, table: 'sites' }) })
+const workers = createInformer({ source: postgresSource<Worker>({ connect, table: 'workers' }) })
 
 async function reconcile(key: string, { object, lastObject, fence, signal }: ReconcileContext<Site>): Promise<void> {
   const { name, page = '' } = object ?? lastObject ?? {}

@@ -67,6 +67,7 @@ export function isOneOf(...allowed: readonly string[]): OptionCheck {
 const holdsSecrets: ReadonlySet<string> = new Set([
   'auth',
   'client',
+  'connect',
   'credentials',
   'encryptionKey',
   'endpoints',

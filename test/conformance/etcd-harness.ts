@@ -42,8 +42,8 @@ async function subjectOf(
     ...(client === undefined ? { endpoints: hosts } : { client }),
     prefix,
     pageSize: 3,
-    progressMs: heartbeatMs / 2,
-    stallMs: Math.max(15_000, heartbeatMs),
+    heartbeatMs,
+    timeoutMs: Math.max(15_000, 2 * heartbeatMs),
   })
   const writer = etcd.client()
   const put = async (changes: readonly ConformanceChange[], encode: (value: string) => string): Promise<string> => {

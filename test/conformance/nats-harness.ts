@@ -36,7 +36,7 @@ async function subjectOf(
   const buckets = new Kvm(admin)
   let kv = await buckets.create(bucket, { history })
   return {
-    source: natsKvSource<Item>({ connection, bucket, heartbeatMs }),
+    source: natsKvSource<Item>({ client: connection, bucket, heartbeatMs }),
     read: ({ value }) => value,
     refuses: (key) => (NOT_A_SUBJECT.test(key) ? 'a key is a NATS subject' : undefined),
     async write(changes) {

@@ -31,7 +31,7 @@ async function subjectOf(
   const source = redisCollection<Item>({
     client: userClient(driver, proxy.port),
     name,
-    blockMs: Math.ceil(heartbeatMs / 2),
+    heartbeatMs,
   })
   const client = userClient(driver, redis.port)
   const writer: RedisWriter<Item> = redisWriter<Item>({ client, name })

@@ -37,7 +37,7 @@ async function subjectOf(
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const writer = redis.client()
   return {
-    source: redisKeys<Item>({ client: userClient(driver, proxy.port), prefix, blockMs: heartbeatMs / 2 }),
+    source: redisKeys<Item>({ client: userClient(driver, proxy.port), prefix, heartbeatMs }),
     read: ({ value }) => value,
     keyOf: (key) => prefix + key,
     refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),

@@ -73,7 +73,7 @@ async function subjectOf(
       )
     },
     ...(form === 'snapshot' ? { snapshot } : {}),
-    blockMs: heartbeatMs / 2,
+    heartbeatMs,
     timeoutMs: Math.max(5_000, heartbeatMs / 2),
   })
   return {

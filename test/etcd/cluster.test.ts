@@ -26,7 +26,7 @@ describeEtcd('three members', (server) => {
     const { follower } = await cluster.roles()
     const { etcd, source } = at(follower)
     // The member ends its watches 9 s to 18 s after it has lost its leader. A read after 24 s of silence would come second.
-    const patient = { ...source, progressMs: 60_000, stallMs: 240_000 }
+    const patient = { ...source, heartbeatMs: 120_000, timeoutMs: 240_000 }
     await Stage.with({ etcd, source: patient }, async (stage) => {
       await stage.fill(10)
       await stage.live()

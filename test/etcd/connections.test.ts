@@ -229,10 +229,10 @@ describeEtcd('a connection that fails', (server) => {
       await mirror.healed()
     }))
 
-  test('whose peer is silent fails after stallMs', async () => {
+  test('whose peer is silent fails after timeoutMs', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
     const endpoints = `127.0.0.1:${proxy.port}`
-    const source = etcdSource({ endpoints, prefix: '/silent/', progressMs: 200, stallMs: 1_000 })
+    const source = etcdSource({ endpoints, prefix: '/silent/', heartbeatMs: 400, timeoutMs: 1_000 })
     const stop = new AbortController()
     const from = await listed(source)
     const watch = source

@@ -13,7 +13,7 @@ interface Cause {
 
 /** The source of etcd, which loses the events of the key `lost` and requests an audit instead. */
 function losingSource(hosts: string, prefix: string): ListerWatcher<Item> {
-  const source = etcdSource<Item>({ endpoints: hosts, prefix, progressMs: 2_000, stallMs: 10_000 })
+  const source = etcdSource<Item>({ endpoints: hosts, prefix, heartbeatMs: 4_000, timeoutMs: 10_000 })
   return {
     name: source.name,
     heartbeatMs: source.heartbeatMs,

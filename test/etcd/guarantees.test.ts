@@ -64,7 +64,7 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
   describe('a catch-up that is interrupted', () => {
     for (const form of ['endpoints', 'client'] as const) {
       test.concurrent(`anywhere, also right after it was opened, is delivered completely (${form})`, async () => {
-        await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, stallMs: 2_000 } })
+        await using stage = await Stage.open({ etcd: own.etcd, form, source: { heartbeatMs: 600, timeoutMs: 2_000 } })
         await stage.put(['k', 0])
         const from = await listed(stage.source)
         // More revisions than etcd puts into one message.
@@ -140,7 +140,7 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
     await using stage = await Stage.open({ etcd: own.etcd })
     const client = new Etcd3({ hosts: `127.0.0.1:${stage.proxy.port}` })
     try {
-      const source = etcdSource<string>({ client, prefix: stage.prefix, codec: 'string', progressMs: 300 })
+      const source = etcdSource<string>({ client, prefix: stage.prefix, codec: 'string', heartbeatMs: 600 })
       const from = await listed(source)
       for (let at = 0; at < 60; at++) {
         const success = [0, 1, 2].map((i) => ({

@@ -68,14 +68,14 @@ describe('invalid options are rejected at the call, with the allowed values', ()
       'range: unknown option "end"; allowed are from, to',
     ],
     [
-      'a deadline before the progress request',
-      { ...good, progressMs: 5_000, stallMs: 5_000 },
-      'option "stallMs" must be more than progressMs (5000), got 5000',
+      'a deadline before the end of a healthy silence',
+      { ...good, heartbeatMs: 5_000, timeoutMs: 5_000 },
+      'option "timeoutMs" must be more than heartbeatMs (5000), got 5000',
     ],
     [
-      'a default stallMs below progressMs',
-      { ...good, progressMs: 20_000 },
-      'option "stallMs" must be more than progressMs (20000), got 15000',
+      'a default timeoutMs below heartbeatMs',
+      { ...good, heartbeatMs: 20_000 },
+      'option "timeoutMs" must be more than heartbeatMs (20000), got 15000',
     ],
     ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
     ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, '],
@@ -110,10 +110,10 @@ describe('invalid options are rejected at the call, with the allowed values', ()
     ],
     ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'range', 'nothing lies between'],
     [
-      'a stallMs below progressMs',
-      { ...good, stallMs: 1, progressMs: 2 },
-      'stallMs',
-      'more than progressMs (2), got 1',
+      'a timeoutMs below heartbeatMs',
+      { ...good, timeoutMs: 1, heartbeatMs: 2 },
+      'timeoutMs',
+      'more than heartbeatMs (2), got 1',
     ],
   ])('%s is an OptionError that names the option', (_what, options, option, says) => {
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)

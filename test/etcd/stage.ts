@@ -56,8 +56,8 @@ export class Stage extends BackendStage<Item> {
       etcdSource<Item>({
         ...(client === undefined ? { endpoints: hosts } : { client }),
         prefix,
-        progressMs: 2_000,
-        stallMs: 10_000,
+        heartbeatMs: 4_000,
+        timeoutMs: 10_000,
         ...source,
       })
     const checker = new ContractChecker(own)

@@ -16,7 +16,7 @@ async function watched(
 ): Promise<void> {
   await using etcd = await ScriptedEtcd.start()
   etcd.version = version
-  const times = { progressMs: 200, stallMs: 1_000 }
+  const times = { heartbeatMs: 400, timeoutMs: 1_000 }
   const source = etcdSource<string>({ endpoints: etcd.endpoint, prefix: '/a/', codec: 'string', ...times })
   const stop = new AbortController()
   const after = await listed(source)

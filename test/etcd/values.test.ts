@@ -153,7 +153,7 @@ describeEtcd('keys and values', (server) => {
     }))
 
   test('an audit of keys finds no difference if the mirror is right', async () => {
-    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', progressMs: 200 })
+    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/audit/', heartbeatMs: 400 })
     const versions = source.versions.bind(source)
     let audits = 0
     source.versions = async function* (context) {

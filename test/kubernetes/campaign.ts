@@ -50,7 +50,7 @@ export async function campaign(options: CampaignOptions): Promise<Outcome & { re
     resource,
     speed: 20,
     // A server that takes up another schema answers after seconds on a busy machine, and time runs 20 times as fast here.
-    ...(resource === WIDGETS ? { source: { stallMs: 100_000 } } : {}),
+    ...(resource === WIDGETS ? { source: { timeoutMs: 100_000 } } : {}),
     // Only an audit can detect a restored history that has got past us. It waits for a bookmark, which takes the server
     // seconds.
     ...(restores ? { audit: { periodMs: 100_000 } } : {}),

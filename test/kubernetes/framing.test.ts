@@ -88,7 +88,7 @@ describe('a list whose answer', () => {
   )
 })
 
-test('an error that arrives byte by byte is given up after stallMs, and the list is read again', () =>
+test('an error that arrives byte by byte is given up after timeoutMs, and the list is read again', () =>
   Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
     const { fake, informer } = mirror
     fake.collection.fill(3)

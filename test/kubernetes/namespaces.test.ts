@@ -26,7 +26,7 @@ async function withNamespaces(namespaces: readonly string[], act: (scene: Scene)
   await using fake = await FakeKubernetes.start()
   fake.collection.fill(2)
   // A silent namespace is not given up.
-  const options = { kubeConfig: fake.config(), kind: 'ConfigMap', namespaces, stallMs: 600_000 }
+  const options = { kubeConfig: fake.config(), kind: 'ConfigMap', namespaces, timeoutMs: 600_000 }
   const sources = kubernetesSource<FakeObject>(options)
   const informer = createInformer({ source: sources, audit: false })
   onTestFinished(() => informer.stop())

@@ -27,7 +27,7 @@ test.each(['http', 'socks5h'])(
       currentContext: 'x',
     })
     try {
-      const source = kubernetesSource({ kubeConfig: config, kind: 'ConfigMap', stallMs: 500 })
+      const source = kubernetesSource({ kubeConfig: config, kind: 'ConfigMap', timeoutMs: 500 })
       await using informer = createInformer({ source, audit: false })
       let errors = 0
       informer.on('error', () => errors++)

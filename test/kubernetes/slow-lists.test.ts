@@ -68,7 +68,7 @@ describe('a list that arrives slowly but steadily', () => {
 
 /** More than the core waits for a page, and less than the mirror is to wait for the server. */
 const LATE_MS = 40_000
-const PATIENT = { stallMs: 60_000 }
+const PATIENT = { timeoutMs: 60_000 }
 
 describe('a server that answers late, though in time,', () => {
   for (const streamingLists of [true, false])

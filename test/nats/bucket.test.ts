@@ -35,7 +35,7 @@ async function stage(
   const kv = (await new Kvm(admin).create(bucket, config)) as Bucket
   for (const key of ['a', 'b', 'c']) await kv.put(key, '1')
   const connection = await nats.connect({ port: proxy.port })
-  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...options })
+  const source = natsKvSource<number>({ client: connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...options })
   let count = 0
   const list = (each: Parameters<typeof source.list>[0]): ReturnType<typeof source.list> => {
     count++
@@ -136,7 +136,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     test('a mirror shows only states that the bucket had, though it has one revision of each key', async () => {
       const { kv, mirror } = await stage(shared.nats, { bucket: 'states' })
       const connection = await shared.nats.connect()
-      const source = natsKvSource<number>({ connection, bucket: 'states' })
+      const source = natsKvSource<number>({ client: connection, bucket: 'states' })
       const begin = await listed(source)
       const stop = new AbortController()
       const seen: [number, number][] = []
@@ -230,7 +230,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   })
 
   test('a bucket that does not exist is NOT_FOUND', async () => {
-    const source = natsKvSource({ connection: await shared.nats.connect(), bucket: 'missing' })
+    const source = natsKvSource({ client: await shared.nats.connect(), bucket: 'missing' })
     await expect(source.head({ ...context() })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
@@ -251,7 +251,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     await create('KV_copy', { mirror: { name: 'KV_origin' } }).catch(() => {}) // An earlier case has created it.
     const bucket = title.replaceAll(' ', '-')
     await create(`KV_${bucket}`, config)
-    const source = natsKvSource<number>({ connection: admin, bucket })
+    const source = natsKvSource<number>({ client: admin, bucket })
     let error: unknown
     const isRefused = async (): Promise<boolean> => {
       error = await listed(source).then(
@@ -262,13 +262,13 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     }
     await waitUntil('the copied message', isRefused)
     expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringMatching(/\.a, and/) })
-    expect((await listed(natsKvSource<number>({ connection: admin, bucket: 'copy' }))).objects.size).toBe(1)
+    expect((await listed(natsKvSource<number>({ client: admin, bucket: 'copy' }))).objects.size).toBe(1)
   })
 
   test('a closed connection is a mistake in the program', async () => {
     const connection = await shared.nats.connect()
     await connection.close()
-    const source = natsKvSource({ connection, bucket: 'any' })
-    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'TypeError', option: 'connection' })
+    const source = natsKvSource({ client: connection, bucket: 'any' })
+    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'TypeError', option: 'client' })
   })
 })

@@ -34,11 +34,11 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
   const own = useNats(server)
 
   test('a watch names a member that claims no key any more', async () => {
-    await expectReleasedMembers(natsLeases({ connection: await own.nats.connect(), group: 'released', leaseMs: 5_000 }))
+    await expectReleasedMembers(natsLeases({ client: await own.nats.connect(), group: 'released', leaseMs: 5_000 }))
   })
 
   test('[J10] a bucket that is removed is another epoch, fences still grow, and the member has lost its lease', async () => {
-    const leases = natsLeases({ connection: await own.nats.connect(), group: 'g', bucket: 'removed', leaseMs: 3_000 })
+    const leases = natsLeases({ client: await own.nats.connect(), group: 'g', bucket: 'removed', leaseMs: 3_000 })
     const [session, other] = [leases.open(), leases.open()]
     await session.renew(record(0), [], signal)
     const before = await session.renew(record(1), [], signal)
@@ -52,7 +52,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
   test('a key that is deleted by hand is another epoch', async () => {
     const connection = await own.nats.connect()
-    const session = natsLeases({ connection, group: 'deleted', leaseMs: 3_000 }).open()
+    const session = natsLeases({ client: connection, group: 'deleted', leaseMs: 3_000 }).open()
     const before = await session.renew(record(0), [], signal)
     await own.nats.ask(`STREAM.PURGE.${STREAM}`, { filter: '$KV.listwatch-leases.deleted' })
     await expect(session.renew(record(1), [], signal)).rejects.toMatchObject({ code: 'LEASE_LOST' })
@@ -64,7 +64,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
   test('a value that is not readable is an error that names the key', async () => {
     const connection = await own.nats.connect()
-    const session = natsLeases({ connection, group: 'a/b', leaseMs: 3_000 }).open()
+    const session = natsLeases({ client: connection, group: 'a/b', leaseMs: 3_000 }).open()
     await session.renew(record(0), [], signal)
     connection.publish('$KV.listwatch-leases.a=2fb', '{}')
     await connection.flush()
@@ -80,7 +80,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
   test('records that exceed the maximum payload of the server are an error that says so', async () => {
     const connection = await own.nats.connect()
-    const session = natsLeases({ connection, group: 'large', leaseMs: 3_000 }).open()
+    const session = natsLeases({ client: connection, group: 'large', leaseMs: 3_000 }).open()
     await session.renew(record(0), [], signal)
     const holds = ['x'.repeat(9 * 1024 * 1024)]
     await expect(session.renew(record(1, 'member000001', holds), [], signal)).rejects.toThrow('max_payload')
@@ -90,7 +90,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
   test('a renewal that is abandoned while the server is stopped writes nothing later', async () => {
     await using nats = await NatsServer.start({ server })
-    const leases = natsLeases({ connection: await nats.connect({ pingInterval: 60_000 }), group: 'g', leaseMs: 5_000 })
+    const leases = natsLeases({ client: await nats.connect({ pingInterval: 60_000 }), group: 'g', leaseMs: 5_000 })
     const [a, b] = [leases.open(), leases.open()]
     await a.renew(record(0), [], signal)
     await b.renew(record(0, 'member000002'), [], signal)
@@ -111,7 +111,7 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
     writesBefore = 0,
   ): Promise<void> {
     await using nats = await NatsServer.start({ server })
-    const leases = natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 })
+    const leases = natsLeases({ client: await nats.connect(), group: 'g', leaseMs: 5_000 })
     const [a, b, late] = [leases.open(), leases.open(), leases.open()]
     await a.renew(record(0), [], signal)
     await b.renew(record(0, 'member000002'), [], signal)
@@ -178,14 +178,14 @@ describe('the rights of leases in NATS', () => {
       const permissions = `permissions: { publish: [${publish}], subscribe: [${subscribe}] }`
       const config = `authorization { users: [{ user: "u", password: "p", ${permissions} }] }`
       await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
-      await expectReleasedMembers(natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 }))
+      await expectReleasedMembers(natsLeases({ client: await nats.connect(), group: 'g', leaseMs: 5_000 }))
     })
 
     test('[J7] that may not receive hints renews without them', async () => {
       const config = `authorization { users: [{ user: "u", password: "p", permissions: { subscribe: ["_INBOX.>"] } }] }`
       await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
       const connection = await nats.connect()
-      const session = natsLeases({ connection, group: 'g', leaseMs: 5_000 }).open()
+      const session = natsLeases({ client: connection, group: 'g', leaseMs: 5_000 }).open()
       const end = new AbortController()
       session.watch?.(() => {}, end.signal)
       for (const renewal of [0, 1, 2]) {
@@ -200,7 +200,7 @@ describe('the rights of leases in NATS', () => {
     test('that lacks the right to write gets UNAUTHORIZED', async () => {
       const config = `authorization { users: [{ user: "u", password: "p", permissions: { publish: ["$JS.API.>"] } }] }`
       await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
-      const session = natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 }).open()
+      const session = natsLeases({ client: await nats.connect(), group: 'g', leaseMs: 5_000 }).open()
       await expect(session.renew(record(0), [], signal)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
       await session.close()
     })

@@ -45,7 +45,12 @@ class RelayStage {
   /** A relay with a mirror and a connection of its own, as another process has. `kill` ends its connection at once. */
   async relay(replicas?: MemoryLeases): Promise<{ relay: Relay; informer: Informer<Item>; kill(): Promise<void> }> {
     const connection = await this.engine.connect()
-    const store = natsRelayStore({ connection, name: this.name, replicas: this.engine.replicas, timeoutMs: 2_000 })
+    const store = natsRelayStore({
+      client: connection,
+      name: this.name,
+      replicas: this.engine.replicas,
+      timeoutMs: 2_000,
+    })
     const informer = createInformer({ source: this.upstream, logger: quiet, cache: relayCache(store) })
     const relay = publish(informer, store, { logger: quiet, ...(replicas === undefined ? {} : { replicas }) })
     informer.start()
@@ -60,7 +65,7 @@ class RelayStage {
 
   async follower(connected = this.engine.connect()): Promise<Informer<Item>> {
     const connection = await connected
-    const store = natsRelayStore({ connection, name: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
+    const store = natsRelayStore({ client: connection, name: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
     const follower = createInformer({ source: relaySource<Item>({ store, upstream: this.upstream }), logger: quiet })
     const check = (): void => {
       const [a, b] = [follower.get('a')?.n, follower.get('b')?.n]
@@ -198,8 +203,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       const connection = await own.connect()
       const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
       await own.kill()
-      const replicas = natsLeases({ connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
-      const relay = publish(informer, natsRelayStore({ connection, name: 'away' }), { replicas, logger: quiet })
+      const replicas = natsLeases({ client: connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
+      const relay = publish(informer, natsRelayStore({ client: connection, name: 'away' }), { replicas, logger: quiet })
       context.onTestFinished(async () => {
         await relay.stop()
         await informer.stop()

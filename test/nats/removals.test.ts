@@ -54,7 +54,7 @@ async function stage(
     onPublish(subject, payload, send, erase),
   )
   const times = { heartbeatMs: 1_000, timeoutMs: 1_000, verifyMs: 100 }
-  const source = natsKvSource<number>({ connection, bucket, ...times, ...options })
+  const source = natsKvSource<number>({ client: connection, bucket, ...times, ...options })
   const mirror = createInformer({ source, audit: false })
   await mirror.start().synced()
   await waitUntil('the watch', () => mirror.status.state === 'live')

@@ -115,14 +115,16 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
     const connection = await nats.connect({ user: 'mirror', pass: 'm', ignoreAuthErrorAbort: false })
     await reload(nats, users(''))
     await connection.closed()
-    expect((await refusal(natsKvSource({ connection, bucket: 'any' }))).message).toContain('ignoreAuthErrorAbort: true')
+    expect((await refusal(natsKvSource({ client: connection, bucket: 'any' }))).message).toContain(
+      'ignoreAuthErrorAbort: true',
+    )
   })
 })
 
 describeServer('nats 2.15', 'a server without JetStream', (server) => {
   test('is UNAVAILABLE, and says that it is not enabled', async () => {
     await using nats = await NatsServer.start({ server, hasJetStream: false })
-    const source = natsKvSource({ connection: await nats.connect(), bucket: 'any' })
+    const source = natsKvSource({ client: await nats.connect(), bucket: 'any' })
     expect(await refusal(source)).toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringContaining('not enabled'),
@@ -132,7 +134,7 @@ describeServer('nats 2.15', 'a server without JetStream', (server) => {
   test('or one whose account has none, is UNAVAILABLE and says so', async () => {
     const config = 'accounts { plain: { users: [{ user: u, password: p }] } }'
     await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
-    const source = natsKvSource({ connection: await nats.connect(), bucket: 'any' })
+    const source = natsKvSource({ client: await nats.connect(), bucket: 'any' })
     expect(await refusal(source)).toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringContaining('not enabled'),

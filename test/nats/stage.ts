@@ -76,7 +76,7 @@ export class Stage extends BackendStage<Item> {
   ) {
     const { bucket, connection } = places
     const times = { heartbeatMs: 2_000, timeoutMs: 10_000, verifyMs: 2_000 }
-    const own = natsKvSource<Item>({ connection, bucket, ...times, ...source })
+    const own = natsKvSource<Item>({ client: connection, bucket, ...times, ...source })
     const checker = new ContractChecker<Item>(instead?.(connection, bucket) ?? own)
     const audit = isAudited && { periodMs: PERIODIC_AUDITS_MS }
     super(places.proxy, own, { clock: new CountingClock(fastClock(speed)), checker, audit })

@@ -8,7 +8,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import { fastClock } from '../support/clocks.js'
 import { HandlerHistory } from '../support/handler-history.js'
 import { interrupted } from './interrupted.js'
-import { HEARTBEAT_TIMEOUT_MS, Stage } from './stage.js'
+import { Stage, TIMEOUT_MS } from './stage.js'
 
 describePostgres('a table that is busy', ({ binDir, env }) => {
   let server: PostgresServer
@@ -64,7 +64,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
       Stage.with({ server, source: { where: 'n >= 0' } }, async (stage) => {
         await rewritten(stage, async () => {
           stage.informer.start()
-          await sleep(HEARTBEAT_TIMEOUT_MS)
+          await sleep(TIMEOUT_MS)
         })
         await stage.live(10_000)
         await stage.healed()
@@ -78,7 +78,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
           rows: 300,
           // So that the 30 s after which a list counts as stalled are over in 3.
           clock: fastClock(10),
-          source: { where: 'wanted(id)', heartbeatTimeoutMs: 10_000 },
+          source: { where: 'wanted(id)', timeoutMs: 10_000 },
         },
         async (stage) => {
           await stage.query(`CREATE FUNCTION wanted(id int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
@@ -96,7 +96,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
           server,
           rows: 110,
           clock: fastClock(5),
-          source: { where: 'wanted(id)', heartbeatTimeoutMs: 10_000 },
+          source: { where: 'wanted(id)', timeoutMs: 10_000 },
           client: (config, stage) =>
             interrupted(config, async (text) => {
               if (!text.includes('pg_stat_activity')) return
@@ -119,7 +119,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
     test('while it is rewritten under a lock, and listed again once', () =>
       Stage.with({ server }, async (stage) => {
         await stage.live()
-        await rewritten(stage, () => sleep(2 * HEARTBEAT_TIMEOUT_MS))
+        await rewritten(stage, () => sleep(2 * TIMEOUT_MS))
         await stage.healed()
         expect([stage.relists, stage.reconnects]).toEqual([1, 0])
         expect(stage.errors.map(({ code }) => code)).toEqual(['VERSION_EXPIRED'])

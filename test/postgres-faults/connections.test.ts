@@ -6,11 +6,11 @@ import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { fastClock } from '../support/clocks.js'
 import { interrupted } from './interrupted.js'
-import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
+import { NOTICE_MS, Stage, TIMEOUT_MS } from './stage.js'
 
 /** The speed of the clock of a mirror that is disconnected often. */
 const SPEED = 8
-const quick = { pollIntervalMs: 500, heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS * SPEED }
+const quick = { pollIntervalMs: 500, timeoutMs: TIMEOUT_MS * SPEED }
 
 describePostgres('a connection that fails', ({ binDir, env }) => {
   let server: PostgresServer
@@ -50,7 +50,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         await stage.copying()
         stage.proxy.halfOpen({ newConnections: true })
         // One time-out for the list, one more for the connection that checks it.
-        expect(await stage.noticed()).toBeLessThan(HEARTBEAT_TIMEOUT_MS + NOTICE_MS)
+        expect(await stage.noticed()).toBeLessThan(TIMEOUT_MS + NOTICE_MS)
         stage.proxy.pass()
         await stage.healed()
         expect(stage.relists).toBe(0)
@@ -69,7 +69,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
 
   describe.concurrent('a network that is down', () => {
     test('for less than the time-out loses nothing, and need not be noticed', () =>
-      Stage.with({ server, source: { heartbeatTimeoutMs: 6_000 } }, async (stage) => {
+      Stage.with({ server, source: { timeoutMs: 6_000 } }, async (stage) => {
         await stage.live()
         stage.load()
         stage.proxy.hold()
@@ -105,7 +105,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('in pieces of 3 bytes causes no error', () =>
-      Stage.with({ server, rows: 100, source: { heartbeatTimeoutMs: 10_000 } }, async (stage) => {
+      Stage.with({ server, rows: 100, source: { timeoutMs: 10_000 } }, async (stage) => {
         stage.proxy.chop(3)
         await stage.live(60_000)
         stage.load(20)
@@ -297,7 +297,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         },
         async (stage) => {
           stage.informer.start()
-          await waitUntil('the option client to be called', () => stage.connects === 1)
+          await waitUntil('the option connect to be called', () => stage.connects === 1)
           await stage.informer.stop()
           made.resolve()
           await sleep(300)

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
+import { NOTICE_MS, Stage, TIMEOUT_MS } from './stage.js'
 
 describePostgres('a server that ends', ({ binDir, env }) => {
   let server: PostgresServer
@@ -147,7 +147,7 @@ describePostgres('a server that ends', ({ binDir, env }) => {
         process.kill(pid, 'SIGSTOP')
         await stage.query('UPDATE items SET n = 1 WHERE id = 1')
         expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
-        await waitUntil('the watch to resume', () => stage.informer.get('1')?.n === 1, 2 * HEARTBEAT_TIMEOUT_MS)
+        await waitUntil('the watch to resume', () => stage.informer.get('1')?.n === 1, 2 * TIMEOUT_MS)
         process.kill(pid, 'SIGCONT')
         await stage.healed()
         expect([stage.relists, stage.reconnects]).toEqual([0, 1])

@@ -54,9 +54,9 @@ export class OracleReader {
     this.#options = options
     this.#witness = new ContractChecker(options)
     const source = postgresSource<Row>({
-      client: this.#witness.client,
+      connect: this.#witness.client,
       table: options.table,
-      heartbeatTimeoutMs: 10_000 * SPEED,
+      timeoutMs: 10_000 * SPEED,
       trimEveryMs: false,
       ...(options.where === undefined ? {} : { where: options.where }),
       rls: 'row-local',

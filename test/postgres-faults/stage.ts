@@ -31,14 +31,14 @@ export interface StageOptions {
   readonly install?: Omit<ChangeLogOptions, 'table'>
   /** Makes each of the source's connections. */
   readonly client?: (config: ClientConfig, stage: Stage) => Client | Promise<Client>
-  readonly source?: Omit<PostgresSourceOptions, 'client' | 'table'>
+  readonly source?: Omit<PostgresSourceOptions, 'connect' | 'table'>
   readonly clock?: Clock
 }
 
-/** The default of `heartbeatTimeoutMs` on a stage. */
-export const HEARTBEAT_TIMEOUT_MS = 2_000
+/** The default of `timeoutMs` on a stage. */
+export const TIMEOUT_MS = 2_000
 /** Silence is noticed within this time. */
-export const NOTICE_MS = HEARTBEAT_TIMEOUT_MS + 2_000
+export const NOTICE_MS = TIMEOUT_MS + 2_000
 
 let stages = 0
 
@@ -57,13 +57,13 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
     const { server, client = (config) => new Client(config), source = {}, clock = systemClock } = options
     const config = { host: '127.0.0.1', user: 'postgres', database, port: proxy.port, application_name: 'mirror' }
     const own = postgresSource<Item>({
-      client: () => {
+      connect: () => {
         this.connects++
         return client(config, this)
       },
       table: 'items',
       pollIntervalMs: 500,
-      heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS,
+      timeoutMs: TIMEOUT_MS,
       ...source,
     })
     super(proxy, own, { clock: new CountingClock(clock) })

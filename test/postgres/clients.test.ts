@@ -8,12 +8,12 @@ import { type Database, errorOf, mirror, mirrorOf, useServer } from './support.j
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)'
 
-describePostgres('the option client', (postgres) => {
+describePostgres('the option connect', (postgres) => {
   const at = useServer(postgres)
 
   const wrong: readonly (readonly [
     string,
-    (db: Database) => PostgresSourceOptions['client'] | Promise<() => never>,
+    (db: Database) => PostgresSourceOptions['connect'] | Promise<() => never>,
     RegExp,
   ])[] = [
     [
@@ -52,18 +52,18 @@ describePostgres('the option client', (postgres) => {
 
   test.each(wrong)('that returns %s makes synced() reject with an OptionError', async (_what, make, message) => {
     const db = await at.installed(TABLE)
-    const { informer } = mirrorOf(db, { table: 't', client: await make(db) })
+    const { informer } = mirrorOf(db, { table: 't', connect: await make(db) })
     informer.start()
     const error = await errorOf(informer.synced({ timeoutMs: 20_000 }))
     expect(error).toBeInstanceOf(OptionError)
-    expect(error).toMatchObject({ option: 'client', message: expect.stringMatching(message) })
+    expect(error).toMatchObject({ option: 'connect', message: expect.stringMatching(message) })
     expect(informer.status.state).toBe('failed')
   })
 
   test('that asks for values in binary form reads the same objects, in lists and changes', async () => {
     const db = await at.installed(TABLE)
     const client = (): Client => Object.assign(new Client(db.config()), { binary: true })
-    const rows = await mirror(db, { table: 't', client })
+    const rows = await mirror(db, { table: 't', connect: client })
     expect(rows.informer.get('1')).toEqual({ id: 1, n: 1 })
     await db.sql('UPDATE t SET n = 7; INSERT INTO t VALUES (2, -2)')
     await rows.informer.fresh({ timeoutMs: 15_000 })
@@ -74,7 +74,7 @@ describePostgres('the option client', (postgres) => {
   test('that requires TLS of a server without TLS is reported with host and port', async () => {
     const db = await at.installed(TABLE)
     const config = { ...db.config(), ssl: true }
-    const { informer, errors } = mirrorOf(db, { table: 't', client: () => new Client(config) })
+    const { informer, errors } = mirrorOf(db, { table: 't', connect: () => new Client(config) })
     informer.start()
     await waitUntil('the error', () => errors.length > 0)
     expect(errors[0]?.message).toContain(`(${config.host}:${config.port} has no TLS: check host and port`)

@@ -69,7 +69,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     await db.install('t')
     let path = 'a,public'
     const client = (): Client => new Client(db.config({ options: `-c search_path=${path}` }))
-    const source = db.source({ table: 't', where: 'large(n)', client })
+    const source = db.source({ table: 't', where: 'large(n)', connect: client })
     const { objects, version } = await listed(source)
     await resumed(source, version)
     path = 'b,public'

@@ -57,7 +57,7 @@ describePostgres('a mark after a crash of the server', (postgres) => {
   async function unaware(db: Database) {
     const proxy = await startFaultProxy({ targetPort: at.server.port })
     onTestFinished(() => proxy[Symbol.asyncDispose]())
-    const rows = mirrorOf<Row>(db, { table: 't', heartbeatTimeoutMs: 60_000, connection: { port: proxy.port } })
+    const rows = mirrorOf<Row>(db, { table: 't', timeoutMs: 60_000, connection: { port: proxy.port } })
     rows.informer.start()
     await waitUntil('the watch', () => rows.informer.status.state === 'live')
     proxy.hold()

@@ -82,7 +82,7 @@ describePostgres('the definition of a table', (postgres) => {
     }) => {
       const db = await at.installed(ROWS, { atEnd: onTestFinished })
       // Of a query that waits for a lock one hears after half of this time.
-      const rows = await mirror(db, { table: 't', heartbeatTimeoutMs: 400 })
+      const rows = await mirror(db, { table: 't', timeoutMs: 400 })
       const migration = await db.connect()
       await migration.query(`BEGIN; ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
       const { lastContactAt = 0 } = rows.informer.status
@@ -98,7 +98,7 @@ describePostgres('the definition of a table', (postgres) => {
       const db = await at.installed(ROWS, { atEnd: onTestFinished })
       const migration = await db.connect()
       await migration.query(`BEGIN; ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
-      const synced = mirror(db, { table: 't', heartbeatTimeoutMs: 400 })
+      const synced = mirror(db, { table: 't', timeoutMs: 400 })
       await waitUntil('a reader that waits for the lock', async () => {
         const { length } = await db.sql(`SELECT FROM pg_locks WHERE relation = 't'::regclass::oid AND NOT granted`)
         return length > 0

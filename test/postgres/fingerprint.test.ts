@@ -153,7 +153,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
 
   test('lets a mirror look without touching the table while nothing changes', async () => {
     const db = await at.installed(`${ROWS}; CREATE TABLE other (id int)`)
-    const rows = await mirror(db, { table: 't', pollIntervalMs: 20, heartbeatTimeoutMs: 60_000 })
+    const rows = await mirror(db, { table: 't', pollIntervalMs: 20, timeoutMs: 60_000 })
     const holder = await db.connect()
     await holder.query('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE')
     // A look at the table would wait for the lock for half a minute.

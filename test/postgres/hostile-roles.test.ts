@@ -146,7 +146,7 @@ describePostgres('a hostile role', (postgres) => {
 
     test('nor a role that mirrors it, whose statement is parsed after the change of the type', async () => {
       const { db, client, changeType } = await owned('statement', 'IMPLICIT')
-      const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
+      const { informer, errors } = await mirror(db, { table: 't', connect: () => pooledClient(db) })
       await client.query(`BEGIN; UPDATE t SET n = 0; ${changeType}; COMMIT`)
       await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
       expect(errors.filter(({ message }) => ALARMED.test(message))).toEqual([])

@@ -312,10 +312,10 @@ describeServer('pgbouncer', 'names in SQL', () => {
     await db.install('t')
     const application = 'pooled mirror'
     const client = (): Client => new Client(db.config({ port: pooler.port, application_name: application }))
-    const rows = await mirror(db, { table: 'public.t', where: WHERE, trimEveryMs: 1, client })
+    const rows = await mirror(db, { table: 'public.t', where: WHERE, trimEveryMs: 1, connect: client })
     await db.sql('UPDATE t SET n = 2')
     await rows.informer.fresh({ timeoutMs: 15_000 })
-    await listed(db.source({ table: 'public.t', client }))
+    await listed(db.source({ table: 'public.t', connect: client }))
     const url = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}?application_name=${encodeURIComponent(application)}`
     await diagnosePostgres(url, { table: 'public.t' }, () => {})
     const own = statementsIn(await server.log()).filter((each) => each.application === application)
@@ -348,7 +348,7 @@ async function readAll(db: Database, { reader, columns, stranger, installer }: R
   for (const table of ['parted', 'several', 'domains', 'named'])
     await listed(db.source({ table: `public.${table}`, connection: { user: installer } }))
   // A condition that takes long: a list checks on a second connection whether the server still runs its COPY.
-  const slow = { table: 'public.t', where: 'public.is_kept(n)', columns: ['n'], heartbeatTimeoutMs: 400 }
+  const slow = { table: 'public.t', where: 'public.is_kept(n)', columns: ['n'], timeoutMs: 400 }
   await listed(db.source({ ...slow, connection: { user: columns } }))
   const refused = [
     { table: 'T9' },
@@ -367,7 +367,7 @@ async function useLeases(db: Database, { leaser, stranger }: Roles): Promise<voi
   const sessions = [leaser, leaser, stranger].map((user) => {
     const pool = new Pool(db.config({ user }))
     const listen = (): Client => new Client(db.config({ user }))
-    const session = postgresLeases({ pool, listen, group: 'g', leaseMs: 900 }).open()
+    const session = postgresLeases({ pool, connect: listen, group: 'g', leaseMs: 900 }).open()
     onTestFinished(async () => {
       await session.close()
       await pool.end()

@@ -44,7 +44,7 @@ describePostgres('the plans of polls', (postgres) => {
     const clients: Client[] = []
     const db = await at.installed(ORDERS, 'orders')
     const client = (): Client => clients[clients.push(new Client(db.config())) - 1] as Client
-    const { informer } = await mirror(db, { table: 'orders', client })
+    const { informer } = await mirror(db, { table: 'orders', connect: client })
     await change(db, (n) => informer.until('1', (row) => row?.['n'] === n, { timeoutMs: 60_000 }))
     const plans = `SELECT custom_plans::int FROM pg_prepared_statements WHERE name = 'listwatch_delta' AND generic_plans > 8`
     expect((await clients.at(-1)?.query(plans))?.rows).toEqual([{ custom_plans: 0 }])

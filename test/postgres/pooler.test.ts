@@ -32,7 +32,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   )
 
   function pooled(db: Database, options: Partial<TestSourceOptions> = {}): Promise<Mirror> {
-    return mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: pooler().port }), ...options })
+    return mirror(db, { table: 't', connect: () => new Client({ ...db.config(), port: pooler().port }), ...options })
   }
 
   /** Another application, behind the same pooler. */
@@ -131,7 +131,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
 
   test('a mirror waits for a locked table without an error', async () => {
     const db = await at.installed(TABLE)
-    const rows = await pooled(db, { heartbeatTimeoutMs: 1_000 })
+    const rows = await pooled(db, { timeoutMs: 1_000 })
     const holder = await db.connect()
     await holder.query('BEGIN; LOCK TABLE t; SELECT pg_sleep(1.5); UPDATE t SET at = now(); COMMIT')
     await expectMirrorEqualsTable(rows)
@@ -141,7 +141,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   test('one that keeps a server process for each session is served too', async () => {
     const db = await at.installed(TABLE)
     await using sessions = await startPgbouncer({ targetPort: at.server.port, poolMode: 'session' })
-    const rows = await mirror(db, { table: 't', client: () => new Client({ ...db.config(), port: sessions.port }) })
+    const rows = await mirror(db, { table: 't', connect: () => new Client({ ...db.config(), port: sessions.port }) })
     await db.sql('DELETE FROM t WHERE id > 5')
     await expectMirrorEqualsTable(rows)
   })

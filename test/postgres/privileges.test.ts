@@ -338,7 +338,7 @@ describePostgres('the installed objects', (postgres) => {
         CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
           $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
         CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
-      const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
+      const { informer, errors } = await mirror(db, { table: 't', connect: () => pooledClient(db) })
       await client.query(
         `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
       )
@@ -557,7 +557,7 @@ describePostgres('the installed objects', (postgres) => {
       await db.install('t', { grant: [reader] })
       await db.sql('DELETE FROM listwatch.state')
       await heldLocks(db)
-      const source = db.source({ table: 't', heartbeatTimeoutMs: 1_000, connection: { user: reader } })
+      const source = db.source({ table: 't', timeoutMs: 1_000, connection: { user: reader } })
       expect((await listed(source)).objects.size).toBe(9)
     })
 

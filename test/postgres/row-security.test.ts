@@ -220,7 +220,7 @@ describePostgres('row security', (postgres) => {
         }) as typeof made.query
         return made
       }
-      const { informer, fold } = await mirror(db, { table: 't', client })
+      const { informer, fold } = await mirror(db, { table: 't', connect: client })
       isRevoking = true
       const relist = informer.relist({ timeoutMs: 60_000 })
       relist.catch(() => {}) // The test ends before the right is back.

@@ -128,7 +128,7 @@ export class Database {
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
     const { connection, ...rest } = options
     return postgresSource<T>({
-      client: () => new TrappedClient(this.config(connection)),
+      connect: () => new TrappedClient(this.config(connection)),
       pollIntervalMs: 200,
       ...rest,
     })
@@ -140,8 +140,8 @@ export class Database {
   }
 }
 
-export interface TestSourceOptions extends Omit<PostgresSourceOptions, 'client'> {
-  readonly client?: PostgresSourceOptions['client']
+export interface TestSourceOptions extends Omit<PostgresSourceOptions, 'connect'> {
+  readonly connect?: PostgresSourceOptions['connect']
   /** What a connection of the source has besides host, port, user and database. */
   readonly connection?: ClientConfig
 }

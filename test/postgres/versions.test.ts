@@ -19,7 +19,7 @@ import {
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g'
 /** Silence is not noticed within the time of a test: calls end only because they are stopped. */
-const PATIENT = { heartbeatTimeoutMs: 600_000, pollIntervalMs: 600_000 }
+const PATIENT = { timeoutMs: 600_000, pollIntervalMs: 600_000 }
 /** Promised are 100 ms; a machine that is busy with other tests gets more. */
 const SOON_MS = 1_000
 
@@ -252,7 +252,7 @@ describePostgres('the connections of a source', (postgres) => {
         const over = (): void => {
           isOver = true
         }
-        const source = db.source({ table: 't', ...PATIENT, client })
+        const source = db.source({ table: 't', ...PATIENT, connect: client })
         const ended = call(source, { ...context, signal: stop.signal }).then(over, over)
         await waitUntil('the silence, or the end', () => asked > silentAt || isOver, 2_000).catch(() => {
           isDone = true // A watch that has said all, and waits.
@@ -274,7 +274,7 @@ describePostgres('the connections of a source', (postgres) => {
         connects++
         return new Client(db.config())
       }
-      const source = db.source({ table: 't', client })
+      const source = db.source({ table: 't', connect: client })
       const context = { ...contextOf(AbortSignal.abort()), after: version, onProgressRequest: () => {} }
       for (const [, call] of calls) await errorOf(call(source, context))
       expect(connects).toBe(0)

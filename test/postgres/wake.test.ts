@@ -224,7 +224,7 @@ describePostgres('waking', (postgres) => {
         table: 't',
         wake: 'poll',
         pollIntervalMs: 100,
-        client: () => overheard(db, said),
+        connect: () => overheard(db, said),
       })
       await db.sql('UPDATE t SET n = 42 WHERE id = 1')
       await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
@@ -241,7 +241,7 @@ describePostgres('waking', (postgres) => {
           event === 'notification' ? deaf : Reflect.apply(on, deaf, [event, listener])
         return deaf
       }
-      const rows = await mirror(db, { table: 't', pollIntervalMs: 100, client })
+      const rows = await mirror(db, { table: 't', pollIntervalMs: 100, connect: client })
       await waitUntil('the end of listening', () => said.includes('UNLISTEN listwatch'))
       await db.sql('UPDATE t SET n = 42 WHERE id = 1')
       await rows.informer.until('1', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })

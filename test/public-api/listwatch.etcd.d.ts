@@ -40,14 +40,14 @@ export interface EtcdSourceOptions<T> {
   readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
   readonly credentials?: EtcdCredentials | (() => EtcdCredentials | Promise<EtcdCredentials>)
   readonly endpoints?: string | readonly string[]
+  readonly heartbeatMs?: number
   readonly keys?: EtcdKeys
   readonly maxCatchup?: number
   readonly pageSize?: number
   readonly prefix?: KeyBytes
-  readonly progressMs?: number
   readonly range?: EtcdRange
   readonly requireLeader?: boolean
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 export type KeyBytes = string | Uint8Array
 export interface LeaseOptions {

@@ -123,9 +123,9 @@ export interface KubernetesSourceOptions {
   readonly plural?: string
   readonly probeMs?: number | false | undefined
   readonly shard?: KubernetesShard | undefined
-  readonly stallMs?: number
   readonly streamingLists?: boolean
   readonly stripManagedFields?: boolean
+  readonly timeoutMs?: number
 }
 export interface KubernetesWriter {
   apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>
@@ -143,7 +143,7 @@ export interface KubernetesWriter {
 export interface KubernetesWriterOptions {
   readonly fieldManager: string
   readonly kubeConfig: KubeConfigProvider
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 export interface KubernetesWritten {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }

@@ -19,8 +19,8 @@ export interface NatsClient {
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
 export interface NatsKvOptions<T> {
   readonly bucket: string
+  readonly client: NatsClient
   readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
-  readonly connection: NatsClient
   readonly domain?: string
   readonly filter?: string | readonly string[]
   readonly heartbeatMs?: number
@@ -35,7 +35,7 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
 }
 export interface NatsLeasesOptions extends LeaseOptions {
   readonly bucket?: string
-  readonly connection: NatsClient
+  readonly client: NatsClient
   readonly domain?: string
   readonly replicas?: number
 }
@@ -46,7 +46,7 @@ export interface NatsMessage {
   readonly subject: string
 }
 export interface NatsRelayStoreOptions {
-  readonly connection: NatsClient
+  readonly client: NatsClient
   readonly domain?: string
   readonly heartbeatMs?: number
   readonly name: string

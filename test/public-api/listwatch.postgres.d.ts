@@ -56,7 +56,7 @@ export interface PgTransaction {
   query(text: string): Promise<{ rows: unknown[] }>
 }
 export interface PostgresLeasesOptions extends LeaseOptions {
-  readonly listen?: () => PgClient | Promise<PgClient>
+  readonly connect?: () => PgClient | Promise<PgClient>
   readonly pool: PgPool
 }
 export interface PostgresSource<T> extends ListerWatcher<T> {
@@ -68,14 +68,14 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   readonly waking: 'notify' | 'poll' | undefined
 }
 export interface PostgresSourceOptions {
-  readonly client: () => PgClient | Promise<PgClient>
   readonly columns?: readonly string[]
-  readonly heartbeatTimeoutMs?: number
+  readonly connect: () => PgClient | Promise<PgClient>
   readonly maxDeltaRows?: number
   readonly maxObjectBytes?: number
   readonly pollIntervalMs?: number
   readonly rls?: 'row-local'
   readonly table: string
+  readonly timeoutMs?: number
   readonly trimEveryMs?: number | false
   readonly wake?: 'notify' | 'poll'
   readonly where?: string

@@ -22,9 +22,9 @@ export interface RedisCollection<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
 }
 export interface RedisCollectionOptions<T> {
-  readonly blockMs?: number
   readonly client: RedisClient
   readonly codec?: RedisCodecName | RedisDecode<T>
+  readonly heartbeatMs?: number
   readonly keys?: RedisKeys
   readonly name: string
   readonly shards?: number
@@ -34,9 +34,9 @@ export type RedisDecode<T> = (value: Uint8Array, key: string) => T
 export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string
 export type RedisKeys = 'string' | 'bytes'
 export interface RedisKeysOptions<T> {
-  readonly blockMs?: number
   readonly client: RedisClient
   readonly codec?: RedisCodecName | RedisDecode<T>
+  readonly heartbeatMs?: number
   readonly keys?: RedisKeys
   readonly maxKeys?: number
   readonly prefix: string
@@ -50,8 +50,8 @@ export interface RedisLeasesOptions extends LeaseOptions {
   readonly waitForReplicas?: number
 }
 export interface RedisRelayStoreOptions {
-  readonly blockMs?: number
   readonly client: RedisClient
+  readonly heartbeatMs?: number
   readonly name: string
   readonly retention?: number
   readonly timeoutMs?: number
@@ -66,9 +66,9 @@ export interface RedisStream<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
 }
 export interface RedisStreamOptions<T> {
-  readonly blockMs?: number
   readonly client: RedisClient
   readonly decode: StreamDecode<T>
+  readonly heartbeatMs?: number
   readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>
   readonly stream: string
   readonly timeoutMs?: number

@@ -110,8 +110,8 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
   })
 
   test('a field that another client adds is found also during continuous writes', async () => {
-    // No pause between two writes is as long as blockMs, on a busy machine neither.
-    await using stage = await Stage.live({ redis: own.redis, source: { blockMs: 2_000 } })
+    // No pause between two writes is as long as heartbeatMs, on a busy machine neither.
+    await using stage = await Stage.live({ redis: own.redis, source: { heartbeatMs: 2_000 } })
     await admin().hset(stage.key('h'), 'extra', '{"n":1}')
     for (let n = 0; !stage.codes.includes('PROTOCOL') && n < 300; n++) {
       await stage.put(['k1', n])

@@ -179,7 +179,7 @@ describeRedis('a cluster', (server) => {
       for (const door of doors.values()) await door[Symbol.asyncDispose]()
     })
     await kind?.write(client(), name, 'a', 1)
-    const source = redisCollection<Item>({ client: user, name, blockMs: 500 })
+    const source = redisCollection<Item>({ client: user, name, heartbeatMs: 500 })
     await using mirror = await mirrorOf(() => source)
     await mirror.live()
     const from = await cluster().ownerOf(key)
@@ -214,7 +214,7 @@ describeRedis('a cluster', (server) => {
       const session = redisLeases({ client: user, group: name }).open()
       onTestFinished(() => session.close())
       let renewals = 0
-      await using mirror = await mirrorOf(() => redisCollection<Item>({ client: user, name, blockMs: 200 }))
+      await using mirror = await mirrorOf(() => redisCollection<Item>({ client: user, name, heartbeatMs: 200 }))
       await followRotations(mirror, {
         write: async (n) => {
           // One whose answer is lost may have been written.

@@ -120,7 +120,7 @@ describeRedis('a failover', (server) => {
       })
     }
 
-    test.concurrent('that makes the server a replica during a blocking read: it is left at once, before blockMs has passed', async () => {
+    test.concurrent('that makes the server a replica during a blocking read: it is left at once, before heartbeatMs has passed', async () => {
       await using master = await RedisServer.start({ server })
       await using other = await RedisServer.start({ server })
       await write(kind, master, NAME, 'a', 1)

@@ -16,7 +16,7 @@ export const STREAM_TRUTH = 'stream-truth'
 export const STREAM_AT = 'stream-at'
 export const PREFIX = 'plain:'
 
-const times = { blockMs: 400, timeoutMs: 5_000 }
+const times = { heartbeatMs: 400, timeoutMs: 5_000 }
 
 type Truth = (client: Redis) => Promise<ReadonlyMap<string, string>>
 

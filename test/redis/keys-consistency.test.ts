@@ -17,7 +17,7 @@ interface Event {
 describeRedis('a consistent snapshot of plain keys', (server) => {
   const own = useRedis(server)
   const sourceOf = (client: RedisClient, prefix: string, options: { readonly timeoutMs?: number } = {}) =>
-    redisKeys<number>({ client, prefix, blockMs: 100, ...options })
+    redisKeys<number>({ client, prefix, heartbeatMs: 100, ...options })
   /** A watch that has delivered the current state. */
   const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
     const { version } = await listed(source)

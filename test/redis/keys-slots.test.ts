@@ -35,7 +35,7 @@ describeRedis('plain keys in a cluster', (server) => {
     const set = async (key: string, n: number): Promise<unknown> => await writer.set(prefix + key, item(n))
     for (const key of keys) await set(key, 1)
     const user = clientOf(cluster)
-    const mirror = await Mirror.open(first, () => redisKeys<Item>({ client: user, prefix, blockMs: 300 }))
+    const mirror = await Mirror.open(first, () => redisKeys<Item>({ client: user, prefix, heartbeatMs: 300 }))
     const deleted: string[] = []
     mirror.informer.subscribe({ delete: ({ key }) => void deleted.push(key) })
     return {

@@ -20,7 +20,7 @@ async function keysOf(
 }> {
   const prefix = `keys-${++prefixes}:`
   const mirror = await Mirror.open(redis, (port) =>
-    redisKeys<Item>({ client: userClient('ioredis 6', port), prefix, blockMs: 500, ...options }),
+    redisKeys<Item>({ client: userClient('ioredis 6', port), prefix, heartbeatMs: 500, ...options }),
   )
   const shows = (wanted: Readonly<Record<string, number>>): Promise<void> =>
     mirror.shows(Object.fromEntries(Object.entries(wanted).map(([key, n]) => [prefix + key, n])))
@@ -31,7 +31,7 @@ const item = (n: number): string => JSON.stringify({ n })
 
 /** A watch of the keys that begin with `a`, which has read all of them. */
 async function watched(redis: RedisServer) {
-  const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
+  const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', heartbeatMs: 100 })
   const { version } = await listed(source)
   const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
   await watch.next()

@@ -10,8 +10,8 @@ export interface Kind {
   readonly name: string
   /** Whether a write has a mark to wait for. */
   readonly hasMarks: boolean
-  /** `blockMs` is 500. */
-  source(client: RedisClient, name: string, blockMs?: number): ListerWatcher<Item>
+  /** `heartbeatMs` is 500. */
+  source(client: RedisClient, name: string, heartbeatMs?: number): ListerWatcher<Item>
   /** Without a value the key is deleted. Returns the mark of the write. */
   write(client: RedisClient, name: string, key: string, n: number | undefined): Promise<Version>
   /** The keys that it lies under. */
@@ -21,7 +21,7 @@ export interface Kind {
 }
 
 const times = { timeoutMs: 10_000 }
-const BLOCK_MS = 500
+const HEARTBEAT_MS = 500
 
 /** The forms that have a history. */
 export const kinds: readonly Kind[] = [
@@ -29,7 +29,8 @@ export const kinds: readonly Kind[] = [
     name: 'a collection',
     hasMarks: true,
     shown: (values) => values,
-    source: (client, name, blockMs = BLOCK_MS) => redisCollection<Item>({ client, name, blockMs, ...times }),
+    source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
+      redisCollection<Item>({ client, name, heartbeatMs, ...times }),
     write: async (client, name, key, n) => {
       await using writer = redisWriter<Item>({ client, name })
       return await writer.apply([n === undefined ? { delete: key } : { put: key, object: { n } }])
@@ -40,11 +41,11 @@ export const kinds: readonly Kind[] = [
     name: 'a stream',
     hasMarks: true,
     shown: (values) => values,
-    source: (client, name, blockMs = BLOCK_MS) =>
+    source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
       redisStream<Item>({
         client,
         stream: name,
-        blockMs,
+        heartbeatMs,
         decode: (fields) =>
           Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
         ...times,
@@ -60,7 +61,8 @@ export const plainKeys: Kind = {
   name: 'plain keys',
   hasMarks: false,
   shown: (values, name) => Object.fromEntries(Object.entries(values).map(([key, n]) => [`${name}/${key}`, n])),
-  source: (client, name, blockMs = BLOCK_MS) => redisKeys<Item>({ client, prefix: `${name}/`, blockMs, ...times }),
+  source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
+    redisKeys<Item>({ client, prefix: `${name}/`, heartbeatMs, ...times }),
   write: async (client, name, key, n) => {
     await (n === undefined
       ? client.call('DEL', `${name}/${key}`)

@@ -44,8 +44,8 @@ const streams: Wrong = [
   ['an invalid decode', { ...stream, decode: 'json' }, 'must be a function'],
   ['an invalid snapshot', { ...stream, snapshot: {} }, 'must be a function'],
   ['an invalid choice', { ...stream, whenTrimmed: 'ignore' }, 'must be one of "refuse", "fold"'],
-  ['a wait without an end', { ...stream, blockMs: 0 }, 'must be a whole number of at least 1'],
-  ['a wait that Redis does not know', { ...stream, blockMs: 0.5 }, 'must be a whole number of at least 1'],
+  ['a wait without an end', { ...stream, heartbeatMs: 0 }, 'must be a whole number of at least 1'],
+  ['a wait that Redis does not know', { ...stream, heartbeatMs: 0.5 }, 'must be a whole number of at least 1'],
   ['an invalid time', { ...stream, timeoutMs: Number.NaN }, 'must be a finite number above 0'],
   ['a misspelt option', { ...stream, name: 'a' }, 'unknown option "name"; allowed are client, stream'],
 ]
@@ -57,7 +57,7 @@ const plain: Wrong = [
   ['an invalid codec', { ...keys, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
   ['keys of no kind', { ...keys, keys: 'hex' }, 'must be one of "string", "bytes"'],
   ['a limit below one', { ...keys, maxKeys: -1 }, 'must be a whole number of at least 1'],
-  ['a silence without an end', { ...keys, blockMs: Number.POSITIVE_INFINITY }, 'must be a finite number above 0'],
+  ['a silence without an end', { ...keys, heartbeatMs: Number.POSITIVE_INFINITY }, 'must be a finite number above 0'],
   ['no time', { ...keys, timeoutMs: 0 }, 'must be a finite number above 0'],
   ['a misspelt option', { ...keys, pattern: '*' }, 'unknown option "pattern"; allowed are client, prefix'],
 ]
@@ -66,7 +66,7 @@ const kinds: readonly (readonly [kind: string, make: (options: never) => unknown
   [
     'a collection',
     redisCollection,
-    [...both, ['a wait without an end', { ...good, blockMs: 0 }, 'must be a whole number of at least 1']],
+    [...both, ['a wait without an end', { ...good, heartbeatMs: 0 }, 'must be a whole number of at least 1']],
   ],
   ['a stream', redisStream, streams],
   ['plain keys', redisKeys, plain],

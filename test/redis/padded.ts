@@ -3,7 +3,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Item, Mirror } from './mirror.js'
 
 /** For a mirror, whose time runs five times as fast, this is 2 s. */
-const TIMES = { blockMs: 500, timeoutMs: 10_000 }
+const TIMES = { heartbeatMs: 500, timeoutMs: 10_000 }
 
 export interface Padded extends Item {
   readonly pad: string

@@ -30,7 +30,7 @@ async function followed(redis: RedisServer, { onTestFinished }: TestContext) {
   upstream.transaction((tx) => {
     for (const [key, object] of Object.entries(CONTENT)) tx.put(key, object)
   })
-  const storeOf = () => redisRelayStore({ client: userClient('ioredis 6', redis.port), name, blockMs: 200 })
+  const storeOf = () => redisRelayStore({ client: userClient('ioredis 6', redis.port), name, heartbeatMs: 200 })
   const informer = createInformer({ source: upstream, logger: quiet })
   const relay = publish(informer, storeOf(), { logger: quiet })
   onTestFinished(async () => {

@@ -106,7 +106,7 @@ describeRedis('a user of the server', (server) => {
   describe('that reads', () => {
     test('with the rights of the guide lists, watches, and meets an absent collection', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:*`, ...BOTH, ...READER)
-      const source = redisCollection({ client, name, blockMs: 100 })
+      const source = redisCollection({ client, name, heartbeatMs: 100 })
       const { version, objects } = await listed(source)
       expect(objects.size).toBe(0)
       const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
@@ -129,7 +129,7 @@ describeRedis('a user of the server', (server) => {
           ...READER.filter((each) => each !== right),
         )
         // Some are needed for a collection that is there, and some for one that is not.
-        const source = redisCollection({ client, name, blockMs: 100 })
+        const source = redisCollection({ client, name, heartbeatMs: 100 })
         const errors: unknown[] = []
         const note = (error: unknown): unknown => errors.push(error)
         const watched = async (): Promise<void> => {

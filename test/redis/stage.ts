@@ -44,7 +44,7 @@ export class Stage extends BackendStage<Item> {
     proxy: FaultProxy,
   ) {
     const name = `stage-${++stages}`
-    const own = { client: userClient(driver, proxy.port), name, blockMs: 200, timeoutMs: 10_000 }
+    const own = { client: userClient(driver, proxy.port), name, heartbeatMs: 200, timeoutMs: 10_000 }
     super(proxy, instead(redisCollection<Item>({ ...own, ...source })), { clock: new CountingClock(fastClock(SPEED)) })
     this.redis = redis
     this.name = name

@@ -27,7 +27,7 @@ async function streamOf(
       client: userClient('ioredis 6', port),
       stream,
       decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
-      blockMs: 500,
+      heartbeatMs: 500,
       ...options,
     }),
   )

@@ -28,7 +28,7 @@ export async function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: L
     const config = { host: '127.0.0.1', port: leasesPort, user: 'postgres', database: 'postgres' }
     const pool = new Pool({ ...config, connectionTimeoutMillis: leaseMs })
     pool.on('error', () => {})
-    return postgresLeases({ ...common, pool, listen: () => new Client(config) })
+    return postgresLeases({ ...common, pool, connect: () => new Client(config) })
   }
   if (backend === 'redis') {
     const client = new Redis({ host: '127.0.0.1', port: leasesPort, lazyConnect: true })
@@ -38,7 +38,7 @@ export async function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: L
   if (backend === 'nats') {
     const options = { maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreClusterUpdates: true }
     const connection = await connect({ ...options, port: leasesPort, pingInterval: leaseMs })
-    return natsLeases({ ...common, connection })
+    return natsLeases({ ...common, client: connection })
   }
   const config = new KubeConfig()
   if (kubeConfig !== undefined) config.loadFromOptions(kubeConfig)

@@ -7,7 +7,7 @@ import { createInformer } from '../../src/index.js'
 
 const { port, config } = workerData
 // It compares marks, and opens no connection.
-const upstream = postgresSource({ client: () => new pg.Client(config), table: 't' })
+const upstream = postgresSource({ connect: () => new pg.Client(config), table: 't' })
 const rows = createInformer({ source: sharedSource<object>({ port, upstream }) })
 async function send(mark: string): Promise<void> {
   await rows.waitFor(mark, { timeoutMs: 60_000 })

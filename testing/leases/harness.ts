@@ -10,7 +10,7 @@ import type { Leases } from '../../src/contract/leases.js'
  *
  * const leases: LeasesHarness = {
  *   create: (group) => postgresLeases({ pool, group }), // Another object at each call, as in another process.
- *   withoutHints: 'the option "listen" is not used',
+ *   withoutHints: 'the option "connect" is not used',
  * }
  * await leasesConformance('leases in Postgres', leases)
  * ```

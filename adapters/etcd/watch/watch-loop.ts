@@ -26,7 +26,7 @@ export interface WatchSettings {
   readonly requireLeader: boolean
   readonly hasFragments: boolean
   readonly progressMs: number
-  readonly stallMs: number
+  readonly timeoutMs: number
 }
 
 export interface WatchCallbacks {
@@ -64,7 +64,7 @@ export async function* watchRange(
   const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
   const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
   try {
-    await created(inbox, settings.stallMs)
+    await created(inbox, settings.timeoutMs)
     // After the watch was created: if the server had been replaced since, the stream would have ended.
     const status = await session.status()
     if (status !== undefined) callbacks.onServerVersion(status.version)
@@ -188,7 +188,7 @@ class WatchLoop {
 
   /** After silence: whether the server has proved otherwise that it is alive. Throws if it seems to be gone. */
   async #isAlive(): Promise<boolean> {
-    const { stallMs } = this.#settings
+    const { timeoutMs } = this.#settings
     const now = this.#clock.now()
     if (this.#hasArrived()) {
       // A message is arriving: a large one over a slow connection, or the response to a read of this loop.
@@ -197,7 +197,7 @@ class WatchLoop {
     }
     switch (this.#progress) {
       case 'supported':
-        if (now - this.#activeAt >= stallMs) throw stalled(now - this.#activeAt)
+        if (now - this.#activeAt >= timeoutMs) throw stalled(now - this.#activeAt)
         this.#requestProgress()
         return false
       case 'not requested':
@@ -207,7 +207,7 @@ class WatchLoop {
         this.#progress = 'unsupported'
         return await this.#compare()
       case 'unsupported':
-        if (now - this.#comparedAt >= stallMs) await this.#compare()
+        if (now - this.#comparedAt >= timeoutMs) await this.#compare()
         else this.#assertSame(await this.#session.head(this.#settings.range, this.#readTimeoutMs()))
         this.#activeAt = this.#clock.now()
         return true
@@ -225,7 +225,7 @@ class WatchLoop {
    * watch open while the server behind it is replaced: only this comparison notices it.
    */
   async #compare(): Promise<boolean> {
-    const { range, stallMs } = this.#settings
+    const { range, timeoutMs } = this.#settings
     this.#comparedAt = this.#clock.now()
     const { revision } = this.#position
     const fingerprint = await this.#position.fingerprint(this.#session, range)
@@ -252,14 +252,14 @@ class WatchLoop {
     // The watch must deliver the difference soon. If it does not, it is dead.
     this.#differsSince ??= this.#comparedAt
     const silentMs = this.#clock.now() - this.#differsSince
-    if (silentMs >= stallMs) throw stalled(silentMs)
+    if (silentMs >= timeoutMs) throw stalled(silentMs)
     return false
   }
 
   /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
   #readTimeoutMs(): number {
-    const { stallMs, progressMs } = this.#settings
-    return Math.max(progressMs, stallMs - (this.#clock.now() - this.#activeAt))
+    const { timeoutMs, progressMs } = this.#settings
+    return Math.max(progressMs, timeoutMs - (this.#clock.now() - this.#activeAt))
   }
 
   /** Another term may belong to a restored backup. A new watch then runs the history check. */

@@ -9,7 +9,7 @@ export interface ApiClientOptions {
   readonly retryAfter: RetryAfterGate
   readonly arrivals: ArrivalOrder
   /** A request without an answer for this number of milliseconds fails. */
-  readonly stallMs: number
+  readonly timeoutMs: number
 }
 
 /** Opens the sessions of one source, with its credentials and its Retry-After gate. */
@@ -17,20 +17,20 @@ export class ApiClient {
   readonly credentials: Credentials
   readonly retryAfter: RetryAfterGate
   readonly #arrivals: ArrivalOrder
-  readonly #stallMs: number
+  readonly #timeoutMs: number
 
-  constructor({ credentials, retryAfter, arrivals, stallMs }: ApiClientOptions) {
+  constructor({ credentials, retryAfter, arrivals, timeoutMs }: ApiClientOptions) {
     this.credentials = credentials
     this.retryAfter = retryAfter
     this.#arrivals = arrivals
-    this.#stallMs = stallMs
+    this.#timeoutMs = timeoutMs
   }
 
   session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession {
     return new ApiSession(this.credentials, {
       signal,
       clock,
-      stallMs: this.#stallMs,
+      timeoutMs: this.#timeoutMs,
       retryAfter: this.retryAfter,
       arrivals: this.#arrivals,
     })

@@ -17,7 +17,7 @@ export interface ApiSessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** A request without an answer for this number of milliseconds fails. */
-  readonly stallMs: number
+  readonly timeoutMs: number
   /** Observes the errors of the server. */
   readonly retryAfter?: RetryAfterGate
   /** Numbers the data of all responses. Default: an order of each response's own. */
@@ -125,7 +125,7 @@ export class ApiSession {
   /** Returns the data that has arrived, undefined at the end of the body, or `IDLE` after `ms` without data. */
   async take(
     body: ResponseBody,
-    ms: number = this.#options.stallMs,
+    ms: number = this.#options.timeoutMs,
   ): Promise<readonly Buffer[] | undefined | typeof IDLE> {
     try {
       if (this.#scope.ending !== undefined) throw this.#scope.ending
@@ -140,10 +140,10 @@ export class ApiSession {
     return this.#scope.race(new Promise<void>(() => {}), { ms, late: () => {} })
   }
 
-  /** Rejects if the server does not answer within `stallMs`. */
+  /** Rejects if the server does not answer within `timeoutMs`. */
   #withStallTimeout<V>(promise: Promise<V>): Promise<V> {
     return this.#scope.race(promise, {
-      ms: this.#options.stallMs,
+      ms: this.#options.timeoutMs,
       late: () => {
         throw this.#stallError()
       },
@@ -164,7 +164,7 @@ export class ApiSession {
   }
 
   #stallError(): SourceError {
-    return new SourceError(`no answer for ${Math.round(this.#options.stallMs)} ms`, { code: 'UNAVAILABLE' })
+    return new SourceError(`no answer for ${Math.round(this.#options.timeoutMs)} ms`, { code: 'UNAVAILABLE' })
   }
 
   close(): void {
@@ -229,9 +229,9 @@ export class ApiSession {
       path: base + path,
       method: METHODS[verb],
       ...(signal === undefined ? {} : { signal }),
-      agent: withTimeout(proxy, this.#options.stallMs) ?? (isSecure ? this.#agents.https : this.#agents.http),
+      agent: withTimeout(proxy, this.#options.timeoutMs) ?? (isSecure ? this.#agents.https : this.#agents.http),
       // Only the proxy's agent can close the connection it opens. It does so after this time without an answer.
-      ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
+      ...(proxy === undefined ? {} : { timeout: this.#options.timeoutMs }),
       // An agent for SOCKS does not pass the host to TLS, and an address is not a TLS server name. Node would compare
       // the certificate with "localhost".
       ...(proxy === undefined || isIP(host) === 0 || options.servername !== undefined
@@ -266,10 +266,10 @@ export class ApiSession {
     }
   }
 
-  /** Reads a whole body within `stallMs`, however slowly its parts arrive. */
+  /** Reads a whole body within `timeoutMs`, however slowly its parts arrive. */
   async #readText(body: ResponseBody, maxBytes: number): Promise<string> {
-    const { clock, stallMs } = this.#options
-    const due = clock.now() + stallMs
+    const { clock, timeoutMs } = this.#options
+    const due = clock.now() + timeoutMs
     const chunks: Buffer[] = []
     let bytes = 0
     for (;;) {

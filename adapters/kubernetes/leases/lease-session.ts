@@ -84,7 +84,7 @@ export class KubernetesLeaseSession implements LeaseSession {
 
   #open(signal: AbortSignal): ApiSession {
     const { credentials, requestMs } = this.#settings
-    return new ApiSession(credentials, { signal, clock: systemClock, stallMs: requestMs })
+    return new ApiSession(credentials, { signal, clock: systemClock, timeoutMs: requestMs })
   }
 
   /** Writes the record, and returns its object. Each write depends on the object that it replaces. */

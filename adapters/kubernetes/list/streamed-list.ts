@@ -14,7 +14,7 @@ export interface StreamedListOptions {
   readonly pageSize: number
   readonly maxObjectBytes: number
   /** A list without progress for this number of milliseconds is read in pages. */
-  readonly stallMs: number
+  readonly timeoutMs: number
   readonly timeoutSeconds: number
 }
 
@@ -33,7 +33,7 @@ export async function* streamList<T>(
   session: ApiSession,
   requests: ApiRequests,
   decoder: Decoder<T>,
-  { pageSize, maxObjectBytes, stallMs, timeoutSeconds }: StreamedListOptions,
+  { pageSize, maxObjectBytes, timeoutMs, timeoutSeconds }: StreamedListOptions,
 ): AsyncGenerator<ListPage<T>> {
   const parameters = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
   const body = await session.open(requests.watch(parameters)).catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function* streamList<T>(
   const answered = Number.isNaN(body.date) ? undefined : `${new Date(body.date).toISOString().slice(0, 19)}Z`
   let events: ListEvent<T>[] = []
   let version: string | undefined
-  /** False after the first change during the list: the end must then arrive within `stallMs`. */
+  /** False after the first change during the list: the end must then arrive within `timeoutMs`. */
   let isInitial = true
   let failure: SourceError | undefined
   const take = (bytes: Buffer | string, isWhole: boolean): void => {
@@ -69,12 +69,12 @@ export async function* streamList<T>(
   }, maxObjectBytes)
   try {
     const flush = new FlushPolicy(session.clock)
-    let until = session.clock.now() + stallMs
+    let until = session.clock.now() + timeoutMs
     for (;;) {
       const taken = await session.take(body, Math.max(0, until - session.clock.now())).catch((error: unknown) => {
         throw cutOff(error)
       })
-      if (taken === IDLE) throw new NotStreamed(`the list made no progress for ${stallMs} ms`)
+      if (taken === IDLE) throw new NotStreamed(`the list made no progress for ${timeoutMs} ms`)
       if (taken === undefined)
         throw cutOff(new SourceError('it ended before the bookmark that marks its end', { code: 'UNAVAILABLE' }))
       for (const chunk of taken) {
@@ -88,8 +88,8 @@ export async function* streamList<T>(
         yield { events }
         events = []
       }
-      if (isInitial) until = session.clock.now() + stallMs
-      else if (session.clock.now() >= until) throw new NotStreamed(`its end did not arrive within ${stallMs} ms`)
+      if (isInitial) until = session.clock.now() + timeoutMs
+      else if (session.clock.now() >= until) throw new NotStreamed(`its end did not arrive within ${timeoutMs} ms`)
     }
     assertResourceVersion(version)
     yield { events, version }

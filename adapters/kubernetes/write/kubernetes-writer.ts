@@ -30,7 +30,7 @@ import { type KubernetesReference, type KubernetesWritten, namesOf } from './obj
  * import { kubernetesWriter } from 'listwatch/kubernetes'
  *
  * // The server remembers the fields of an apply under `fieldManager`, so it must stay the same.
- * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator', stallMs: 5_000 }) // Default: 15 000.
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator', timeoutMs: 5_000 }) // Default: 15 000.
  * ```
  */
 export interface KubernetesWriterOptions {
@@ -42,7 +42,7 @@ export interface KubernetesWriterOptions {
   /** The name under which the server remembers which fields were applied: `site-operator`. At most 128 characters. */
   readonly fieldManager: string
   /** A request without an answer for this number of milliseconds fails. Default 15 000. */
-  readonly stallMs?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -135,7 +135,7 @@ export interface KubernetesWriter {
   eventRecorder(options: EventRecorderOptions): EventRecorder
 }
 
-const DEFAULT_STALL_MS = 15_000
+const DEFAULT_TIMEOUT_MS = 15_000
 
 const isShortName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' && value.length <= 128 ? undefined : 'must have 1 to 128 characters'
@@ -184,12 +184,12 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
   checkOptions('kubernetesWriter', options, {
     kubeConfig: isConfigProvider,
     fieldManager: isShortName,
-    stallMs: isPositive,
+    timeoutMs: isPositive,
   })
-  const { kubeConfig, fieldManager, stallMs = DEFAULT_STALL_MS } = options ?? {}
+  const { kubeConfig, fieldManager, timeoutMs = DEFAULT_TIMEOUT_MS } = options ?? {}
   requireOptions('kubernetesWriter', { kubeConfig, fieldManager })
   const credentials = new Credentials(kubeConfig, 'kubernetesWriter')
-  return new ApiWriter(new ObjectApi(credentials, { stallMs }), fieldManager)
+  return new ApiWriter(new ObjectApi(credentials, { timeoutMs }), fieldManager)
 }
 
 /** Throws an OptionError that names the first option without a value. */

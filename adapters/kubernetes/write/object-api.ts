@@ -27,9 +27,9 @@ export class ObjectApi {
   /** The resources by apiVersion and kind. A failed discovery is not kept. */
   readonly #resources = new Map<string, Promise<Resource>>()
 
-  constructor(credentials: Credentials, { stallMs }: { readonly stallMs: number }) {
+  constructor(credentials: Credentials, { timeoutMs }: { readonly timeoutMs: number }) {
     const { signal } = new AbortController()
-    this.#session = new ApiSession(credentials, { signal, clock: systemClock, stallMs, maxSockets: MAX_SOCKETS })
+    this.#session = new ApiSession(credentials, { signal, clock: systemClock, timeoutMs, maxSockets: MAX_SOCKETS })
   }
 
   /** Sends a request for an object. `call` names the function that the user called. */

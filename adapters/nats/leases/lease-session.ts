@@ -13,7 +13,7 @@ import { encodeRelayKey } from '../relay-keys.js'
 import { type Session, sessionOf, uniqueName } from '../session.js'
 
 interface SessionSettings extends LeaseSettings {
-  readonly connection: NatsClient
+  readonly client: NatsClient
   readonly group: string
   readonly bucket: string
   readonly replicas: number
@@ -107,9 +107,9 @@ export class NatsLeaseSession implements LeaseSession {
   }
 
   #open(signal: AbortSignal): Session {
-    const { connection, domain, requestMs } = this.#settings
+    const { client, domain, requestMs } = this.#settings
     return sessionOf(
-      { connection, timeoutMs: requestMs, ...(domain === undefined ? {} : { domain }) },
+      { client, timeoutMs: requestMs, ...(domain === undefined ? {} : { domain }) },
       { signal, clock: systemClock },
     )
   }
@@ -171,7 +171,7 @@ export class NatsLeaseSession implements LeaseSession {
 
   #encode(state: GroupState): string {
     const payload = encodeGroup(state)
-    const most = propertiesOf(propertiesOf(this.#settings.connection)['info'])['max_payload']
+    const most = propertiesOf(propertiesOf(this.#settings.client)['info'])['max_payload']
     const bytes = Buffer.byteLength(payload)
     if (typeof most !== 'number' || bytes <= most) return payload
     throw new SourceError(
@@ -182,8 +182,8 @@ export class NatsLeaseSession implements LeaseSession {
 
   /** A hint to the other members. It may get lost. */
   #publish(hint: string): void {
-    const { connection } = this.#settings
-    if (!connection.isClosed() && !connection.isDraining()) connection.publish(this.#hints, hint)
+    const { client } = this.#settings
+    if (!client.isClosed() && !client.isDraining()) client.publish(this.#hints, hint)
   }
 
   /** Listens until the connection is lost. */
@@ -191,8 +191,8 @@ export class NatsLeaseSession implements LeaseSession {
     const session = this.#open(signal)
     const { promise: ended, reject } = Promise.withResolvers<never>()
     session.onEnd(reject)
-    const { connection } = this.#settings
-    const subscription = connection.subscribe(this.#hints, {
+    const { client } = this.#settings
+    const subscription = client.subscribe(this.#hints, {
       callback: (error, message) => {
         // With an error there is no message. An exception in this callback would end the reader of the connection.
         if (error !== null) return reject(error)
@@ -203,7 +203,7 @@ export class NatsLeaseSession implements LeaseSession {
     try {
       await ended
     } finally {
-      if (!connection.isClosed()) subscription.unsubscribe()
+      if (!client.isClosed()) subscription.unsubscribe()
       session.close()
     }
   }

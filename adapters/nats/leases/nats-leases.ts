@@ -2,7 +2,7 @@ import type { Leases } from '../../../src/contract/leases.js'
 import { isCount } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
 import type { NatsClient } from '../nats-client.js'
-import { isConnection, isToken } from '../nats-options.js'
+import { isClient, isToken } from '../nats-options.js'
 import { NatsLeaseSession } from './lease-session.js'
 
 /**
@@ -12,13 +12,13 @@ import { NatsLeaseSession } from './lease-session.js'
  * ```ts
  * import { natsLeases } from 'listwatch/nats'
  *
- * const replicas = natsLeases({ connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
+ * const replicas = natsLeases({ client: connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
  * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas }) // Default bucket: `listwatch-leases`.
  * ```
  */
 export interface NatsLeasesOptions extends LeaseOptions {
   /** A `NatsConnection` of the package @nats-io/transport-node 3.x. Controllers share it, and never close it. */
-  readonly connection: NatsClient
+  readonly client: NatsClient
   /**
    * The bucket of the leases, which is created on first use. Several groups may share it: each is one key. Default
    * `listwatch-leases`.
@@ -47,15 +47,15 @@ const DEFAULT_BUCKET = 'listwatch-leases'
  * import { natsLeases } from 'listwatch/nats'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * const replicas = natsLeases({ connection, group: 'orders', replicas: 3 })
+ * const replicas = natsLeases({ client: connection, group: 'orders', replicas: 3 })
  * ```
  */
 export function natsLeases(options: NatsLeasesOptions): Leases {
   return leasesOf(options, {
     call: 'natsLeases',
     store: 'nats',
-    checks: { connection: isConnection, bucket: isToken, replicas: isCount, domain: isToken },
-    required: [['connection', 'await connect({ servers }) of @nats-io/transport-node']],
+    checks: { client: isClient, bucket: isToken, replicas: isCount, domain: isToken },
+    required: [['client', 'await connect({ servers }) of @nats-io/transport-node']],
     open: ({ bucket = DEFAULT_BUCKET, replicas = 1, ...given }, settings) =>
       new NatsLeaseSession({ ...given, ...settings, bucket, replicas }),
   })

@@ -64,7 +64,7 @@ export interface NodePostgresClient {
 const ALLOWED =
   'a function that returns a new, unconnected Client of pg 8 at each call, such as () => new pg.Client(url)'
 
-/** Returns the flaw of a value of the option `client`, or undefined if it has none. Does not call the value. */
+/** Returns the flaw of a value of the option `connect`, or undefined if it has none. Does not call the value. */
 export function clientFlaw(client: unknown): string | undefined {
   // A class cannot be called without new.
   if (typeof client === 'function' && !/^class\b/.test(Function.prototype.toString.call(client))) return undefined
@@ -72,23 +72,21 @@ export function clientFlaw(client: unknown): string | undefined {
 }
 
 /**
- * Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another
+ * Creates the user's clients, one for each connection. Throws an OptionError if the option `connect` returns another
  * value.
  */
 export class ClientFactory {
   readonly #make: () => PgClient | Promise<PgClient>
   readonly #call: string
-  readonly #option: string
   readonly #known = new WeakSet<object>()
   #isChecked = false
   /** A client that the option has returned and no connection uses yet. */
   #spare: NodePostgresClient | undefined
 
-  /** `call` and `option` are for errors. */
-  constructor(make: () => PgClient | Promise<PgClient>, call = 'postgresSource', option = 'client') {
+  /** `call` is for errors. */
+  constructor(make: () => PgClient | Promise<PgClient>, call = 'postgresSource') {
     this.#make = make
     this.#call = call
-    this.#option = option
   }
 
   async next(): Promise<NodePostgresClient> {
@@ -121,8 +119,7 @@ export class ClientFactory {
   }
 
   #wrong(flaw: string): OptionError {
-    const option = this.#option
-    return new OptionError(`${this.#call}: option "${option}" must be ${ALLOWED}: ${flaw}`, { option })
+    return new OptionError(`${this.#call}: option "connect" must be ${ALLOWED}: ${flaw}`, { option: 'connect' })
   }
 }
 

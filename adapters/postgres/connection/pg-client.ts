@@ -1,12 +1,12 @@
 /**
- * The client that the option `client` returns: `new pg.Client(…)` of pg 8, a new one for each connection.
+ * The client that the option `connect` returns: `new pg.Client(…)` of pg 8, a new one for each connection.
  *
  * @example
  * ```ts
  * import pg from 'pg'
  *
- * const client = () => new pg.Client({ connectionString: url, application_name: 'orders mirror' })
- * const orders = createInformer({ source: postgresSource<Order>({ client, table: 'orders' }) })
+ * const connect = () => new pg.Client({ connectionString: url, application_name: 'orders mirror' })
+ * const orders = createInformer({ source: postgresSource<Order>({ connect, table: 'orders' }) })
  * ```
  */
 export interface PgClient {

@@ -18,7 +18,7 @@ import { ignoreError, type PgPool, type PgPoolClient, survivePoolErrors } from '
 interface SessionOptions extends LeaseSettings {
   readonly pool: PgPool
   readonly group: string
-  readonly listen: (() => PgClient | Promise<PgClient>) | undefined
+  readonly connect: (() => PgClient | Promise<PgClient>) | undefined
 }
 
 /** The requests of one controller to Postgres. */
@@ -35,9 +35,9 @@ export class PostgresLeaseSession implements LeaseSession {
     this.#options = options
     this.#views = new LeaseViews(options.name)
     this.#releasePool = survivePoolErrors(options.pool)
-    const { listen, leaseMs } = options
-    if (listen === undefined) return
-    const clients = new ClientFactory(listen, 'postgresLeases', 'listen')
+    const { connect, leaseMs } = options
+    if (connect === undefined) return
+    const clients = new ClientFactory(connect, 'postgresLeases')
     this.watch = (changed, signal) =>
       void keepListening(() => this.#listen(clients, changed, signal), { changed, leaseMs, signal })
   }

@@ -14,8 +14,8 @@ import type { PgPool } from './pg-pool.js'
  * import { postgresLeases } from 'listwatch/postgres'
  * import pg from 'pg'
  *
- * const listen = () => new pg.Client({ connectionString: url }) // Default: changes are noticed at the next renewal.
- * const replicas = postgresLeases({ pool, listen, group: 'orders', leaseMs: 5_000 }) // Default: 10 000.
+ * const connect = () => new pg.Client({ connectionString: url }) // Default: changes are noticed at the next renewal.
+ * const replicas = postgresLeases({ pool, connect, group: 'orders', leaseMs: 5_000 }) // Default: 10 000.
  * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
  * ```
  */
@@ -27,11 +27,11 @@ export interface PostgresLeasesOptions extends LeaseOptions {
    */
   readonly pool: PgPool
   /**
-   * Returns a new, unconnected client of pg 8, as the option `client` of `postgresSource` does. With it a replica
+   * Returns a new, unconnected client of pg 8, as the option `connect` of `postgresSource` does. With it a replica
    * learns of the changes of others at once, by notifications; it keeps one connection open. Default: it learns of them
    * at its next renewal.
    */
-  readonly listen?: () => PgClient | Promise<PgClient>
+  readonly connect?: () => PgClient | Promise<PgClient>
 }
 
 /**
@@ -57,9 +57,9 @@ export function postgresLeases(options: PostgresLeasesOptions): Leases {
         hasMethods(value, 'connect', 'query') && !hasMethods(value, 'escapeLiteral')
           ? undefined
           : 'must be a Pool of pg 8, such as new pg.Pool(…)',
-      listen: clientFlaw,
+      connect: clientFlaw,
     },
     required: [['pool', 'new pg.Pool(…)']],
-    open: ({ pool, listen, group }, settings) => new PostgresLeaseSession({ pool, listen, group, ...settings }),
+    open: ({ pool, connect, group }, settings) => new PostgresLeaseSession({ pool, connect, group, ...settings }),
   })
 }

@@ -52,7 +52,7 @@ const VERIFY_BLOCKS = 5
  * ```
  */
 export interface RedisCollection<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
+  /** The longest silence of a healthy watch, in milliseconds: the options `heartbeatMs` and `timeoutMs`. */
   readonly heartbeatMs: number
   /**
    * Reads the current version.

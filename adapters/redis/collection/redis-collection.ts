@@ -16,7 +16,7 @@ import { CollectionSource, type RedisCollection } from './collection-source.js'
  *   client: new Redis(url, { lazyConnect: true }),
  *   name: 'greetings', // The keys are `{greetings}:h`, `{greetings}:s` and `{greetings}:m`.
  *   codec: 'string', // Default: `json`.
- *   blockMs: 5_000, // Default: 2 000.
+ *   heartbeatMs: 5_000, // Default: 2 000.
  *   timeoutMs: 10_000, // Default: 5 000.
  * })
  * ```
@@ -32,8 +32,8 @@ export interface RedisCollectionOptions<T> {
   readonly codec?: RedisCodecName | RedisDecode<T>
   /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
   readonly keys?: RedisKeys
-  /** A read that waits for changes ends after this many milliseconds, with a bookmark. Default 2 000. */
-  readonly blockMs?: number
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
+  readonly heartbeatMs?: number
   /**
    * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
    */
@@ -50,7 +50,7 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
   name: nameFlaw,
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
-  blockMs: isCount,
+  heartbeatMs: isCount,
   timeoutMs: isPositive,
   shards: shardsFlaw,
 }
@@ -86,7 +86,7 @@ export function redisCollection<T>(
 ): RedisCollection<T> | Readonly<Record<string, RedisCollection<T>>> {
   checkOptions('redisCollection', options, optionChecks)
   assertGiven('redisCollection', options, ['client', 'name'])
-  const { client, codec = 'json', keys = 'string', blockMs = 2_000, timeoutMs = 5_000, shards } = options
+  const { client, codec = 'json', keys = 'string', heartbeatMs: blockMs = 2_000, timeoutMs = 5_000, shards } = options
   const source = (name: string): RedisCollection<T> =>
     new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs })
   if (shards === undefined) return source(options.name)

@@ -41,8 +41,8 @@ export interface RedisRelayStoreOptions {
   readonly name: string
   /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
   readonly retention?: number
-  /** A read that waits for changes ends after this many milliseconds, with a bookmark. Default 2 000. */
-  readonly blockMs?: number
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
+  readonly heartbeatMs?: number
   /**
    * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
    */
@@ -56,7 +56,7 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
   client: clientFlaw,
   name: nameFlaw,
   retention: isCount,
-  blockMs: isCount,
+  heartbeatMs: isCount,
   timeoutMs: isPositive,
 }
 
@@ -92,7 +92,7 @@ class RedisRelayStore implements RelayStore {
   #writer: SingleWriter<string> | undefined
 
   constructor(options: RedisRelayStoreOptions) {
-    const { client, blockMs = 2_000, timeoutMs = 5_000 } = options
+    const { client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
     this.#options = options
     const name = `relay:${options.name}`
     this.name = `redis:${name}`

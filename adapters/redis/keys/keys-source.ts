@@ -57,10 +57,10 @@ export interface RedisKeysOptions<T> {
   /** The maximum number of keys. With more keys the source fails with `PROTOCOL`. Default 100 000. */
   readonly maxKeys?: number
   /**
-   * After this many milliseconds, with or without messages, the source checks that the server is a master and that no
-   * databases were swapped. Default 2 000.
+   * The time between two bookmarks of a silent watch, in milliseconds. After it, with or without messages, the source
+   * checks that the server is a master and that no databases were swapped. Default 2 000.
    */
-  readonly blockMs?: number
+  readonly heartbeatMs?: number
   /**
    * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
    */
@@ -82,7 +82,7 @@ export interface RedisKeysOptions<T> {
  * ```
  */
 export interface RedisKeysSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
+  /** The longest silence of a healthy watch, in milliseconds: the options `heartbeatMs` and `timeoutMs`. */
   readonly heartbeatMs: number
 }
 
@@ -92,7 +92,7 @@ const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   maxKeys: isCount,
-  blockMs: isPositive,
+  heartbeatMs: isPositive,
   timeoutMs: isPositive,
 }
 
@@ -137,7 +137,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
 
   constructor(options: RedisKeysOptions<T>) {
     const { client, prefix, codec = 'json', keys = 'string' } = options
-    const { maxKeys = 100_000, blockMs = 2_000, timeoutMs = 5_000 } = options
+    const { maxKeys = 100_000, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
     this.#codec = new EventCodec(codec, keys)
     this.#clientPrefix = Buffer.from(keyPrefixOf(client))
     this.#prefix = keyPrefixOf(client) + prefix

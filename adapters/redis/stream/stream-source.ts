@@ -79,7 +79,7 @@ export interface StreamSnapshot<T> {
  *   stream: 'stock',
  *   decode: (fields) => ({ key: fields.get('sku') ?? '', object: fields.get('count') }),
  *   whenTrimmed: 'fold', // The newest entry of each key remains. Default: `refuse`.
- *   blockMs: 5_000, // Default: 2 000.
+ *   heartbeatMs: 5_000, // Default: 2 000.
  * })
  * ```
  */
@@ -102,8 +102,8 @@ export interface RedisStreamOptions<T> {
    * reads the remaining entries, for streams in which the newest entry of each key always remains.
    */
   readonly whenTrimmed?: 'refuse' | 'fold'
-  /** A read that waits for entries ends after this many milliseconds, with a bookmark. Default 2 000. */
-  readonly blockMs?: number
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
+  readonly heartbeatMs?: number
   /**
    * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
    */
@@ -125,7 +125,7 @@ export interface RedisStreamOptions<T> {
  * ```
  */
 export interface RedisStream<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
+  /** The longest silence of a healthy watch, in milliseconds: the options `heartbeatMs` and `timeoutMs`. */
   readonly heartbeatMs: number
   /**
    * Reads the id of the newest entry.
@@ -146,7 +146,7 @@ const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionChe
   decode: isFunction,
   snapshot: isFunction,
   whenTrimmed: isOneOf('refuse', 'fold'),
-  blockMs: isCount,
+  heartbeatMs: isCount,
   timeoutMs: isPositive,
 }
 
@@ -191,7 +191,7 @@ class StreamSource<T> implements RedisStream<T> {
   constructor(options: RedisStreamOptions<T>) {
     this.#options = options
     this.#key = keyPrefixOf(options.client) + options.stream
-    this.#blockMs = options.blockMs ?? 2_000
+    this.#blockMs = options.heartbeatMs ?? 2_000
     this.#timeoutMs = options.timeoutMs ?? 5_000
     // A read waits for `blockMs`, and its response may take as long as a timeout.
     this.heartbeatMs = this.#blockMs + this.#timeoutMs

@@ -99,7 +99,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
       test('kill -9 of the server', async () => {
         await using nats = await NatsServer.start({ server })
         const connection = await nats.connect()
-        const campaign = new LeaseCampaign(() => natsLeases({ connection, group: 'g', leaseMs: LEASE_MS }))
+        const campaign = new LeaseCampaign(() => natsLeases({ client: connection, group: 'g', leaseMs: LEASE_MS }))
         for (let kills = 0; kills < KILLS; kills++) {
           await campaign.recovered()
           await nats.kill()
@@ -118,7 +118,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
         let opened = 0
         const campaign = new LeaseCampaign(() => {
           const connection = connections[opened++ % 3] as NatsConnection
-          return natsLeases({ connection, group: 'g', replicas: 3, leaseMs: LEASE_MS })
+          return natsLeases({ client: connection, group: 'g', replicas: 3, leaseMs: LEASE_MS })
         })
         await campaign.recovered()
         const faults: readonly ((leader: number) => unknown)[] = [

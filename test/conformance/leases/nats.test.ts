@@ -10,7 +10,7 @@ describeServer('nats 2.15', '[J9] leases in NATS', (server) => {
   describe('on one server', async () => {
     const own = useNats(server)
     await leasesConformance('in a bucket', {
-      create: async (group) => natsLeases({ connection: await own.nats.connect(), group, leaseMs: 5_000 }),
+      create: async (group) => natsLeases({ client: await own.nats.connect(), group, leaseMs: 5_000 }),
     })
   })
 
@@ -19,7 +19,7 @@ describeServer('nats 2.15', '[J9] leases in NATS', (server) => {
     await leasesConformance('in a bucket with three replicas', {
       create: async (group) => {
         const connection = await started().connect()
-        return natsLeases({ connection, group, bucket: 'other', replicas: 3, leaseMs: 5_000 })
+        return natsLeases({ client: connection, group, bucket: 'other', replicas: 3, leaseMs: 5_000 })
       },
       timeoutMs: 30_000,
     })

@@ -18,7 +18,7 @@ describePostgres('leases in Postgres', async (postgres) => {
     create: (group) => {
       const pool = pools[0] ?? new Pool(database.config())
       pools[0] = pool
-      return postgresLeases({ pool, group, leaseMs: 5_000, listen: () => new Client(database.config()) })
+      return postgresLeases({ pool, group, leaseMs: 5_000, connect: () => new Client(database.config()) })
     },
   })
 })

@@ -39,9 +39,9 @@ describe('SourceError', () => {
 
 test('an OptionError is a TypeError that names the option', () => {
   const cause = new Error('ended')
-  const error = new OptionError('postgresSource: option "client" must be a function', { option: 'client', cause })
+  const error = new OptionError('postgresSource: option "connect" must be a function', { option: 'connect', cause })
   expect(error).toBeInstanceOf(TypeError)
-  expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'client', cause])
+  expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'connect', cause])
 })
 
 test.each([

@@ -21,7 +21,7 @@ kubeConfig.loadFromOptions({
 const redis = new Redis({ lazyConnect: true })
 
 function postgres(options: object): string | undefined {
-  return postgresSource({ client: () => Promise.reject(new Error('unused')), table: 'public.a', ...options }).selection
+  return postgresSource({ connect: () => Promise.reject(new Error('unused')), table: 'public.a', ...options }).selection
 }
 
 function kubernetes(options: Partial<KubernetesSourceOptions>): ListerWatcher<unknown> {
@@ -54,19 +54,19 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
     'a Redis collection',
     (options) => redisCollection({ client: redis, name: 'a', ...options }).selection,
     [{}, { name: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
-    [{}, { blockMs: 5 }],
+    [{}, { heartbeatMs: 5 }],
   ],
   [
     'Redis keys',
     (options) => redisKeys({ client: redis, prefix: 'a', ...options }).selection,
     [{}, { codec: 'string' }, { keys: 'bytes' }],
-    [{}, { blockMs: 5 }],
+    [{}, { heartbeatMs: 5 }],
   ],
   [
     'a Redis stream',
     (options) => redisStream({ client: redis, stream: 'a', decode: () => [], ...options }).selection,
     [{}, { decode: () => [{ key: 'b' }] }, { whenTrimmed: 'fold' }],
-    [{}, { blockMs: 5 }],
+    [{}, { heartbeatMs: 5 }],
   ],
   [
     'Kubernetes',

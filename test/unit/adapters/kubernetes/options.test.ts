@@ -17,7 +17,7 @@ function sourceOf(options: object): unknown {
   return kubernetesSource({ kubeConfig, kind: 'Pod', ...options } as KubernetesSourceOptions)
 }
 
-const numbers = ['pageSize', 'maxObjectBytes', 'maxWatchMs', 'heartbeatMs', 'stallMs']
+const numbers = ['pageSize', 'maxObjectBytes', 'maxWatchMs', 'heartbeatMs', 'timeoutMs']
 
 describe('the options of a source', () => {
   const wrong: readonly (readonly [option: string, values: readonly unknown[]])[] = [

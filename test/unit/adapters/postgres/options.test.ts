@@ -8,8 +8,8 @@ import {
 } from '../../../../adapters/postgres/index.js'
 import { OptionError, systemClock, systemRandom } from '../../../../src/adapter.js'
 
-const client = (): Client => new Client()
-const numbers = ['pollIntervalMs', 'heartbeatTimeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
+const connect = (): Client => new Client()
+const numbers = ['pollIntervalMs', 'timeoutMs', 'maxDeltaRows', 'maxObjectBytes', 'trimEveryMs']
 
 /** What a program in JavaScript can say, whatever the types are. */
 function sourceOf(options: object): unknown {
@@ -19,7 +19,7 @@ function sourceOf(options: object): unknown {
 describe('the options of a source', () => {
   const wrong: readonly (readonly [option: string, values: readonly unknown[]])[] = [
     ...numbers.map((name) => [name, [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, '5', null, {}]] as const),
-    ['client', [null, 'postgres://host/db', {}, client(), new Pool(), Client]],
+    ['connect', [null, 'postgres://host/db', {}, connect(), new Pool(), Client]],
     ['table', ['', 7, null, {}]],
     ['columns', [[], [''], 'id', [7], null]],
     ['where', ['', 7, null]],
@@ -31,26 +31,26 @@ describe('the options of a source', () => {
   test.each(wrong.flatMap(([option, values]) => values.map((value) => [option, value] as const)))(
     '%s: %j is a TypeError at the call that names it',
     (option, value) => {
-      const call = (): unknown => sourceOf({ client, table: 't', [option]: value })
+      const call = (): unknown => sourceOf({ connect, table: 't', [option]: value })
       expect(call).toThrow(TypeError)
       expect(call).toThrow(option)
     },
   )
 
-  test.each(['client', 'table'])('a missing %s is a TypeError', (option) => {
-    expect(() => sourceOf({ client, table: 't', [option]: undefined })).toThrow(`option "${option}" is missing`)
+  test.each(['connect', 'table'])('a missing %s is a TypeError', (option) => {
+    expect(() => sourceOf({ connect, table: 't', [option]: undefined })).toThrow(`option "${option}" is missing`)
   })
 
   test('trimEveryMs may be false', () => {
-    expect(() => sourceOf({ client, table: 't', trimEveryMs: false })).not.toThrow()
+    expect(() => sourceOf({ connect, table: 't', trimEveryMs: false })).not.toThrow()
   })
 
   test('are looked at without connecting', () => {
     let connects = 0
     postgresSource({
-      client: () => {
+      connect: () => {
         connects++
-        return client()
+        return connect()
       },
       table: 't',
     })
@@ -61,7 +61,7 @@ describe('the options of a source', () => {
 describe('a client at its first use', () => {
   const context = { signal: new AbortController().signal, clock: systemClock, random: systemRandom }
   const other = { connect: async () => {}, query: async () => ({ rows: [] }), end: async () => {} }
-  const connected = (): Client => Object.defineProperty(client(), 'processID', { value: 7 })
+  const connected = (): Client => Object.defineProperty(connect(), 'processID', { value: 7 })
 
   test.each([
     ['is not a client of pg 8', () => other, /it did not return a Client of pg 8$/],
@@ -69,19 +69,19 @@ describe('a client at its first use', () => {
     ['is a Pool', () => new Pool(), /a Pool cannot be used$/],
     ['was connected already', connected, /it returned a client that was connected already$/],
   ])('that %s is an OptionError', async (_flaw, make, message) => {
-    const source = postgresSource({ client: make as never, table: 't' })
+    const source = postgresSource({ connect: make as never, table: 't' })
     const head = source.head(context)
     await expect(head).rejects.toThrow(OptionError)
     await expect(source.head(context)).rejects.toThrow(message)
     await expect(source.head(context)).rejects.toMatchObject({
-      option: 'client',
+      option: 'connect',
       message: expect.stringContaining('new pg.Client(url)'),
     })
   })
 })
 
 describe('a mark', () => {
-  const source = postgresSource({ client: () => new Client(), table: 't' })
+  const source = postgresSource({ connect: () => new Client(), table: 't' })
 
   test.each([
     ['a pool', { query: async () => ({ rows: [] }), totalCount: 1 }],
@@ -95,7 +95,7 @@ describe('a mark', () => {
 })
 
 describe('a key', () => {
-  const source = postgresSource({ client, table: 't' })
+  const source = postgresSource({ connect, table: 't' })
 
   test.each([[[]], [[null]], [[undefined]], [[{}]], [[true]], [[1, null]]])('of %j is a TypeError', (columns) => {
     expect(() => Reflect.apply(source.key, source, columns)).toThrow(TypeError)
@@ -121,7 +121,7 @@ describe('the options of an installation', () => {
   test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])(
     'to keep %d seconds of a log is a TypeError',
     async (seconds) => {
-      await expect(trimChangeLogs(client(), seconds)).rejects.toThrow(TypeError)
+      await expect(trimChangeLogs(connect(), seconds)).rejects.toThrow(TypeError)
     },
   )
 })
