@@ -30,7 +30,7 @@ export type NatsCodec<T> = (value: Uint8Array, key: string) => T
  * const source = natsKvSource<{ readonly state: string }>({
  *   client: connection,
  *   bucket: 'work',
- *   filter: ['jobs.*', 'batches.>'], // Default: all keys.
+ *   subjects: ['jobs.*', 'batches.>'], // Default: all keys.
  *   timeoutMs: 5_000, // Default: 10 000.
  *   verifyMs: 60_000, // Default: 10 000.
  * })
@@ -45,10 +45,10 @@ export interface NatsKvOptions<T> {
   /** The name of the bucket. */
   readonly bucket: string
   /**
-   * Which keys, as NATS selects subjects: `jobs.*` or `jobs.>`. Several filters must not select the same key. Default:
+   * Which keys, as NATS selects subjects: `jobs.*` or `jobs.>`. Several of them must not select the same key. Default:
    * all keys.
    */
-  readonly filter?: string | readonly string[]
+  readonly subjects?: string | readonly string[]
   /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
   /** The JetStream domain of the bucket. Default: that of the connection. */
@@ -104,19 +104,19 @@ export const isClient: OptionCheck = (value) =>
 export const isToken: OptionCheck = (value) =>
   typeof value === 'string' && /^[\w-]+$/.test(value) ? undefined : 'must consist of letters, digits, "-" and "_"'
 
-const isFilter = (value: unknown): boolean =>
+const isSubject = (value: unknown): boolean =>
   typeof value === 'string' && /^([^\s.*>]+|\*)(\.([^\s.*>]+|\*))*(\.>)?$|^>$/.test(value)
 
-const isFilters: OptionCheck = (value) => {
+const isSubjects: OptionCheck = (value) => {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (all.length > 0 && all.every(isFilter)) return undefined
-  return 'must be a filter of keys such as "jobs.*" or "jobs.>", or an array of these'
+  if (all.length > 0 && all.every(isSubject)) return undefined
+  return 'must be a subject such as "jobs.*" or "jobs.>", or an array of these'
 }
 
 const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> = {
   client: isClient,
   bucket: isToken,
-  filter: isFilters,
+  subjects: isSubjects,
   codec: isCodec,
   domain: isToken,
   heartbeatMs: isPositive,

@@ -98,7 +98,7 @@ class BucketSource<T> implements NatsKvSource<T> {
   readonly #known = new WeakMap<object, Known>()
 
   constructor(options: NatsKvOptions<T>, form: BucketForm) {
-    const { bucket, codec = 'json', domain = '', filter = ALL } = options
+    const { bucket, codec = 'json', domain = '', subjects: filter = ALL } = options
     this.#options = options
     this.#form = form
     this.#filters = [filter].flat()

@@ -19,7 +19,7 @@ export function definitionsSql(ids: string): string {
   return `(SELECT pg_catalog.string_agg(pg_catalog.concat(f.oid, ':', f.xmin), ',' ORDER BY f.oid) FROM pg_catalog.pg_proc f WHERE ${hasNameOf(ids)})`
 }
 
-/** A table, and the functions that the option `where` of its source calls. */
+/** A table, and the functions that the option `sql` of its source calls. */
 interface Definition {
   readonly relid: string
   /** The object ids of the functions of users that the condition calls. */

@@ -23,7 +23,7 @@ import type { PgClient, PgTransaction } from './connection/pg-client.js'
  *   connect: () => new pg.Client(url),
  *   table: 'shop.orders',
  *   columns: ['total', 'status'], // And the primary key. Default: all columns.
- *   where: `status <> 'archived'`,
+ *   sql: `status <> 'archived'`,
  *   pollIntervalMs: 500, // Default: 1 000.
  * })
  * ```
@@ -45,7 +45,7 @@ export interface PostgresSourceOptions {
    * A condition in SQL that depends on nothing but the row, with unqualified columns: `status <> 'archived'`. It is not
    * escaped. The check of the condition needs the right to create temporary tables.
    */
-  readonly where?: string
+  readonly sql?: string
   /**
    * `row-local` accepts a table whose row security applies to the reader, if no policy reads other rows.
    * Default: such a table is refused with `UNAUTHORIZED`.
@@ -118,7 +118,7 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
   connect: clientFlaw,
   table: isName,
   columns: isColumns,
-  where: isName,
+  sql: isName,
   rls: isOneOf('row-local'),
   pollIntervalMs: isPositive,
   timeoutMs: isPositive,

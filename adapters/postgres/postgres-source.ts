@@ -78,7 +78,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     this.#maxDeltaRows = maxDeltaRows
     this.#trimEveryMs = trimEveryMs === false ? Infinity : trimEveryMs
     this.name = `postgres:${table}`
-    const { columns, where, rls, maxObjectBytes } = options
+    const { columns, sql: where, rls, maxObjectBytes } = options
     this.selection = JSON.stringify({ columns, where, rls, maxObjectBytes })
     this.heartbeatMs = pollIntervalMs + this.#access.timeoutMs
   }
@@ -200,7 +200,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const table = await this.#access.findTable(session)
     await session.preparePolls()
     const codec = this.#access.codec(session, table)
-    const sql = deltaSql(table, this.#access.options.where, this.#maxDeltaRows)
+    const sql = deltaSql(table, this.#access.options.sql, this.#maxDeltaRows)
     const probe = probeSql(table)
     return async (from, fingerprint, mayProbe) => {
       if (fingerprint !== undefined && mayProbe) {

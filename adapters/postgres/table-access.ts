@@ -1,11 +1,11 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { SourceContext } from '../../src/contract/source.js'
+import { type CheckedCondition, checkCondition, definitionOf } from './condition-check.js'
 import { ClientFactory } from './connection/client-factory.js'
 import { Session } from './connection/session.js'
 import type { PostgresSourceOptions } from './postgres-options.js'
 import { RowCodec } from './row-codec.js'
 import { findTable, type Table } from './table-catalog.js'
-import { type CheckedCondition, checkWhere, definitionOf } from './where-check.js'
 
 /** Opens the connections of a source, and looks its table up on them. */
 export class TableAccess<T> {
@@ -30,12 +30,12 @@ export class TableAccess<T> {
    */
   async findTable(session: Session): Promise<Table> {
     const found = await session.isolated(() => this.#find(session))
-    const { where } = this.options
+    const { sql: where } = this.options
     if (where === undefined) return found
     const { functions } = this.#checked ?? {}
     if (functions !== undefined && (await session.isolated(() => this.#isChecked(session, { ...found, functions }))))
       return { ...found, functions }
-    const checked = await checkWhere(session, found, where)
+    const checked = await checkCondition(session, found, where)
     this.#checked = checked
     return { ...found, functions: checked.functions }
   }
@@ -43,7 +43,7 @@ export class TableAccess<T> {
   /** Looks the table up again, in a transaction. Throws if the condition has to be checked again. */
   async findTableAgain(session: Session, { functions }: Table): Promise<Table> {
     const found = { ...(await this.#find(session)), functions }
-    if (this.options.where !== undefined && !(await this.#isChecked(session, found)))
+    if (this.options.sql !== undefined && !(await this.#isChecked(session, found)))
       throw new SourceError(`${found.name} was changed during its look-up`, { code: 'UNAVAILABLE' })
     return found
   }
@@ -53,7 +53,7 @@ export class TableAccess<T> {
   }
 
   async #find(session: Session): Promise<Table> {
-    const { table, columns, where, rls } = this.options
+    const { table, columns, sql: where, rls } = this.options
     return await findTable(session, { table, columns, where, rls })
   }
 

@@ -31,7 +31,7 @@ export interface Table {
   readonly keyTypes: readonly string[]
   /** Whether row security applies to this role. */
   readonly isSecured: boolean
-  /** The object ids of the functions of users that the option `where` calls. */
+  /** The object ids of the functions of users that the option `sql` calls. */
   readonly functions: readonly string[]
 }
 

@@ -38,7 +38,7 @@ async function* copyTable<T>(
     const before = parseVersion(context.floor)
     if (incarnationChange(version, before) === undefined) assertNotBehind(version.snapshot, before)
   }
-  const { where, rls } = access.options
+  const { sql: where, rls } = access.options
   // Row security may begin to apply after the version was read, by a change of roles, which takes no lock on the table.
   // The server then refuses the COPY, instead of leaving hidden rows out.
   if (rls === undefined) await session.query('SET LOCAL row_security = off')

@@ -36,7 +36,7 @@ export function conditions(text: string, before: readonly Condition[] | undefine
   if (field === undefined || value === undefined)
     throw new InvalidArgumentError('It must look like status=open or status!=open.')
   if (/[\s<>]$/.test(field) || /^'.*'$/s.test(value))
-    throw new InvalidArgumentError('It is not SQL: it must look like status=open. The option --where of list is SQL.')
+    throw new InvalidArgumentError('It is not SQL: it must look like status=open. A condition in SQL is --sql.')
   return [...(before ?? []), { field, isNegated: negation === '!', value }]
 }
 

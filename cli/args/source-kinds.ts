@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'keys',
     options: ['collection', 'relay', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
-  nats: { name: 'NATS', scheme: /^(nats|tls):/, noun: 'keys', options: ['bucket', 'filter', 'relay', 'codec'] },
+  nats: { name: 'NATS', scheme: /^(nats|tls):/, noun: 'keys', options: ['bucket', 'subjects', 'relay', 'codec'] },
   kubernetes: {
     name: 'Kubernetes',
     scheme: /^kubernetes:/,
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     name: 'Postgres',
     scheme: /^postgres(ql)?:/,
     noun: 'rows',
-    options: ['table', 'columns', 'where', 'rls'],
+    options: ['table', 'columns', 'sql', 'rls'],
   },
 }
 
@@ -53,9 +53,8 @@ export function sourceKindOf(url: string, given: Readonly<Record<string, unknown
     if (given[option] === undefined || own.options.includes(option)) continue
     const owners = KIND_NAMES.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
     if (owners.length === 0) continue // It applies to all kinds.
-    const other = option === 'where' ? '; listwatch query has a --where for each source' : ''
     throw new CliError(
-      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}${other}`,
+      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
     )
   }
   return kind

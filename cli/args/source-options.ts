@@ -1,12 +1,12 @@
 import { type Command, Option } from '../bundled.js'
 import { list, name } from './parsers.js'
 
-/** Adds the argument and the options that name a source. `hasSqlWhere`: whether `--where` is a condition in SQL. */
+/** Adds the argument and the options that name a source. */
 export function addSourceOptions(
   command: Command,
-  { hasSqlWhere, argument = '<url>' }: { readonly hasSqlWhere: boolean; readonly argument?: '<url>' | '[url]' },
+  { argument = '<url>' }: { readonly argument?: '<url>' | '[url]' } = {},
 ): Command {
-  command
+  return command
     .argument(
       argument,
       'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS), kubernetes://namespace/resource, or @name of a source in the configuration file',
@@ -18,14 +18,11 @@ export function addSourceOptions(
     )
     .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--columns <names>', 'Postgres: only these columns, separated by commas; the key always is one', list)
-  if (hasSqlWhere) {
-    command.option(
-      '--where <sql>',
+    .option(
+      '--sql <condition>',
       'Postgres: only rows that meet this condition; it must depend on nothing but the row',
       name,
     )
-  }
-  return command
     .addOption(
       new Option(
         '--rls <kind>',
@@ -42,7 +39,7 @@ export function addSourceOptions(
     )
     .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
     .option('--bucket <name>', 'NATS: a key-value bucket', name)
-    .option('--filter <subjects>', 'NATS: only these keys, as subjects separated by commas: jobs.*,batches.>', list)
+    .option('--subjects <subjects>', 'NATS: only these keys, as subjects separated by commas: jobs.*,batches.>', list)
     .option('--relay <name>', 'Redis, NATS: the objects that a relay publishes', name)
     .option('--stream <key>', 'Redis: a stream', name)
     .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)

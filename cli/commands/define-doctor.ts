@@ -6,7 +6,7 @@ export function defineDoctor(program: Command): void {
   const doctor = program
     .command('doctor')
     .description('check a source for what can be wrong with it; it reads only. Exit code 1 if there is an error')
-  addSourceOptions(doctor, { hasSqlWhere: true })
+  addSourceOptions(doctor)
     .option('--json', 'the result as one line of JSON')
     .addHelpText(
       'after',

@@ -5,7 +5,7 @@ import type { Command } from '../bundled.js'
 /** Adds the commands `get`, `list` and `query`, which read a source once. */
 export function defineRead(program: Command): void {
   const get = program.command('get').description('print one object; exit code 1 if there is none with this key')
-  addOutput(addSourceOptions(get, { hasSqlWhere: true }).argument('<key>', 'the key of the object'))
+  addOutput(addSourceOptions(get).argument('<key>', 'the key of the object'))
     .addHelpText(
       'after',
       `
@@ -17,18 +17,18 @@ Examples:
       (await import('./read.js')).get(url, key, flags, command),
     )
   const all = program.command('list').description('print all objects: a table on a terminal, NDJSON in a pipe')
-  addLimit(addOutput(addSourceOptions(all, { hasSqlWhere: true })))
+  addLimit(addOutput(addSourceOptions(all)))
     .addHelpText(
       'after',
       `
 Examples:
   listwatch list etcd://localhost:2379 --prefix /jobs/
-  listwatch list postgres://user@host/db --table orders --where "status = 'open'" --fields tenant,total
+  listwatch list postgres://user@host/db --table orders --sql "status = 'open'" --fields tenant,total
   listwatch list redis://localhost:6379 --keys 'user:*' | jq .key`,
     )
     .action(async (url: string, flags, command) => (await import('./read.js')).list(url, flags, command))
   const query = program.command('query').description('print the objects that have these values in their fields')
-  addLimit(addOutput(addSourceOptions(query, { hasSqlWhere: false })))
+  addLimit(addOutput(addSourceOptions(query)))
     .requiredOption(
       '--where <field=value>',
       'only objects with this value, or with != another one; if given more than once, all must hold',

@@ -7,7 +7,7 @@ export function defineRelay(program: Command): void {
   const relay = program
     .command('relay')
     .description('mirror a source, and publish it to an engine for any number of followers')
-  addSourceOptions(relay, { hasSqlWhere: true })
+  addSourceOptions(relay)
     .requiredOption('--to <url>', 'the engine: redis://host:6379, nats://host:4222 (rediss://, tls:// with TLS)', name)
     .option('--as <name>', 'the name of the relay in the engine; default: that of the table, prefix or resource', name)
     .option('--retention <batches>', 'Redis: how many batches followers may be behind; default: 10000', Number)

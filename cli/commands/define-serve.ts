@@ -7,7 +7,7 @@ export function defineServe(program: Command): void {
   const serve = program
     .command('serve')
     .description('mirror sources, and serve a page that shows their objects and changes')
-  addSourceOptions(serve, { hasSqlWhere: true, argument: '[url]' })
+  addSourceOptions(serve, { argument: '[url]' })
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--port <number>', 'the TCP port of the page; default: a free one', portNumber)
     .option('--show-secrets', 'show the values of Kubernetes Secrets')

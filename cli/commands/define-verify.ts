@@ -7,7 +7,7 @@ export function defineVerify(program: Command): void {
   const verify = program
     .command('verify')
     .description('mirror a source, list it again, and compare both object by object; exit code 1 if any differs')
-  addSourceOptions(verify, { hasSqlWhere: true })
+  addSourceOptions(verify)
     .addOption(
       new Option(
         '--for <duration>',

@@ -7,7 +7,7 @@ export function defineWatch(program: Command): void {
   const watch = program
     .command('watch')
     .description('mirror a table, a collection, keys or a resource: a live view on a terminal, NDJSON with --json')
-  addSourceOptions(watch, { hasSqlWhere: true })
+  addSourceOptions(watch)
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .addOption(
       new Option('--fields <names>', 'on a terminal: show these fields of each changed object: status,spec.replicas')

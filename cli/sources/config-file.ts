@@ -62,8 +62,6 @@ export async function useNamedSource(command: Command): Promise<void> {
   for (const [name, value] of Object.entries(found.flags)) {
     const isGiven = command.getOptionValueSource(name) === 'cli'
     const isKnown = command.options.some((option) => option.attributeName() === name)
-    if (name === 'where' && command.name() === 'query')
-      throw new CliError(`the source "${found.name}" has a condition in SQL; use list instead of query`)
     if (isKnown && !isGiven) command.setOptionValueWithSource(name, value, 'config')
   }
 }
@@ -91,7 +89,7 @@ async function imported(path: string): Promise<unknown> {
 function sourceOf(entry: unknown): Omit<NamedSource, 'name'> {
   if (!isObject(entry) || typeof entry['url'] !== 'string') throw new CliError('it needs a "url"')
   const { url, ...options } = entry
-  const parser = addSourceOptions(new Command(), { hasSqlWhere: true }).option('--index <column>', '', collect, [])
+  const parser = addSourceOptions(new Command()).option('--index <column>', '', collect, [])
   parser.exitOverride().configureOutput({ writeErr: () => {} })
   const args = Object.entries(options).flatMap(([name, value]) => argumentsOf(parser, name, value))
   parser.parse([url, ...args], { from: 'user' })

@@ -12,7 +12,7 @@ import type { OpenSource, Row } from './source-types.js'
 export interface NatsFlags {
   readonly relay?: string
   readonly bucket?: string
-  readonly filter?: readonly string[]
+  readonly subjects?: readonly string[]
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
@@ -42,7 +42,7 @@ export async function openNats(url: string, flags: NatsFlags): Promise<OpenSourc
 }
 
 /** Returns the name of the bucket or of the relay. Throws unless exactly one is given. */
-export function checkNatsForm({ bucket, relay, filter, codec }: NatsFlags): string {
+export function checkNatsForm({ bucket, relay, subjects, codec }: NatsFlags): string {
   const of = bucket ?? relay
   if (of === undefined || (bucket !== undefined && relay !== undefined))
     throw new CliError(
@@ -50,25 +50,25 @@ export function checkNatsForm({ bucket, relay, filter, codec }: NatsFlags): stri
     )
   if (relay !== undefined) {
     assertRelayName(relay, '--relay')
-    if (filter !== undefined || codec !== undefined) throw new CliError('--filter and --codec need --bucket')
+    if (subjects !== undefined || codec !== undefined) throw new CliError('--subjects and --codec need --bucket')
   }
   return of
 }
 
 function sourceOf(
   connection: NatsConnection,
-  { bucket, relay = '', filter, codec = 'json' }: NatsFlags,
+  { bucket, relay = '', subjects, codec = 'json' }: NatsFlags,
 ): ListerWatcher<Row> {
   return bucket === undefined
     ? relaySource<Row>({ store: natsRelayStore({ client: connection, name: relay }) })
-    : natsKvSource<Row>({ client: connection, bucket, codec, ...(filter === undefined ? {} : { filter }) })
+    : natsKvSource<Row>({ client: connection, bucket, codec, ...(subjects === undefined ? {} : { subjects }) })
 }
 
-function emptyHint({ bucket, relay, filter }: NatsFlags): string {
+function emptyHint({ bucket, relay, subjects }: NatsFlags): string {
   if (bucket === undefined) return `the source of the relay "${relay}" is empty`
-  return filter === undefined
+  return subjects === undefined
     ? `the bucket "${bucket}" has no keys`
-    : `no key of the bucket "${bucket}" matches ${filter.join(', ')}: check --filter`
+    : `no key of the bucket "${bucket}" matches ${subjects.join(', ')}: check --subjects`
 }
 
 /** Throws unless a bucket can have this name. */

@@ -9,7 +9,7 @@ import type { OpenSource, Row } from './source-types.js'
 export interface PostgresFlags {
   readonly table: string
   readonly columns?: readonly string[]
-  readonly where?: string
+  readonly sql?: string
   readonly rls?: 'row-local'
   readonly index?: readonly string[]
   readonly fields?: readonly string[]
@@ -21,21 +21,21 @@ export interface PostgresFlags {
 export async function openPostgres(url: string, flags: PostgresFlags): Promise<OpenSource> {
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
-  const { table, where, rls, columns: wanted } = flags
+  const { table, sql, rls, columns: wanted } = flags
   if ([flags.index, flags.fields, flags.compared].some((paths = []) => paths.length > 0))
     await withPg({ url, table }, (client) => assertColumns(client, flags))
   const source = postgresSource<Row>({
     connect: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
     table,
     ...(wanted === undefined ? {} : { columns: wanted }),
-    ...(where === undefined ? {} : { where }),
+    ...(sql === undefined ? {} : { sql }),
     ...(rls === undefined ? {} : { rls }),
   })
   const target = { url, table }
-  const isField = /^[\w.]+!?=[\w.-]+$/.test(where ?? '')
+  const isField = /^[\w.]+!?=[\w.-]+$/.test(sql ?? '')
   const advice = (text: string): string =>
-    isField && text.includes(`where: "${where}"`)
-      ? `${text}; it is SQL, such as status = 'open'; listwatch query compares fields: --where ${where}`
+    isField && text.includes(`sql: "${sql}"`)
+      ? `${text}; it is SQL, such as status = 'open'; listwatch query compares fields: --where ${sql}`
       : text
   return {
     source,

@@ -114,12 +114,4 @@ describe('a mistake in a configuration file is one line that names it', () => {
       'broken.config.js cannot be loaded: nothing is not defined',
     )
   })
-
-  test('query refuses a source with a condition in SQL', async () => {
-    const text = JSON.stringify({ sources: { a: { url: 'postgres://127.0.0.1:2/db', table: 'a', where: 'n > 1' } } })
-    const path = join(folderWith('listwatch.config.json', text), 'listwatch.config.json')
-    expect(await refusalOf(listwatch(['query', '@a', '--where', 'n=1', '--config', path]))).toContain(
-      'has a condition in SQL',
-    )
-  })
 })

@@ -99,7 +99,11 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
     const refused: readonly (readonly [what: string, args: () => readonly string[], says: string])[] = [
       ['no bucket', () => ['list', urlOf()], 'name the bucket to mirror: --bucket limits, or --relay orders'],
       ['a bucket and a relay', () => ['list', urlOf(), '--bucket', 'a', '--relay', 'a'], 'mirror one of these'],
-      ['a filter of a relay', () => ['list', urlOf(), '--relay', 'a', '--filter', 'a'], '--filter and --codec need'],
+      [
+        'a filter of a relay',
+        () => ['list', urlOf(), '--relay', 'a', '--subjects', 'a'],
+        '--subjects and --codec need',
+      ],
       ['a bucket that does not exist', () => ['list', urlOf(), '--bucket', 'none'], 'there is no bucket "none"'],
       ['a name that no bucket has', () => ['list', urlOf(), '--relay', 'a.b'], 'choose another one by --relay'],
       [
@@ -110,7 +114,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       [
         'a prefix',
         () => ['list', urlOf(), '--prefix', 'a'],
-        '--prefix is an option of etcd; NATS has --bucket, --filter, --relay, --codec',
+        '--prefix is an option of etcd; NATS has --bucket, --subjects, --relay, --codec',
       ],
       ['no server', () => ['list', 'nats://127.0.0.1:1', '--relay', 'a'], 'cannot connect to nats://127.0.0.1:1'],
       [
@@ -135,7 +139,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
         return output
       }
       const job = '{"key":"jobs.1","object":{"state":"new"}}\n'
-      expect(await read('list', '--filter', 'jobs.*,tasks.>')).toBe(job)
+      expect(await read('list', '--subjects', 'jobs.*,tasks.>')).toBe(job)
       expect(await read('get', 'jobs.1')).toBe(job)
       expect((await read('query', '--where', 'state=new')).split('\n')).toHaveLength(3)
       expect(await read('verify', '--for', '1ms')).toBe('2 keys compared, 0 differ\n')

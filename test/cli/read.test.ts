@@ -53,7 +53,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
   })
 
   describe('list', () => {
-    test('prints all objects as lines of JSON; --limit and --where reduce them', async () => {
+    test('prints all objects as lines of JSON; --limit and --sql reduce them', async () => {
       const db = await orders()
       const list = async (...args: string[]): Promise<unknown[]> => {
         const { code, output, errors } = await resultOf(listwatch(['list', urlOf(db), '--table', 'orders', ...args]))
@@ -64,7 +64,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
       expect(all).toHaveLength(8)
       expect(all).toContainEqual({ key: '3', object: { id: 3 } })
       expect(await list('--limit', '3')).toHaveLength(3)
-      expect(await list('--where', 'id > 6', '--columns', 'id')).toEqual([
+      expect(await list('--sql', 'id > 6', '--columns', 'id')).toEqual([
         { key: '7', object: { id: 7 } },
         { key: '8', object: { id: 8 } },
       ])
@@ -98,7 +98,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
 
   describe('query', () => {
     const keys = async (db: Database, ...where: string[]): Promise<string[]> => {
-      const args = where.flatMap((each) => ['--where', each])
+      const args = where.flatMap((each) => (each.startsWith('--') ? [each] : ['--where', each]))
       const { output } = await resultOf(listwatch(['query', urlOf(db), '--table', 'orders', ...args]))
       return output.split('\n').flatMap((line) => /"key":"(\d+)"/.exec(line)?.[1] ?? [])
     }
@@ -110,6 +110,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
       expect(await keys(db, 'tags=t1', 'id!=3', 'tenant!=acme')).toEqual(['1', '5', '7'])
       expect(await keys(db, 'note=null')).toEqual([])
       expect(await keys(db, 'note!=x', 'id=2')).toEqual(['2'])
+      expect(await keys(db, 'tags=t1', '--sql=id > 4')).toEqual(['5', '7'])
     })
 
     test('a wrong condition, a missing one, and a column that does not exist are refused', async () => {
@@ -119,7 +120,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
       expect(await refusal('--where', 'tenant')).toContain('It must look like status=open or status!=open')
       expect(await refusal('--where', "tenant = 'acme'")).toContain('It is not SQL: it must look like status=open')
       expect(await refusal('--where', "tenant='acme'")).toContain('It is not SQL')
-      const list = listwatch(['list', urlOf(db), '--table', 'orders', '--where', 'tenant=acme'])
+      const list = listwatch(['list', urlOf(db), '--table', 'orders', '--sql', 'tenant=acme'])
       expect(await refusalOf(list)).toContain("it is SQL, such as status = 'open'; listwatch query compares fields")
       expect(await refusal()).toContain("required option '--where <field=value>' not specified")
       expect(await refusal('--where', 'tennant=acme')).toBe(

@@ -170,8 +170,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       ['to mirror that are not there', ['--columns', 'id,nope'], 'no column "nope"; it has id, tenant'],
       [
         'in a condition that are not there',
-        ['--where', 'tenant=acme'],
-        `where: "tenant=acme" is refused by the server: column "acme" does not exist; a text needs quotes: status = 'new'`,
+        ['--sql', 'tenant=acme'],
+        `sql: "tenant=acme" is refused by the server: column "acme" does not exist; a text needs quotes: status = 'new'`,
       ],
     ]
     test.each(columns)('%s', async (_what, args, says) => {

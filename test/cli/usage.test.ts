@@ -30,12 +30,12 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   [
     'an option of another kind of server',
     ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
-    '--codec is an option of etcd and Redis and NATS; Postgres has --table, --columns, --where, --rls',
+    '--codec is an option of etcd and Redis and NATS; Postgres has --table, --columns, --sql, --rls',
   ],
   [
     'a condition in SQL',
-    ['list', 'etcd://h', '--prefix', '/', '--where', 'a=b'],
-    'etcd has --prefix, --codec; listwatch query has a --where for each source',
+    ['list', 'etcd://h', '--prefix', '/', '--sql', 'a=b'],
+    '--sql is an option of Postgres; etcd has --prefix, --codec',
   ],
   [
     'an option in the place of a value',

@@ -117,9 +117,9 @@ describeServer('postgres 18', 'watch', (postgres) => {
       clearInterval(timer)
     })
 
-    test('--columns, --where and --for take effect', async () => {
+    test('--columns, --sql and --for take effect', async () => {
       const db = await orders(8)
-      const args = ['--columns', 'tenant', '--where', "tenant = 'acme'", '--for', '1ms', '--json']
+      const args = ['--columns', 'tenant', '--sql', "tenant = 'acme'", '--for', '1ms', '--json']
       const { code, output } = await resultOf(listwatch(['watch', urlOf(db), '--table', 'orders', ...args]))
       const told = fold(output.trimEnd().split('\n'))
       expect(code).toBe(0)

@@ -84,7 +84,7 @@ describePostgres('a warm start from Postgres', (postgres) => {
     const all = { 1: 1, 2: 1, 3: 1 }
     await run(db, all)
     const unused = [expect.stringContaining('saved from another source, or with other options')]
-    expect(await run(db, { 1: 1 }, { where: 'id < 2' })).toMatchObject({ lists: 1, warnings: unused })
+    expect(await run(db, { 1: 1 }, { sql: 'id < 2' })).toMatchObject({ lists: 1, warnings: unused })
     expect(await run(db, all, { columns: ['n'] })).toMatchObject({ lists: 1, warnings: unused })
     expect(await run(db, all, { columns: ['n'] })).toMatchObject({ lists: 0, warnings: [] })
   })

@@ -123,7 +123,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     })
 
     test('a message that is erased is a delete, also with a filter', async () => {
-      const { admin, kv, mirror } = await stage(shared.nats, { filter: ['b', 'c.*'] })
+      const { admin, kv, mirror } = await stage(shared.nats, { subjects: ['b', 'c.*'] })
       expect([...mirror.keys()]).toEqual(['b'])
       const { revision = 0 } = (await kv.get('b')) ?? {}
       const { bucket } = await kv.status()

@@ -67,7 +67,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
 
   test.each([
     ['of a whole bucket', 'during', {}],
-    ['of a part of a bucket', 'during-part', { filter: '*' }],
+    ['of a part of a bucket', 'during-part', { subjects: '*' }],
   ])('[J11] %s is repeated if keys are removed while it reads', async (_title, bucket, part) => {
     // Many: the interval must not grow from search to search, as it does while a replica lags behind.
     const victims = Array.from({ length: 120 }, (_, at) => `v${at}`)
@@ -106,7 +106,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
 
   test.each([
     ['of a whole bucket', 'lagging', {}],
-    ['of a part of a bucket', 'lagging-part', { filter: '*' }],
+    ['of a part of a bucket', 'lagging-part', { subjects: '*' }],
   ])('[J11] %s is repeated if it has read a replica that still has a removed key', async (_title, bucket, part) => {
     /** The searches that read the copy. */
     const redirected = new Set<string>()

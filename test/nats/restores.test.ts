@@ -74,7 +74,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
 
   test.concurrent('[J3] is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
     await using nats = await NatsServer.start({ server })
-    await withFolder(nats, { source: { filter: 'mine.*' } }, async (stage, save, putBack) => {
+    await withFolder(nats, { source: { subjects: 'mine.*' } }, async (stage, save, putBack) => {
       await stage.put('mine.a', 1)
       await save()
       await stage.live()

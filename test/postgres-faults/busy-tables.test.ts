@@ -61,7 +61,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
       }))
 
     test('under a condition, which can be checked while the table is locked', () =>
-      Stage.with({ server, source: { where: 'n >= 0' } }, async (stage) => {
+      Stage.with({ server, source: { sql: 'n >= 0' } }, async (stage) => {
         await rewritten(stage, async () => {
           stage.informer.start()
           await sleep(TIMEOUT_MS)
@@ -78,7 +78,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
           rows: 300,
           // So that the 30 s after which a list counts as stalled are over in 3.
           clock: fastClock(10),
-          source: { where: 'wanted(id)', timeoutMs: 10_000 },
+          source: { sql: 'wanted(id)', timeoutMs: 10_000 },
         },
         async (stage) => {
           await stage.query(`CREATE FUNCTION wanted(id int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
@@ -96,7 +96,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
           server,
           rows: 110,
           clock: fastClock(5),
-          source: { where: 'wanted(id)', timeoutMs: 10_000 },
+          source: { sql: 'wanted(id)', timeoutMs: 10_000 },
           client: (config, stage) =>
             interrupted(config, async (text) => {
               if (!text.includes('pg_stat_activity')) return

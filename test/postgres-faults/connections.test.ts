@@ -148,7 +148,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('after some bytes of a request: the request is sent again', () =>
-      Stage.with({ server, clock: fastClock(SPEED), source: { ...quick, where: 'n >= 0' } }, async (stage) => {
+      Stage.with({ server, clock: fastClock(SPEED), source: { ...quick, sql: 'n >= 0' } }, async (stage) => {
         const cuts = [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000]
         for (const [at, bytes] of cuts.entries()) {
           const cut = stage.proxy.cutAfter(bytes, 'toServer')
@@ -313,7 +313,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       return Stage.with(
         {
           server,
-          source: { where: 'n >= 0' },
+          source: { sql: 'n >= 0' },
           client: (config, stage) =>
             interrupted(config, (text) => {
               if (isReset || !text.includes('listwatch_where')) return

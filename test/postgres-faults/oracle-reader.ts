@@ -58,7 +58,7 @@ export class OracleReader {
       table: options.table,
       timeoutMs: 10_000 * SPEED,
       trimEveryMs: false,
-      ...(options.where === undefined ? {} : { where: options.where }),
+      ...(options.where === undefined ? {} : { sql: options.where }),
       rls: 'row-local',
     })
     this.#keyOf = (row) => source.key(...options.keyColumns.map((column) => String(row[column])))

@@ -43,7 +43,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
 
   test.each(replacements)('[P17] $name leads to one list', async ({ setup, ddl, where = 'large(n)' }) => {
     const db = await at.installed(`${ROWS}; ${setup}`)
-    const rows = await mirror(db, { table: 't', where })
+    const rows = await mirror(db, { table: 't', sql: where })
     await db.sql(ddl)
     await expectMirrorEqualsTable(rows)
     expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['3'], 1])
@@ -69,7 +69,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     await db.install('t')
     let path = 'a,public'
     const client = (): Client => new Client(db.config({ options: `-c search_path=${path}` }))
-    const source = db.source({ table: 't', where: 'large(n)', connect: client })
+    const source = db.source({ table: 't', sql: 'large(n)', connect: client })
     const { objects, version } = await listed(source)
     await resumed(source, version)
     path = 'b,public'
@@ -79,7 +79,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
 
   test('[P18] that is replaced by one that depends on more than the row is refused', async () => {
     const db = await at.installed(`${ROWS}; ${least('20')}`)
-    const rows = await mirror(db, { table: 't', where: 'large(n)' })
+    const rows = await mirror(db, { table: 't', sql: 'large(n)' })
     await db.sql(least('extract(epoch FROM now())', 'STABLE'))
     await waitUntil('the failure', () => rows.informer.status.state === 'failed')
     expect(rows.informer.status.lastError).toMatchObject({ code: 'PROTOCOL' })
@@ -89,7 +89,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     const db = await at.installed(
       `CREATE TABLE t (id int PRIMARY KEY, due text); INSERT INTO t VALUES (1, '2020-01-01')`,
     )
-    const rows = await mirror(db, { table: 't', where: `due < 'tomorrow'` })
+    const rows = await mirror(db, { table: 't', sql: `due < 'tomorrow'` })
     await db.sql('ALTER TABLE t ALTER due TYPE date USING due::date')
     await waitUntil('the failure', () => rows.informer.status.state === 'failed')
     expect(rows.informer.status.lastError).toMatchObject({ code: 'PROTOCOL' })

@@ -326,7 +326,7 @@ describePostgres('a key', (postgres) => {
       expect((await client.query(`SELECT FROM t WHERE id = 'ä'`)).rowCount).toBe(0)
 
       const rows = await mirror(db, { table: 't' })
-      const selected = await mirror(db, { table: 't', connection, where: `s = 'ä'` })
+      const selected = await mirror(db, { table: 't', connection, sql: `s = 'ä'` })
       await db.sql('UPDATE t SET n = 1')
       await db.sql(`DELETE FROM t WHERE id || '' = 'z'`)
       await expectMirrorEqualsTable(rows)

@@ -270,7 +270,7 @@ describePostgres('names in SQL', (postgres) => {
     expect((await errorOf(owner.query('SELECT 1 + 1'))).message).toBe('int4pl(integer,integer) of the schema shadow')
     await install(db, roles)
     const connection = { user: roles.reader }
-    const rows = await mirror(db, { table: 'public.t', where: WHERE, trimEveryMs: 1, connection })
+    const rows = await mirror(db, { table: 'public.t', sql: WHERE, trimEveryMs: 1, connection })
     const own = await mirror(db, { table: 'public.secured', rls: 'row-local', connection })
     await owner.query('UPDATE public.t SET n = 7; DELETE FROM public.secured; TRUNCATE public.parted')
     await rows.informer.fresh({ timeoutMs: 15_000 })
@@ -312,7 +312,7 @@ describeServer('pgbouncer', 'names in SQL', () => {
     await db.install('t')
     const application = 'pooled mirror'
     const client = (): Client => new Client(db.config({ port: pooler.port, application_name: application }))
-    const rows = await mirror(db, { table: 'public.t', where: WHERE, trimEveryMs: 1, connect: client })
+    const rows = await mirror(db, { table: 'public.t', sql: WHERE, trimEveryMs: 1, connect: client })
     await db.sql('UPDATE t SET n = 2')
     await rows.informer.fresh({ timeoutMs: 15_000 })
     await listed(db.source({ table: 'public.t', connect: client }))
@@ -329,7 +329,7 @@ async function readAll(db: Database, { reader, columns, stranger, installer }: R
   // What crash recovery does.
   await db.sql('DELETE FROM listwatch.state')
   const connection = { user: reader }
-  const rows = await mirror(db, { table: 'public.t', where: WHERE, trimEveryMs: 1, connection })
+  const rows = await mirror(db, { table: 'public.t', sql: WHERE, trimEveryMs: 1, connection })
   const writer = await db.connect({ user: installer })
   await writer.query('BEGIN; UPDATE public.t SET n = 1')
   const mark = await rows.source.mark(writer)

@@ -24,7 +24,7 @@ describePostgres('a role that mirrors', (postgres) => {
     // What crash recovery does.
     await db.sql('DELETE FROM listwatch.state')
     const connection = { user: role }
-    const rows = await mirror(db, { table: 't', columns: ['id', 'n'], where: 'n >= 0', trimEveryMs: 1, connection })
+    const rows = await mirror(db, { table: 't', columns: ['id', 'n'], sql: 'n >= 0', trimEveryMs: 1, connection })
     await db.sql('UPDATE t SET n = 1 WHERE id = 1')
     await expectMirrorEqualsTable(rows)
     await waitUntil('a trim', async () => Number(await db.value('SELECT count(*)::int FROM listwatch.mark')) > 0)
@@ -44,7 +44,7 @@ describePostgres('a role that mirrors', (postgres) => {
     )
     const rows = await mirror(db, {
       table: 't',
-      where: 'slow(n) >= 0',
+      sql: 'slow(n) >= 0',
       pollIntervalMs: 1_000,
       wake: 'poll',
       connection,

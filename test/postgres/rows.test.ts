@@ -140,7 +140,7 @@ describePostgres('rows', (postgres) => {
         `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
       )
       const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
-      const rows = await mirror(db, { table: 't', connection: { types: tagged }, where: 'c > 0' })
+      const rows = await mirror(db, { table: 't', connection: { types: tagged }, sql: 'c > 0' })
       await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
       await rows.informer.fresh({ timeoutMs: 60_000 })
       expect(rows.informer.list()).toEqual([
@@ -253,7 +253,7 @@ describePostgres('rows', (postgres) => {
 
     test('a condition that is refused is refused at each attempt', async () => {
       const db = await at.installed(TABLE)
-      const source = db.source({ table: 't', where: 'random() > 0.5' })
+      const source = db.source({ table: 't', sql: 'random() > 0.5' })
       for (let times = 0; times < 2; times++) expect(await errorOf(listed(source))).toMatchObject({ code: 'PROTOCOL' })
     })
 
@@ -267,7 +267,7 @@ describePostgres('rows', (postgres) => {
 
     test('rows enter and leave the condition as they are written', async () => {
       const db = await at.installed(TABLE)
-      const rows = await mirror(db, { table: 't', where: `state = 'open' -- or so` })
+      const rows = await mirror(db, { table: 't', sql: `state = 'open' -- or so` })
       await db.sql(`UPDATE t SET state = 'open' WHERE id = 3`)
       await rows.informer.fresh({ timeoutMs: 60_000 })
       await db.sql(`UPDATE t SET state = 'done' WHERE id = 1`)
@@ -286,7 +286,7 @@ describePostgres('rows', (postgres) => {
       await waitUntil('the row to leave', async () => (await db.sql(`SELECT FROM t WHERE ${where}`)).length === 0)
       expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
 
-      const error = await errorOf(mirror(db, { table: 't', where }))
+      const error = await errorOf(mirror(db, { table: 't', sql: where }))
       expect(error).toMatchObject({
         code: 'PROTOCOL',
         message: expect.stringMatching(/must depend on nothing but the row: .*IMMUTABLE/),
@@ -309,9 +309,9 @@ describePostgres('rows', (postgres) => {
         `due > U&'n!006Fw' UESCAPE '!'`,
         `due > 'n' -- and\n 'ow'`,
       ])
-        expect(await errorOf(listed(db.source({ table: 't', where })))).toMatchObject({
+        expect(await errorOf(listed(db.source({ table: 't', sql: where })))).toMatchObject({
           code: 'PROTOCOL',
-          message: expect.stringContaining(`where: "${where}" must depend on nothing but the row: `),
+          message: expect.stringContaining(`sql: "${where}" must depend on nothing but the row: `),
         })
       for (const where of [
         `note = 'now or later'`,
@@ -320,7 +320,7 @@ describePostgres('rows', (postgres) => {
         `note > $$now$$`,
         `note <> E'n\\x6fw' AND note <> E'\now' AND note <> E'n\\\\x6fw' AND note <> E'\\''`,
       ])
-        await expectMirrorEqualsTable(await mirror(db, { table: 't', where }))
+        await expectMirrorEqualsTable(await mirror(db, { table: 't', sql: where }))
     })
 
     const more = 'must depend on nothing but the row'
@@ -339,15 +339,15 @@ describePostgres('rows', (postgres) => {
     test('a condition on more than the row, or that the server refuses, is PROTOCOL, with the reason', async () => {
       const db = await at.installed(TABLE)
       for (const [where, reason] of conditions)
-        expect(await errorOf(listed(db.source({ table: 't', where })))).toMatchObject({
+        expect(await errorOf(listed(db.source({ table: 't', sql: where })))).toMatchObject({
           code: 'PROTOCOL',
-          message: expect.stringContaining(`where: "${where}" ${reason}: `),
+          message: expect.stringContaining(`sql: "${where}" ${reason}: `),
         })
     })
 
     test('the check leaves nothing behind', async () => {
       const db = await at.installed(TABLE)
-      await mirror(db, { table: 't', where: 'n > 1' })
+      await mirror(db, { table: 't', sql: 'n > 1' })
       expect(await db.sql(`SELECT relname FROM pg_class WHERE relname::text LIKE '%listwatch\\_where%'`)).toEqual([])
     })
   })

@@ -222,7 +222,7 @@ describePostgres('statements', (postgres) => {
 
   test('two mirrors of one table see the same', async () => {
     const { db, ...one } = await mirrored()
-    const other = await mirror(db, { table: 'orders', where: 'id > 10' })
+    const other = await mirror(db, { table: 'orders', sql: 'id > 10' })
     await db.sql('UPDATE orders SET total = total + 100; DELETE FROM orders WHERE id IN (5, 15)')
     await expectMirrorEqualsTable(one)
     await expectMirrorEqualsTable(other)

@@ -241,7 +241,7 @@ export async function expectMirrorEqualsTable(
 
 async function tableContents(
   database: Database,
-  { table, columns, where, connection }: TestSourceOptions,
+  { table, columns, sql: where, connection }: TestSourceOptions,
   key: readonly string[],
   role: string | undefined,
 ): Promise<Map<string, unknown>> {

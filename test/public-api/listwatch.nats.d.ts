@@ -22,8 +22,8 @@ export interface NatsKvOptions<T> {
   readonly client: NatsClient
   readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
   readonly domain?: string
-  readonly filter?: string | readonly string[]
   readonly heartbeatMs?: number
+  readonly subjects?: string | readonly string[]
   readonly timeoutMs?: number
   readonly verifyMs?: number
 }

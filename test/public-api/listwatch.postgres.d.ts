@@ -74,11 +74,11 @@ export interface PostgresSourceOptions {
   readonly maxObjectBytes?: number
   readonly pollIntervalMs?: number
   readonly rls?: 'row-local'
+  readonly sql?: string
   readonly table: string
   readonly timeoutMs?: number
   readonly trimEveryMs?: number | false
   readonly wake?: 'notify' | 'poll'
-  readonly where?: string
 }
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>

@@ -27,7 +27,7 @@ export interface RedisCollectionOptions<T> {
   readonly heartbeatMs?: number
   readonly keys?: RedisKeys
   readonly name: string
-  readonly shards?: number
+  readonly shardCount?: number
   readonly timeoutMs?: number
 }
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
@@ -93,7 +93,7 @@ export interface RedisWriterOptions<T> {
   readonly name: string
   readonly random?: Random
   readonly retention?: number
-  readonly shards?: number
+  readonly shardCount?: number
   readonly timeoutMs?: number
 }
 export type StreamChange<T> =
@@ -108,18 +108,18 @@ export interface StreamSnapshot<T> {
   readonly entries: Iterable<readonly [key: string, object: T]>
 }
 export declare function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shards: number },
+  options: RedisCollectionOptions<T> & { readonly shardCount: number },
 ): Readonly<Record<string, RedisCollection<T>>>
 export declare function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shards?: undefined },
+  options: RedisCollectionOptions<T> & { readonly shardCount?: undefined },
 ): RedisCollection<T>
 export declare function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T>
 export declare function redisLeases(options: RedisLeasesOptions): Leases
 export declare function redisRelayStore(options: RedisRelayStoreOptions): RelayStore
 export declare function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T>
 export declare function redisWriter<T = unknown>(
-  options: RedisWriterOptions<T> & { readonly shards: number },
+  options: RedisWriterOptions<T> & { readonly shardCount: number },
 ): RedisShardedWriter<T>
 export declare function redisWriter<T = unknown>(
-  options: RedisWriterOptions<T> & { readonly shards?: undefined },
+  options: RedisWriterOptions<T> & { readonly shardCount?: undefined },
 ): RedisWriter<T>

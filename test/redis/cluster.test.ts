@@ -97,9 +97,9 @@ describeRedis('a cluster', (server) => {
 
   test('shards are in several slots, and each is a source', async () => {
     const name = `cluster-${++names}`
-    await using writer = redisWriter<Item>({ client: client(), name, shards: 8 })
+    await using writer = redisWriter<Item>({ client: client(), name, shardCount: 8 })
     for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
-    const sources = redisCollection<Item>({ client: client(), name, shards: 8 })
+    const sources = redisCollection<Item>({ client: client(), name, shardCount: 8 })
     const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
     expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
     const owners = new Set<number>()
@@ -113,7 +113,7 @@ describeRedis('a cluster', (server) => {
   })
 
   test('an informer of all shards mirrors one collection, and waits for writes to one shard', async () => {
-    const of = { client: client(), name: `cluster-${++names}`, shards: 8 }
+    const of = { client: client(), name: `cluster-${++names}`, shardCount: 8 }
     await using writer = redisWriter<Item>(of)
     for (let n = 0; n < 20; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
     const informer = createInformer({ source: sourceSet(redisCollection<Item>(of)) })

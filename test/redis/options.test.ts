@@ -30,8 +30,8 @@ const both: Wrong = [
   ],
   ['an invalid codec', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
   ['keys of no kind', { ...good, keys: 'hex' }, 'must be one of "string", "bytes"'],
-  ['no shards', { ...good, shards: 0 }, 'must be a whole number of at least 1'],
-  ['more shards than a cluster has slots', { ...good, shards: 16_385 }, 'must be at most 16384'],
+  ['no shards', { ...good, shardCount: 0 }, 'must be a whole number of at least 1'],
+  ['more shards than a cluster has slots', { ...good, shardCount: 16_385 }, 'must be at most 16384'],
   ['no time', { ...good, timeoutMs: 0 }, 'must be a finite number above 0'],
   ['a misspelt option', { ...good, nam: 'a' }, 'unknown option "nam"; allowed are client, name'],
 ]
@@ -124,7 +124,7 @@ test.each(Object.entries(clients))('a %s is a client', (_what, client) => {
 
 describe('shards', () => {
   test('are sources with names of their own', () => {
-    const sources = redisCollection({ ...good, shards: 3 })
+    const sources = redisCollection({ ...good, shardCount: 3 })
     expect(Object.entries(sources).map(([name, source]) => [name, source.name])).toEqual([
       ['0', 'redis:flags/0'],
       ['1', 'redis:flags/1'],
@@ -133,7 +133,7 @@ describe('shards', () => {
   })
 
   test('accept changes only if one of them has all keys', async () => {
-    const writer = redisWriter({ ...good, shards: 16 })
+    const writer = redisWriter({ ...good, shardCount: 16 })
     const other =
       Array.from({ length: 100 }, (_, n) => `k${n}`).find((key) => writer.shardOf(key) !== writer.shardOf('a')) ?? ''
     await expect(writer.apply([{ delete: 'a' }, { delete: other }])).rejects.toThrow('the keys belong to 2 shards')

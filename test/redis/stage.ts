@@ -22,8 +22,8 @@ export interface StageOptions {
   readonly redis: RedisServer
   /** Default `ioredis 6`. */
   readonly driver?: DriverName
-  readonly source?: Partial<Omit<RedisCollectionOptions<Item>, 'shards'>>
-  readonly writer?: Partial<Omit<RedisWriterOptions<Item>, 'shards'>>
+  readonly source?: Partial<Omit<RedisCollectionOptions<Item>, 'shardCount'>>
+  readonly writer?: Partial<Omit<RedisWriterOptions<Item>, 'shardCount'>>
   /** Another source than ours in its place, such as one that is broken on purpose. */
   readonly instead?: (source: ListerWatcher<Item>) => ListerWatcher<Item>
 }

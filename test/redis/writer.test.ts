@@ -56,7 +56,7 @@ describeRedis('a writer', (server) => {
 
   test('with shards writes only at the version of the shard', async () => {
     const name = `writer-${++names}`
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shardCount: 2 })
     const first = await writer.apply([{ put: 'a', object: 1 }])
     const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
     await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describeRedis('a writer', (server) => {
     const change = { put: undefined, object: undefined, delete: 'a' }
     await writer.apply([change])
     expect(await contents(name)).toEqual({})
-    await using shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shards: 2 })
+    await using shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shardCount: 2 })
     await shards.apply([change])
   })
 

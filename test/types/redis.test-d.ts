@@ -29,7 +29,9 @@ describe('collections of Redis', () => {
 
   test('are a source, or one for each shard', () => {
     expectTypeOf(redisCollection<Flag>({ client, name: 'a' })).toEqualTypeOf<RedisCollection<Flag>>()
-    expectTypeOf(sourceSet(redisCollection<Flag>({ client, name: 'a', shards: 4 }))).toEqualTypeOf<SourceSet<Flag>>()
+    expectTypeOf(sourceSet(redisCollection<Flag>({ client, name: 'a', shardCount: 4 }))).toEqualTypeOf<
+      SourceSet<Flag>
+    >()
     expectTypeOf(createInformer({ source: redisCollection<Flag>({ client, name: 'a' }) }).get('x')).toEqualTypeOf<
       Flag | undefined
     >()
@@ -44,7 +46,7 @@ describe('collections of Redis', () => {
   test('are written as what they are', () => {
     const writer = redisWriter<Flag>({ client, name: 'a' })
     expectTypeOf(writer).toEqualTypeOf<RedisWriter<Flag>>()
-    expectTypeOf(redisWriter<Flag>({ client, name: 'a', shards: 4 })).toEqualTypeOf<RedisShardedWriter<Flag>>()
+    expectTypeOf(redisWriter<Flag>({ client, name: 'a', shardCount: 4 })).toEqualTypeOf<RedisShardedWriter<Flag>>()
     void writer.apply([{ put: 'x', object: { enabled: true } }, { delete: 'y' }], { ifVersion: undefined })
     // @ts-expect-error another object
     void writer.apply([{ put: 'x', object: { on: true } }])

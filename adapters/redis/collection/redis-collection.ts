@@ -42,7 +42,7 @@ export interface RedisCollectionOptions<T> {
    * The number of shards, as in the writer's options. The result then has one source for each shard. Default: no
    * shards.
    */
-  readonly shards?: number
+  readonly shardCount?: number
 }
 
 const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, OptionCheck>> = {
@@ -52,17 +52,17 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
   keys: isOneOf('string', 'bytes'),
   heartbeatMs: isCount,
   timeoutMs: isPositive,
-  shards: shardsFlaw,
+  shardCount: shardsFlaw,
 }
 
 /**
  * Creates one source for each shard, by the name of the shard. One informer mirrors all of them with
- * `sourceSet(redisCollection({ shards: 4, … }))`.
+ * `sourceSet(redisCollection({ shardCount: 4, … }))`.
  * @returns The sources, for `sourceSet`.
  * @throws OptionError when an option is missing or not allowed.
  */
 export function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shards: number },
+  options: RedisCollectionOptions<T> & { readonly shardCount: number },
 ): Readonly<Record<string, RedisCollection<T>>>
 /**
  * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
@@ -79,17 +79,24 @@ export function redisCollection<T = unknown>(
  * ```
  */
 export function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shards?: undefined },
+  options: RedisCollectionOptions<T> & { readonly shardCount?: undefined },
 ): RedisCollection<T>
 export function redisCollection<T>(
   options: RedisCollectionOptions<T>,
 ): RedisCollection<T> | Readonly<Record<string, RedisCollection<T>>> {
   checkOptions('redisCollection', options, optionChecks)
   assertGiven('redisCollection', options, ['client', 'name'])
-  const { client, codec = 'json', keys = 'string', heartbeatMs: blockMs = 2_000, timeoutMs = 5_000, shards } = options
+  const {
+    client,
+    codec = 'json',
+    keys = 'string',
+    heartbeatMs: blockMs = 2_000,
+    timeoutMs = 5_000,
+    shardCount,
+  } = options
   const source = (name: string): RedisCollection<T> =>
     new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs })
-  if (shards === undefined) return source(options.name)
-  const numbers = Array.from({ length: shards }, (_, shard) => shard)
+  if (shardCount === undefined) return source(options.name)
+  const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
   return Object.fromEntries(numbers.map((shard) => [String(shard), source(shardName(options.name, shard))]))
 }

@@ -54,7 +54,7 @@ export interface RedisWriterOptions<T> {
   /** A command without a response counts as lost after this many milliseconds. Default 5 000. */
   readonly timeoutMs?: number
   /** Divides the keys among this number of collections, so that a cluster can spread them. Default: one collection. */
-  readonly shards?: number
+  readonly shardCount?: number
   /** The source of time. Default: the system clock. */
   readonly clock?: Clock
   /** The source of random numbers. Default: `Math.random`. */
@@ -90,16 +90,16 @@ export interface RedisWriter<T> extends AsyncDisposable {
 }
 
 /**
- * A writer with `shards`. All keys of one `apply` must belong to the same shard.
+ * A writer with `shardCount`. All keys of one `apply` must belong to the same shard.
  *
  * @example
  * ```ts
  * import { Cluster } from 'ioredis'
  *
  * const client = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
- * const shards = redisCollection<Limit>({ client, name: 'limits', shards: 16 })
+ * const shards = redisCollection<Limit>({ client, name: 'limits', shardCount: 16 })
  * const limits = createInformer({ source: sourceSet(shards) }).start()
- * const writer = redisWriter<Limit>({ client, name: 'limits', shards: 16 })
+ * const writer = redisWriter<Limit>({ client, name: 'limits', shardCount: 16 })
  * const version = await writer.apply([{ delete: 'acme' }])
  * await limits.waitFor(version, { source: writer.shardOf('acme') })
  * ```
@@ -118,7 +118,7 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
   keys: isOneOf('string', 'bytes'),
   retention: isCount,
   timeoutMs: isPositive,
-  shards: shardsFlaw,
+  shardCount: shardsFlaw,
   clock: isObject,
   random: isObject,
 }
@@ -129,7 +129,7 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
  * @throws OptionError when an option is missing or not allowed.
  */
 export function redisWriter<T = unknown>(
-  options: RedisWriterOptions<T> & { readonly shards: number },
+  options: RedisWriterOptions<T> & { readonly shardCount: number },
 ): RedisShardedWriter<T>
 /**
  * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
@@ -147,14 +147,14 @@ export function redisWriter<T = unknown>(
  * ```
  */
 export function redisWriter<T = unknown>(
-  options: RedisWriterOptions<T> & { readonly shards?: undefined },
+  options: RedisWriterOptions<T> & { readonly shardCount?: undefined },
 ): RedisWriter<T>
 export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
   checkOptions('redisWriter', options, optionChecks)
   assertGiven('redisWriter', options, ['client', 'name'])
-  return options.shards === undefined
+  return options.shardCount === undefined
     ? new SingleWriter<T>(options, options.name)
-    : new ShardedWriter<T>(options, options.shards)
+    : new ShardedWriter<T>(options, options.shardCount)
 }
 
 /** Writes one collection. `isExact`: a collection that has lost fields counts as deleted. */

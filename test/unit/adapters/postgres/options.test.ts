@@ -22,7 +22,7 @@ describe('the options of a source', () => {
     ['connect', [null, 'postgres://host/db', {}, connect(), new Pool(), Client]],
     ['table', ['', 7, null, {}]],
     ['columns', [[], [''], 'id', [7], null]],
-    ['where', ['', 7, null]],
+    ['sql', ['', 7, null]],
     ['rls', ['none', true, null]],
     ['wake', ['each', true, null]],
     ['tables', ['t']],

@@ -18,7 +18,7 @@ export interface CheckedCondition {
  * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it
  * without a write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
  */
-export async function checkWhere(
+export async function checkCondition(
   session: Session,
   { relid, name, keyColumns }: Table,
   where: string,
@@ -46,14 +46,14 @@ export async function checkWhere(
     if (/^(42|22|0A)/.test(sqlState)) {
       const reason = DEPENDS_ON_MORE.has(sqlState) ? MORE_THAN_ROW : 'is refused by the server'
       const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
-      const flaw = `where: "${where}" ${reason}: ${message}${hint}`
+      const flaw = `sql: "${where}" ${reason}: ${message}${hint}`
       throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
     }
     throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
   }
   // The server replaces such a literal of a date or a time by the time at which it reads the condition.
   if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {
-    const flaw = `where: "${where}" ${MORE_THAN_ROW}: 'now', 'today', 'tomorrow' and 'yesterday' depend on the clock`
+    const flaw = `sql: "${where}" ${MORE_THAN_ROW}: 'now', 'today', 'tomorrow' and 'yesterday' depend on the clock`
     throw new SourceError(flaw, { code: 'PROTOCOL' })
   }
   return checked
