@@ -13,8 +13,8 @@ import { MutualTlsFront } from './mutual-tls-front.js'
 import { Stage } from './stage.js'
 
 /** The first certificate is valid this long: a mirror has listed and followed by then. */
-const FIRST_MS = 15_000
-const SECOND_MS = 35_000
+const FIRST_MS = 20_000
+const SECOND_MS = 45_000
 const LATER_MS = 3_600_000
 
 /** A program's configuration with a client certificate, and how it comes to have another one. */
@@ -72,8 +72,11 @@ function ofFunction(): Program {
   }
 }
 
-/** client-node keeps a certificate until the time that the plugin names, or for as long as it is not refused. */
-function ofPlugin(folder: string, namesItsEnd: boolean): Program {
+/**
+ * client-node keeps a certificate until the time that the plugin names, or for as long as it is not refused. `instead`: the
+ * plugin returns this and no certificate.
+ */
+function ofPlugin(folder: string, namesItsEnd: boolean, instead?: object): Program {
   const file = join(folder, 'credential.json')
   const apiVersion = 'client.authentication.k8s.io/v1'
   return {
@@ -85,7 +88,7 @@ function ofPlugin(folder: string, namesItsEnd: boolean): Program {
         clientKeyData: key.toString(),
         ...(namesItsEnd ? { expirationTimestamp: new Date(expiresAt).toISOString() } : {}),
       }
-      writeFileSync(file, JSON.stringify({ apiVersion, kind: 'ExecCredential', status }))
+      writeFileSync(file, JSON.stringify({ apiVersion, kind: 'ExecCredential', status: instead ?? status }))
     },
   }
 }
@@ -127,7 +130,7 @@ describeKubernetes.concurrent('client certificates', (server) => {
     const stage = await Stage.open({
       kubernetes,
       speed: 1,
-      configOf: (port) => program.kubeConfig(kubernetes, port) as () => KubeConfig,
+      configOf: (port) => program.kubeConfig(kubernetes, port),
     })
     stage.proxy.retarget(way)
     await stage.run(async () => {
@@ -226,6 +229,22 @@ describeKubernetes.concurrent('client certificates', (server) => {
       await load.more(20)
       await stage.healed()
       expect(stage.relists).toBe(0)
+    })
+  })
+
+  test.concurrent('[A7][K18] that a server before the API server requires are requested again from a plugin', async (context) => {
+    const folder = temporary(context)
+    const end = Date.now() + LATER_MS
+    const [program, withToken] = [ofPlugin(folder, false), ofPlugin(folder, false, { token: 'token' })]
+    const certificate = await authority.issue('alice', end)
+    withToken.give(certificate, end)
+    await using front = await MutualTlsFront.start(kubernetes.api, authority, certificate)
+    await withMirror(program, front.port, async (stage) => {
+      stage.informer.start()
+      await stage.until('the refusal', () => stage.codes.includes('UNAUTHORIZED'))
+      expect(stage.errors.at(-1)?.message).toContain('(the server refuses the client certificate')
+      program.give(certificate, end)
+      await stage.healed()
     })
   })
 })

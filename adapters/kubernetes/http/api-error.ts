@@ -86,7 +86,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
 
 /**
  * Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. `flaw`
- * of the client certificate is named if it may be the cause.
+ * of the client certificate is named if it may be the cause. A TLS alert about this certificate is `UNAUTHORIZED`.
  */
 export function connectionError(thrown: unknown, host: string, proxyUrl?: string, flaw?: string): SourceError {
   if (thrown instanceof SourceError) return thrown
@@ -98,7 +98,7 @@ export function connectionError(thrown: unknown, host: string, proxyUrl?: string
       ? `${message}${connectionHint(message, host, flaw)}`
       : proxyMessage(message, proxyUrl, host, flaw)
   return new SourceError(text, {
-    code: 'UNAVAILABLE',
+    code: CERTIFICATE_ALERT.test(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE',
     cause: redactError(thrown),
   })
 }
@@ -165,7 +165,7 @@ function missingRule({ group = '', plural, namespace, verbs = ['list', 'watch'] 
 }
 
 /** A server that refuses a client certificate sends one of these TLS alerts, or closes the connection. */
-const CERTIFICATE_ALERT = /alert (?:bad certificate|certificate|unknown ca|unsupported certificate)/i
+const CERTIFICATE_ALERT = /alert (?:(?:bad |unsupported )?certificate|unknown ca)/i
 
 function connectionHint(message: string, host: string, flaw: string | undefined): string {
   if (/ECONNREFUSED/.test(message)) return ` (no server listens at ${host}: check the cluster's server)`
@@ -188,9 +188,10 @@ function proxyMessage(message: string, proxyUrl: string, host: string, flaw: str
         : `may it connect to ${host}?`
     return `the proxy ${proxyUrl} refused the connection to ${host}: HTTP status ${status} (${hint})`
   }
-  if (CERTIFICATE_ALERT.test(message) || /certificate|self.signed|unable to verify|ALTNAME/i.test(message))
+  if (/certificate|alert unknown ca|self.signed|unable to verify|ALTNAME/i.test(message))
     return `${message}${connectionHint(message, host, flaw)} (through the proxy ${proxyUrl})`
-  return `the proxy ${proxyUrl} failed: ${message} (check proxy-url of the cluster)`
+  const also = flaw === undefined ? '' : `; ${flaw}`
+  return `the proxy ${proxyUrl} failed: ${message} (check proxy-url of the cluster${also})`
 }
 
 function textOf(value: unknown): string {

@@ -101,7 +101,7 @@ export class ApiSession {
 
   /**
    * Sends a request. If the connection fails or the user is forbidden, the next request reads the credentials again. If
-   * the request fails in any way with a client certificate that has expired, the next request uses new credentials.
+   * the client certificate is refused or has expired, the next request uses new credentials.
    */
   async #trySend(access: Access, request: ApiRequest): Promise<ResponseBody> {
     try {
@@ -110,7 +110,8 @@ export class ApiSession {
       const code = apiStatusIn(error)?.code
       const isClosed = this.#scope.ending !== undefined || request.signal?.aborted === true
       if (!isClosed && code !== 401) {
-        if (this.#flawOf(access) !== undefined) this.#credentials.renew(access)
+        const isRefused = code === undefined && error instanceof SourceError && error.code === 'UNAUTHORIZED'
+        if (isRefused || this.#flawOf(access) !== undefined) this.#credentials.renew(access)
         else if (code === undefined || code === 403) this.#credentials.reload(access)
       }
       throw error

@@ -135,6 +135,11 @@ describe('[K18] a client certificate that has expired', () => {
     expect(error.message.slice(message.length)).toContain(says)
   })
 
+  test('is named beside the proxy by the error of a connection that was closed', () => {
+    const { message } = connectionError(new Error('socket hang up'), 'host:6443', 'http://proxy:3128', flaw)
+    expect(message).toBe(`the proxy http://proxy:3128 failed: socket hang up (check proxy-url of the cluster; ${flaw})`)
+  })
+
   test.each(['tlsv1 alert unknown ca', 'tlsv13 alert certificate required', 'ssl/tls alert bad certificate'])(
     'is not blamed for the alert of a server that refuses a valid one: %s',
     (what) => {
