@@ -55,8 +55,8 @@ export interface StageOptions {
   readonly source?: Partial<KubernetesSourceOptions>
   /** As whom the mirror reads. Default: the admin. */
   readonly way?: KubeWay
-  /** Instead of `way`: a function that returns a configuration for this port. */
-  readonly configOf?: (port: number) => () => KubeConfig
+  /** Instead of `way`: returns a configuration for this port, or a function that returns one. */
+  readonly configOf?: (port: number) => KubeConfig | (() => KubeConfig)
   /** Default: none. */
   readonly audit?: false | { readonly periodMs: number }
   /** The speed of the mirror's clock. Default 10. */

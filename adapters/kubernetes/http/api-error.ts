@@ -39,11 +39,14 @@ export function apiStatusIn(error: unknown): ApiStatus | undefined {
   return cause instanceof ApiRefusal ? cause.status : undefined
 }
 
-/** Returns the error for a failed request. A status without a known meaning is transient. */
-export function apiError(status: ApiStatus, target: RequestTarget): SourceError {
+/**
+ * Returns the error for a failed request. A status without a known meaning is transient. `flaw` of the client
+ * certificate is the cause if there is one.
+ */
+export function apiError(status: ApiStatus, target: RequestTarget, flaw?: string): SourceError {
   const refusal = new ApiRefusal(status)
   const retryAfterMs = status.retryAfterMs && Math.min(status.retryAfterMs, MAX_RETRY_AFTER_MS)
-  const message = refusal.message + hintFor(status, target)
+  const message = refusal.message + (flaw === undefined ? hintFor(status, target) : ` (${flaw})`)
   return new SourceError(message, { code: codeFor(status), retryAfterMs, cause: refusal })
 }
 
@@ -81,16 +84,21 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   }
 }
 
-/** Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. */
-export function connectionError(thrown: unknown, host: string, proxyUrl?: string): SourceError {
+/**
+ * Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. `flaw`
+ * of the client certificate is named if it may be the cause. A TLS alert about this certificate is `UNAUTHORIZED`.
+ */
+export function connectionError(thrown: unknown, host: string, proxyUrl?: string, flaw?: string): SourceError {
   if (thrown instanceof SourceError) return thrown
   const reported = redact(messageOf(thrown))
   // Node reports only "aborted".
   const message = reported === 'aborted' ? 'the connection was closed in the middle of the answer' : reported
   const text =
-    proxyUrl === undefined ? `${message}${connectionHint(message, host)}` : proxyMessage(message, proxyUrl, host)
+    proxyUrl === undefined
+      ? `${message}${connectionHint(message, host, flaw)}`
+      : proxyMessage(message, proxyUrl, host, flaw)
   return new SourceError(text, {
-    code: 'UNAVAILABLE',
+    code: CERTIFICATE_ALERT.test(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE',
     cause: redactError(thrown),
   })
 }
@@ -156,16 +164,22 @@ function missingRule({ group = '', plural, namespace, verbs = ['list', 'watch'] 
   return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural.replace('/', '-')}-${role} --verb=${verbs.join(',')} --resource=${resource}${option}, and bind it`
 }
 
-function connectionHint(message: string, host: string): string {
+/** A server that refuses a client certificate sends one of these TLS alerts, or closes the connection. */
+const CERTIFICATE_ALERT = /alert (?:(?:bad |unsupported )?certificate|unknown ca)/i
+
+function connectionHint(message: string, host: string, flaw: string | undefined): string {
   if (/ECONNREFUSED/.test(message)) return ` (no server listens at ${host}: check the cluster's server)`
   if (/ENOTFOUND|EAI_AGAIN/.test(message)) return ' (no such host: check the server of the cluster)'
+  if (CERTIFICATE_ALERT.test(message))
+    return ` (${flaw ?? 'the server refuses the client certificate: check the user of the current context'})`
   if (/certificate|self.signed|unable to verify|ALTNAME/i.test(message))
     return ' (check the certificate-authority-data of the cluster, and tls-server-name)'
+  if (flaw !== undefined) return ` (${flaw})`
   return /wrong version number|EPROTO|SSL|TLS/i.test(message) ? ' (check the scheme of the server: https or http)' : ''
 }
 
 /** Returns whether the proxy failed or the server behind it. */
-function proxyMessage(message: string, proxyUrl: string, host: string): string {
+function proxyMessage(message: string, proxyUrl: string, host: string, flaw: string | undefined): string {
   const [, status] = /Bad response: (\d+)/.exec(message) ?? []
   if (status !== undefined) {
     const hint =
@@ -174,9 +188,10 @@ function proxyMessage(message: string, proxyUrl: string, host: string): string {
         : `may it connect to ${host}?`
     return `the proxy ${proxyUrl} refused the connection to ${host}: HTTP status ${status} (${hint})`
   }
-  if (/certificate|self.signed|unable to verify|ALTNAME/i.test(message))
-    return `${message}${connectionHint(message, host)} (through the proxy ${proxyUrl})`
-  return `the proxy ${proxyUrl} failed: ${message} (check proxy-url of the cluster)`
+  if (/certificate|alert unknown ca|self.signed|unable to verify|ALTNAME/i.test(message))
+    return `${message}${connectionHint(message, host, flaw)} (through the proxy ${proxyUrl})`
+  const also = flaw === undefined ? '' : `; ${flaw}`
+  return `the proxy ${proxyUrl} failed: ${message} (check proxy-url of the cluster${also})`
 }
 
 function textOf(value: unknown): string {

@@ -9,6 +9,7 @@ import { parseJson } from '../../shared/json-depth.js'
 import { retryAfterMsOf } from '../../shared/retry-after.js'
 import { apiError, apiStatusIn, connectionError, type RequestTarget, statusOf } from './api-error.js'
 import type { ArrivalOrder } from './arrival-order.js'
+import { certificateFlaw } from './client-certificate.js'
 import type { Access, Credentials } from './credentials.js'
 import { IDLE, ResponseBody } from './response-body.js'
 import type { RetryAfterGate } from './retry-after-gate.js'
@@ -98,14 +99,21 @@ export class ApiSession {
     }
   }
 
-  /** Sends a request. If the connection fails or the user is forbidden, the next request reads the credentials again. */
+  /**
+   * Sends a request. If the connection fails or the user is forbidden, the next request reads the credentials again. If
+   * the client certificate is refused or has expired, the next request uses new credentials.
+   */
   async #trySend(access: Access, request: ApiRequest): Promise<ResponseBody> {
     try {
       return await this.#send(access, request)
     } catch (error) {
       const code = apiStatusIn(error)?.code
       const isClosed = this.#scope.ending !== undefined || request.signal?.aborted === true
-      if (!isClosed && (code === undefined || code === 403)) this.#credentials.reload(access)
+      if (!isClosed && code !== 401) {
+        const isRefused = code === undefined && error instanceof SourceError && error.code === 'UNAUTHORIZED'
+        if (isRefused || this.#flawOf(access) !== undefined) this.#credentials.renew(access)
+        else if (code === undefined || code === 403) this.#credentials.reload(access)
+      }
       throw error
     }
   }
@@ -163,6 +171,11 @@ export class ApiSession {
     })
   }
 
+  /** Why a server may refuse the client certificate. */
+  #flawOf({ options }: Access, now: number = wallNowOf(this.clock)): string | undefined {
+    return certificateFlaw(options.cert, now)
+  }
+
   #stallError(): SourceError {
     return new SourceError(`no answer for ${Math.round(this.#options.timeoutMs)} ms`, { code: 'UNAVAILABLE' })
   }
@@ -200,23 +213,26 @@ export class ApiSession {
     const bytes = await this.#readText(body, MAX_STATUS_BYTES)
     const text = isCompressed ? '' : bytes
     const status = statusOf(parsed(text), code)
-    const retryAfterMs =
-      retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || wallNowOf(clock)) ?? status.retryAfterMs
+    const serverNow = Date.parse(date ?? '') || wallNowOf(clock)
+    const retryAfterMs = retryAfterMsOf(response.headers['retry-after'], serverNow) ?? status.retryAfterMs
     const isPlain = status.message === '' && text !== ''
     const plain = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
     const message =
       location === undefined
         ? plain
         : `HTTP status ${code}: a redirect to ${location.slice(0, 200)}, which is not followed`
-    const error = apiError({ ...status, code, message, retryAfterMs }, request)
+    // A reverse proxy that requires client certificates answers 400 if one has expired.
+    const flaw = code === 401 || code === 400 ? this.#flawOf(access, serverNow) : undefined
+    const error = apiError({ ...status, code, message, retryAfterMs }, request, flaw)
     retryAfter?.observe(error, clock.now())
     throw error
   }
 
   async #exchange(
-    { server, options, proxy, proxyUrl }: Access,
+    access: Access,
     { path, accept, verb, body, contentType = 'application/json', signal }: ApiRequest,
   ): Promise<IncomingMessage> {
+    const { server, options, proxy, proxyUrl } = access
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const content = body === undefined ? undefined : JSON.stringify(body)
     const isSecure = server.protocol === 'https:'
@@ -255,7 +271,7 @@ export class ApiSession {
       void Promise.resolve().then(() => socket.removeAllListeners('timeout'))
     })
     // Later errors of the connection also reach the body.
-    request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
+    request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl, this.#flawOf(access))))
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.end(content)
     try {

@@ -115,3 +115,36 @@ describe('the error of a failed connection says what to check', () => {
     expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining(says)])
   })
 })
+
+describe('[K18] a client certificate that has expired', () => {
+  const flaw = 'the client certificate CN=alice expired'
+  const alert = (what: string): string => `error:0A000415:SSL routines:ssl3_read_bytes:${what}:SSL alert number 45`
+
+  test.each([401, 400])('is named instead of a hint by the error of status %i', (code) => {
+    const status = statusOf({ code, message: 'No', reason: '' })
+    expect(apiError(status, requested, flaw).message).toBe(`No (${flaw})`)
+  })
+
+  test.each([
+    ['socket hang up', flaw],
+    [alert('ssl/tls alert certificate expired'), flaw],
+    ['self-signed certificate in certificate chain', 'certificate-authority-data'],
+    ['connect ECONNREFUSED 127.0.0.1:6443', 'no server listens at host:6443'],
+  ])('is named by the error of a failed connection if it may be the cause: %s', (message, says) => {
+    const error = connectionError(new Error(message), 'host:6443', undefined, flaw)
+    expect(error.message.slice(message.length)).toContain(says)
+  })
+
+  test('is named beside the proxy by the error of a connection that was closed', () => {
+    const { message } = connectionError(new Error('socket hang up'), 'host:6443', 'http://proxy:3128', flaw)
+    expect(message).toBe(`the proxy http://proxy:3128 failed: socket hang up (check proxy-url of the cluster; ${flaw})`)
+  })
+
+  test.each(['tlsv1 alert unknown ca', 'tlsv13 alert certificate required', 'ssl/tls alert bad certificate'])(
+    'is not blamed for the alert of a server that refuses a valid one: %s',
+    (what) => {
+      const { message } = connectionError(new Error(alert(what)), 'host:6443')
+      expect(message).toContain('the server refuses the client certificate')
+    },
+  )
+})
