@@ -82,14 +82,14 @@ export class InformerPage {
     limit: number,
     signal: AbortSignal,
   ): Promise<ObjectRows> {
-    const { keys, isCut, ageMs } = await this.#queries.keys(query, signal)
+    const { keys, total, isCut, ageMs } = await this.#queries.keys(query, offset + limit, signal)
     const rows = keys.slice(offset, offset + limit).map((key) => {
       const object = this.informer.get(key)
       if (fields.length > 0)
         return { key, cells: fields.map((path) => cellOf(object, path, this.#showsSecrets) ?? null) }
       return { key, preview: shortened(JSON.stringify(jsonOf(object ?? null, this.#showsSecrets))) }
     })
-    return { total: keys.length, isCut, ageMs, offset, rows }
+    return { total, isCut, ageMs, offset, rows }
   }
 
   object(key: string): ObjectPage {

@@ -1,7 +1,7 @@
 import type { Informer } from '../src/informer/informer-types.js'
 import { internalsOf, type WalkedSnapshot } from '../src/informer/internals.js'
 import type { Scalar } from '../src/store/indexes/scalar.js'
-import { SlotSort } from '../src/store/indexes/slot-sort.js'
+import { compareComponents, SlotSort } from '../src/store/indexes/slot-sort.js'
 import { fieldsOf, type ObjectField, sortValueOf, textOrder } from './object-fields.js'
 import { type JsonValue, jsonOf, jsonTextOf } from './object-json.js'
 import { TimeSlice } from './time-slice.js'
@@ -18,7 +18,10 @@ export interface ObjectQuery {
 
 /** The result of a query. */
 export interface FoundKeys {
+  /** The first keys. */
   readonly keys: readonly string[]
+  /** The number of all. */
+  readonly total: number
   /** Whether more objects match than were searched for. */
   readonly isCut: boolean
   /** Milliseconds since the store was in the state of the result; 0 if it still is. */
@@ -50,6 +53,9 @@ const SAMPLED = 200
 /** A search that took longer than this, in milliseconds, is reused for that many times its duration. */
 const LONG_MS = 100
 const REUSED = 10
+/** The first rows of many are found without sorting all. */
+const HEAD = 1_000
+const MANY = 20_000
 
 interface Index {
   values(): Iterable<unknown>
@@ -57,11 +63,24 @@ interface Index {
   entries(value: unknown): Iterable<readonly [key: string, object: unknown]>
 }
 
+/** The objects of a query before they are sorted. */
+interface Matches {
+  readonly keys: string[]
+  /** By the position of the key: what it is sorted by. */
+  readonly own: Scalar[]
+  /** The values of the field that determines the order, if it is not the key. */
+  readonly values: (Scalar | undefined)[] | undefined
+}
+
 interface Search {
-  readonly keys: Promise<readonly string[]>
+  readonly matches: Promise<Matches>
+  /** The first keys in their order, by the number of wanted ones. */
+  readonly ordered: Map<number, Promise<readonly string[]>>
   readonly beganAt: number
   /** The number of commits before it. */
   readonly commits: number
+  /** The time that it has taken, in milliseconds. */
+  tookMs: number
   /** When it has to be repeated if the store has changed. */
   until: number
 }
@@ -120,43 +139,55 @@ export class ObjectQueries {
     return fieldsOf(sample)
   }
 
-  /** Returns the keys of all matching objects in their order. */
-  async keys(query: ObjectQuery, signal: AbortSignal): Promise<FoundKeys> {
+  /** Returns at least the first `count` keys of the matching objects in their order. */
+  async keys(query: ObjectQuery, count: number, signal: AbortSignal): Promise<FoundKeys> {
     const id = JSON.stringify([query.text, query.sort, ...query.values])
     const commits = internalsOf(this.#informer)?.signal.commits ?? 0
     const beganAt = performance.now()
     let search = this.#searches.get(id)
     const isKept = search !== undefined && (search.commits === commits || beganAt < search.until)
     if (search === undefined || !isKept) {
-      search = { keys: this.#find(query, signal), beganAt, commits, until: 0 }
+      const matches = this.#find(query, signal)
+      search = { matches, ordered: new Map(), beganAt, commits, tookMs: 0, until: 0 }
       this.#searches.delete(id)
       this.#searches.set(id, search)
       for (const oldest of this.#searches.keys()) if (this.#searches.size > 4) this.#searches.delete(oldest)
-      void this.#keep(id, search)
+      void this.#measure(id, search, matches)
     }
     try {
-      const keys = await search.keys
+      const matches = await search.matches
+      const total = matches.keys.length
+      const wanted = count <= HEAD && total > MANY ? HEAD : Infinity
+      let ordered = search.ordered.get(Infinity) ?? search.ordered.get(wanted)
+      if (ordered === undefined) {
+        ordered = sorted(matches, query.sort.startsWith('-'), wanted, signal)
+        search.ordered.set(wanted, ordered)
+        void this.#measure(id, search, ordered)
+      }
+      const keys = await ordered
       const ageMs = search.commits === commits ? 0 : Math.round(performance.now() - search.beganAt)
-      return { keys, isCut: keys.length >= MAX_MATCHES, ageMs }
+      return { keys, total, isCut: total >= MAX_MATCHES, ageMs }
     } catch (error) {
       // The client that began the search may have gone away.
-      if (signal.aborted || !isKept || !(error instanceof DOMException)) throw error
-      return this.keys(query, signal)
+      if (signal.aborted || !(error instanceof DOMException)) throw error
+      return this.keys(query, count, signal)
     }
   }
 
-  async #keep(id: string, search: Search): Promise<void> {
+  /** Adds the time of a part of a search, and forgets a search that failed. */
+  async #measure(id: string, search: Search, part: Promise<unknown>): Promise<void> {
+    const beganAt = performance.now()
     try {
-      await search.keys
+      await part
       const now = performance.now()
-      const tookMs = now - search.beganAt
-      if (tookMs > LONG_MS) search.until = now + REUSED * tookMs
+      search.tookMs += now - beganAt
+      if (search.tookMs > LONG_MS) search.until = now + REUSED * search.tookMs
     } catch {
       if (this.#searches.get(id) === search) this.#searches.delete(id)
     }
   }
 
-  async #find({ text, values, sort }: ObjectQuery, signal: AbortSignal): Promise<readonly string[]> {
+  async #find({ text, values, sort }: ObjectQuery, signal: AbortSignal): Promise<Matches> {
     using view = this.#snapshot()
     const slice = new TimeSlice()
     const [first, ...others] = await this.#lookups(view, values, slice, signal)
@@ -164,17 +195,17 @@ export class ObjectQueries {
     for (const entries of others) rest.push(await keysOf(entries, slice, signal))
     const wanted = text.toLowerCase()
     const path = sort.replace(/^-/, '')
-    const keys: string[] = []
-    const order: (Scalar | undefined)[] = []
+    const matches: Matches = { keys: [], own: [], values: path === '' ? undefined : [] }
     for (const { key, object } of first ?? view.walk()) {
       if (rest.every((set) => set.has(key)) && this.#contains(key, object, wanted)) {
-        keys.push(key)
-        if (path !== '') order.push(sortValueOf(object, path, this.#showsSecrets))
+        matches.keys.push(key)
+        matches.own.push(textOrder(key))
+        matches.values?.push(sortValueOf(object, path, this.#showsSecrets))
       }
-      if (keys.length >= MAX_MATCHES) break
+      if (matches.keys.length >= MAX_MATCHES) break
       if (slice.isOver) await slice.end(signal)
     }
-    return await sorted(keys, path === '' ? undefined : order, sort.startsWith('-'), slice, signal)
+    return matches
   }
 
   /** Returns the objects with each of the values. */
@@ -237,34 +268,74 @@ function scalars(text: string): readonly Scalar[] {
   return [text, ...others.filter((each) => textOf(each) === text)]
 }
 
-/** Sorts keys by the values of a field, or by themselves. Keys without a value come last. */
+/** Returns the first `count` keys by the values of a field, or by themselves. Keys without a value come last. */
 async function sorted(
-  keys: readonly string[],
-  values: readonly (Scalar | undefined)[] | undefined,
+  { keys, own, values }: Matches,
   isDescending: boolean,
-  slice: TimeSlice,
+  count: number,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const own: Scalar[] = []
-  const present: number[] = []
-  const missing: number[] = []
-  for (const [at, key] of keys.entries()) {
-    own.push(textOrder(key))
-    const isMissing = values !== undefined && values[at] === undefined
-    ;(isMissing ? missing : present).push(at)
+  const slice = new TimeSlice()
+  const [present, missing]: [number[], number[]] = [[], []]
+  for (let slot = 0; slot < keys.length; slot++) {
+    if (values !== undefined && values[slot] === undefined) missing.push(slot)
+    else present.push(slot)
     if (slice.isOver) await slice.end(signal)
   }
   const result: string[] = []
-  for (const [part, columns] of [
-    [present, values === undefined ? [own, keys] : [values, own, keys]],
-    [missing, [own, keys]],
-  ] as const) {
-    const slots = Int32Array.from(part)
-    await slice.perform(new SlotSort(slots, columns).steps(), signal)
-    if (isDescending && part === present) slots.reverse()
-    for (const slot of slots) result.push(keys[slot] ?? '')
+  const columns = values === undefined ? [own, keys] : [values, own, keys]
+  for (const slots of [present, missing]) {
+    const left = count - result.length
+    const sign = isDescending && slots === present ? -1 : 1
+    const first = left < slots.length ? await select(slots, columns, left, sign, slice, signal) : slots
+    for (const slot of await sort(first, columns, sign, slice, signal))
+      if (result.length < count) result.push(keys[slot] ?? '')
   }
   return result
+}
+
+type Columns = readonly (readonly (Scalar | undefined)[])[]
+
+async function sort(
+  slots: readonly number[],
+  columns: Columns,
+  sign: number,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<Int32Array> {
+  const ordered = Int32Array.from(slots)
+  await slice.perform(new SlotSort(ordered, columns).steps(), signal)
+  return sign < 0 ? ordered.reverse() : ordered
+}
+
+/** Returns the first `count` slots in any order, and some others. It compares most slots only with the last one. */
+async function select(
+  slots: readonly number[],
+  columns: Columns,
+  count: number,
+  sign: number,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  let best: number[] = []
+  let last: number | undefined
+  for (const slot of slots) {
+    if (last === undefined || sign * compare(columns, slot, last) < 0) best.push(slot)
+    if (best.length >= 4 * HEAD) {
+      best = [...(await sort(best, columns, sign, slice, signal)).subarray(0, count)]
+      last = best.at(-1)
+    }
+    if (slice.isOver) await slice.end(signal)
+  }
+  return best
+}
+
+function compare(columns: Columns, a: number, b: number): number {
+  for (const column of columns) {
+    const order = compareComponents(column[a], column[b])
+    if (order !== 0) return order
+  }
+  return 0
 }
 
 async function keysOf(

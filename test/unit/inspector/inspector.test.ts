@@ -461,8 +461,8 @@ describe('the inspector', () => {
     const queries = new ObjectQueries(orders, false)
     const gone = new AbortController()
     const query = { text: 'zzz', values: new Map(), sort: '' }
-    const first = queries.keys(query, gone.signal)
-    const second = queries.keys(query, new AbortController().signal)
+    const first = queries.keys(query, 10, gone.signal)
+    const second = queries.keys(query, 10, new AbortController().signal)
     gone.abort()
     await expect(first).rejects.toThrow('aborted')
     expect(await second).toMatchObject({ keys: [] })
