@@ -51,7 +51,7 @@ const MAX_MATCHES = 1_000_000
 /** The number of objects whose fields are read. */
 const SAMPLED = 200
 /** A search that took longer than this, in milliseconds, is reused for that many times its duration. */
-const LONG_MS = 100
+const LONG_MS = 250
 const REUSED = 10
 /** The first rows of many are found without sorting all. */
 const HEAD = 1_000
@@ -283,10 +283,10 @@ async function sorted(
     if (slice.isOver) await slice.end(signal)
   }
   const result: string[] = []
+  const sign = isDescending ? -1 : 1
   const columns = values === undefined ? [own, keys] : [values, own, keys]
   for (const slots of [present, missing]) {
     const left = count - result.length
-    const sign = isDescending && slots === present ? -1 : 1
     const first = left < slots.length ? await select(slots, columns, left, sign, slice, signal) : slots
     for (const slot of await sort(first, columns, sign, slice, signal))
       if (result.length < count) result.push(keys[slot] ?? '')

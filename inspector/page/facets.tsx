@@ -11,8 +11,13 @@ interface FacetsProps {
   onSelection(selection: Selection): void
 }
 
+/** Values that do not change their places while their counts change. */
+function inOrder(values: Facet['largest']): Facet['largest'] {
+  return values.toSorted((a, b) => a.value.localeCompare(b.value, 'en', { numeric: true }))
+}
+
 /** The values of indexes: all of them if they are few, else a field for one of them. */
-export function Facets({ informer, selection, revision, onSelection }: FacetsProps): JSX.Element {
+export function Facets({ informer, selection, revision, onSelection }: FacetsProps): JSX.Element | null {
   const [facets, setFacets] = useState<readonly Facet[] | undefined>(undefined)
   useEffect(() => {
     let isCurrent = true
@@ -29,6 +34,7 @@ export function Facets({ informer, selection, revision, onSelection }: FacetsPro
     const isRemoved = value === '' || value === chosen
     onSelection({ ...selection, values: isRemoved ? others : { ...others, [index]: value } })
   }
+  if (facets?.length === 0) return null
   return (
     <nav class="facets" aria-label="facets">
       {facets?.map(({ index, size, largest }) => (
@@ -40,7 +46,7 @@ export function Facets({ informer, selection, revision, onSelection }: FacetsPro
             </span>
           </h3>
           {largest.length === size ? (
-            largest.map(({ value, count: objects }) => (
+            inOrder(largest).map(({ value, count: objects }) => (
               <button
                 type="button"
                 key={value}
@@ -59,7 +65,9 @@ export function Facets({ informer, selection, revision, onSelection }: FacetsPro
                 list={`values-${index}`}
                 placeholder="exact value"
                 aria-label={`value of ${index}`}
-                value={selection.values[index] ?? ''}
+                // Not `value`: what the user types stays while the counts change.
+                defaultValue={selection.values[index] ?? ''}
+                key={selection.values[index] ?? ''}
                 onChange={({ currentTarget: { value } }) => value !== selection.values[index] && choose(index, value)}
               />
               <datalist id={`values-${index}`}>
@@ -71,7 +79,6 @@ export function Facets({ informer, selection, revision, onSelection }: FacetsPro
           )}
         </div>
       ))}
-      {facets?.length === 0 ? <p class="muted">The informer has no indexes.</p> : null}
     </nav>
   )
 }

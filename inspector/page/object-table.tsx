@@ -98,7 +98,7 @@ function useWidths(fields: readonly { readonly path: string }[], texts: readonly
     const longest = Math.max(
       NARROWEST,
       (path || 'key').length + 4,
-      ...(texts[nth] ?? []).map((text) => text.length + 3),
+      ...(texts[nth] ?? []).map((text) => text.length + 2),
     )
     const width = Math.min(WIDEST, Math.max(longest, known.current.get(path) ?? 0))
     known.current.set(path, width)

@@ -81,7 +81,8 @@ export function ObjectsView(props: ObjectsViewProps): JSX.Element {
           <input
             type="search"
             id="search"
-            placeholder="Search keys and objects  ( / )"
+            placeholder="Search keys and objects"
+            title="key /"
             aria-label="search"
             value={selection.text}
             onInput={({ currentTarget }) => onSelection({ ...selection, text: currentTarget.value })}
@@ -100,9 +101,9 @@ export function ObjectsView(props: ObjectsViewProps): JSX.Element {
           {ageMs < OLD_MS || isLoading ? null : (
             <span
               class="muted"
-              title="A search that takes long is not repeated for each change. The values are current."
+              title="A search that takes long is not repeated for each change. The values of the rows are current."
             >
-              order of {duration(ageMs)} ago
+              as of {duration(ageMs)} ago
             </span>
           )}
           {chips.map(([index, value]) => (
