@@ -22,7 +22,7 @@ export function ChangeLine({
         {type}
       </span>
       {onKey === undefined ? null : (
-        <button type="button" class="key" title={key} onClick={() => onKey(key)}>
+        <button type="button" class="open" title={key} onClick={() => onKey(key)}>
           {key}
         </button>
       )}

@@ -34,7 +34,7 @@ function linesOf(value: JsonValue, path: readonly string[], comma: string, marke
   const name = path.at(-1)
   const parts = typeof value === 'object' && value !== null ? Object.entries(value) : []
   if (parts.length === 0) {
-    const kind = value === null ? 'null' : typeof value
+    const kind = value === null ? 'is-null' : `is-${typeof value}`
     return [
       line(
         <span class={kind}>

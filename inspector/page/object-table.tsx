@@ -95,11 +95,10 @@ function textOf(value: JsonValue | undefined): string {
 function useWidths(fields: readonly { readonly path: string }[], texts: readonly (readonly string[])[]): number[] {
   const known = useRef(new Map<string, number>())
   return fields.map(({ path }, nth) => {
-    const longest = Math.max(
-      NARROWEST,
-      (path || 'key').length + 4,
-      ...(texts[nth] ?? []).map((text) => text.length + 2),
-    )
+    // A few longer values do not determine the width.
+    const lengths = (texts[nth] ?? []).map((text) => text.length + 2).sort((a, b) => a - b)
+    const usual = lengths[Math.floor(lengths.length * 0.95)] ?? 0
+    const longest = Math.max(NARROWEST, (path || 'key').length + 4, usual)
     const width = Math.min(WIDEST, Math.max(longest, known.current.get(path) ?? 0))
     known.current.set(path, width)
     return width

@@ -128,10 +128,15 @@ interface TableProps {
   readonly rows: readonly (readonly string[])[]
 }
 
+/** Columns whose values are not numbers, even if they look so. */
+const TEXTS: readonly string[] = ['name', 'key', 'index', 'source', 'version']
 const NUMERIC = /^(–|[\d,.]+( (ms|s|min|h))?)$/
 
 function Table({ title, head, rows }: TableProps): JSX.Element {
-  const isNumeric = head.map((_, column) => rows.length > 0 && rows.every((cells) => NUMERIC.test(cells[column] ?? '')))
+  const isNumeric = head.map(
+    (name, column) =>
+      rows.length > 0 && rows.every((cells) => NUMERIC.test(cells[column] ?? '')) && !TEXTS.includes(name),
+  )
   return (
     <div class="table">
       <h3>{title}</h3>

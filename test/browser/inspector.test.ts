@@ -50,7 +50,7 @@ async function program() {
   const { createInformer } = await import('listwatch')
   const { memorySource } = await import('listwatch/memory')
   const { serveInspector } = await import('listwatch/inspector')
-  const hostile = { ...orderOf(0), tenant: SCRIPT, note: SCRIPT }
+  const hostile = { ...orderOf(0), tenant: isTakingPictures ? 'dunes' : SCRIPT, note: SCRIPT }
   const entries = Array.from({ length: 100_000 }, (_, n): [string, Order] => [String(n).padStart(6, '0'), orderOf(n)])
   const memory = memorySource<Order>({ entries: [...entries, [SCRIPT, hostile]] })
   // A source with the times of commits, so that there is a lag.
@@ -74,7 +74,7 @@ async function program() {
   })
   orders.on('error', () => {})
   const failing = async (key: string): Promise<void> => {
-    if (key.endsWith('77')) throw new Error(`the payment service is not available ${SCRIPT}`)
+    if (key.endsWith('77')) throw new Error(`the payment service is not available${isTakingPictures ? '' : SCRIPT}`)
   }
   orders.reconcile(failing, { name: 'billing', where: { tenant: 'birch' } })
   const inspector = await serveInspector([orders])
@@ -304,11 +304,13 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     expect(await page.textContent('.details .difference')).toBe('note "note 9" → "changed"')
     expect(await page.textContent('.details .marked')).toContain('"note": "changed"')
     await page.waitForSelector('dl div:has-text("lag") svg')
-    if (isTakingPictures) await writeFor(40_000)
+    await page.mouse.move(640, 108)
+    await page.evaluate('document.activeElement.blur()')
+    if (isTakingPictures) await writeFor(60_000)
     await picture('inspector-light')
     await press('2')
-    await page.waitForSelector('.tape .update .key:text("000009")')
-    await page.click('.tape .key:text("000009")')
+    await page.waitForSelector('.tape .update .open:text("000009")')
+    await page.click('.tape .open:text("000009")')
     await page.waitForSelector('.details h2:text("000009")')
   })
 
