@@ -1,15 +1,18 @@
 import type { Informer } from '../src/informer/informer-types.js'
 import { isGroupMember } from '../src/informer/lifecycle.js'
+import { cellOf, type ObjectField, shortened } from './object-fields.js'
 import { type JsonValue, jsonOf } from './object-json.js'
-import { type Facet, MAX_MATCHES, ObjectQueries } from './object-query.js'
+import { type Facet, ObjectQueries, type ObjectQuery } from './object-query.js'
 import { RecentChanges, type ShownChange } from './recent-changes.js'
 import { StoreDigests } from './store-digests.js'
 
 /** One line of the list of objects. */
 export interface ObjectRow {
   readonly key: string
-  /** The object as JSON in one line, at most 200 characters of it. */
-  readonly preview: string
+  /** The object as JSON in one line, at most 200 characters of it. Only if no fields are wanted. */
+  readonly preview?: JsonValue
+  /** The values of the wanted fields. Null if the object does not have the field. */
+  readonly cells?: readonly JsonValue[]
 }
 
 /** A part of the list of objects. */
@@ -18,6 +21,8 @@ export interface ObjectRows {
   readonly total: number
   /** Whether more objects match than were searched for. */
   readonly isCut: boolean
+  /** How old the order of the rows is, in milliseconds. It is not new for each change if it takes long. */
+  readonly ageMs: number
   readonly offset: number
   readonly rows: readonly ObjectRow[]
 }
@@ -46,8 +51,6 @@ export interface Sample {
   readonly proofAgeMs: number | null
 }
 
-const PREVIEW = 200
-
 /** What the page shows of one informer. */
 export class InformerPage {
   readonly informer: Informer<unknown, object>
@@ -68,19 +71,25 @@ export class InformerPage {
     return this.#queries.facets(signal)
   }
 
+  fields(signal: AbortSignal): Promise<readonly ObjectField[]> {
+    return this.#queries.fields(signal)
+  }
+
   async rows(
-    text: string,
-    values: ReadonlyMap<string, string>,
+    query: ObjectQuery,
+    fields: readonly string[],
     offset: number,
     limit: number,
     signal: AbortSignal,
   ): Promise<ObjectRows> {
-    const keys = await this.#queries.keys({ text, values }, signal)
+    const { keys, total, isCut, ageMs } = await this.#queries.keys(query, offset + limit, signal)
     const rows = keys.slice(offset, offset + limit).map((key) => {
-      const json = JSON.stringify(jsonOf(this.informer.get(key) ?? null, this.#showsSecrets))
-      return { key, preview: json.length > PREVIEW ? `${json.slice(0, PREVIEW)}…` : json }
+      const object = this.informer.get(key)
+      if (fields.length > 0)
+        return { key, cells: fields.map((path) => cellOf(object, path, this.#showsSecrets) ?? null) }
+      return { key, preview: shortened(JSON.stringify(jsonOf(object ?? null, this.#showsSecrets))) }
     })
-    return { total: keys.length, isCut: keys.length >= MAX_MATCHES, offset, rows }
+    return { total, isCut, ageMs, offset, rows }
   }
 
   object(key: string): ObjectPage {

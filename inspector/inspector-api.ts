@@ -25,7 +25,9 @@ const CHANGES_MS = 100
 const MAX_CHANGES = 200
 const MAX_ROWS = 500
 /** Parameters of /api/objects that are not names of indexes. An index of such a name needs the prefix. */
-const PARAMETERS = ['informer', 'q', 'offset', 'limit']
+const PARAMETERS = ['informer', 'q', 'offset', 'limit', 'sort', 'field']
+/** The most fields of a row. */
+const MAX_FIELDS = 50
 const INDEX_PREFIX = /^by\./
 
 /** Answers the requests under `/api`. */
@@ -55,6 +57,7 @@ export class InspectorApi {
     const page = this.#pageOf(searchParams)
     if (pathname === '/api/status') return send(response, page.informer.inspect())
     if (pathname === '/api/facets') return send(response, await page.facets(this.#endOf(response)))
+    if (pathname === '/api/fields') return send(response, await page.fields(this.#endOf(response)))
     if (pathname === '/api/objects') return send(response, await this.#objects(page, searchParams, response))
     if (pathname === '/api/object') return send(response, page.object(searchParams.get('key') ?? ''))
     if (pathname === '/api/digests') return this.#digests(page, searchParams, response)
@@ -95,10 +98,14 @@ export class InspectorApi {
     const limit = Math.min(wholeNumber(parameters, 'limit', 100), MAX_ROWS)
     const values = new Map<string, string>()
     for (const [name, value] of parameters) {
-      if (parameters.getAll(name).length > 1) throw new ApiError(400, `the parameter "${name}" is given more than once`)
+      if (name !== 'field' && parameters.getAll(name).length > 1)
+        throw new ApiError(400, `the parameter "${name}" is given more than once`)
       if (!PARAMETERS.includes(name)) values.set(name.replace(INDEX_PREFIX, ''), value)
     }
-    return page.rows(parameters.get('q') ?? '', values, offset, limit, this.#endOf(response))
+    const fields = parameters.getAll('field')
+    if (fields.length > MAX_FIELDS) throw new ApiError(400, `at most ${MAX_FIELDS} parameters "field" are allowed`)
+    const query = { text: parameters.get('q') ?? '', values, sort: parameters.get('sort') ?? '' }
+    return page.rows(query, fields, offset, limit, this.#endOf(response))
   }
 
   /** Sends lines of JSON: the position of the store, then each object. */

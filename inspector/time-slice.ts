@@ -9,14 +9,24 @@ const waiting: (() => void)[] = []
 export class TimeSlice {
   #until = -Infinity
 
+  /** Whether the work should wait for its next slice. A loop asks it before `end`, because an `await` takes longer. */
+  get isOver(): boolean {
+    return performance.now() >= this.#until
+  }
+
   /** Waits for the event loop if the slice is over. Rejects with the signal's reason. */
   async end(signal: AbortSignal): Promise<void> {
-    if (performance.now() < this.#until) return
+    if (!this.isOver) return
     await new Promise<void>((resolve) => {
       if (waiting.push(resolve) === 1) setImmediate(beginNext)
     })
     signal.throwIfAborted()
     this.#until = performance.now() + SLICE_MS
+  }
+
+  /** Performs steps. */
+  async perform(steps: Iterable<void>, signal: AbortSignal): Promise<void> {
+    for (const _ of steps) if (this.isOver) await this.end(signal)
   }
 }
 

@@ -1,6 +1,6 @@
 // Puts the packages that only the command line and the inspector's page use into dist, so that users of the library do
 // not install them.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -11,9 +11,7 @@ const source = new URL('../inspector/page/', import.meta.url)
 const page = new URL('../dist/inspector/page/', import.meta.url)
 mkdirSync(page, { recursive: true })
 await bundle({ input: new URL('page.tsx', source), platform: 'browser', output: new URL('page.js', page) })
-for (const name of ['index.html', 'icon.svg']) writeFileSync(new URL(name, page), readFileSync(new URL(name, source)))
-const styles = [new URL('../node_modules/uplot/dist/uPlot.min.css', import.meta.url), new URL('page.css', source)]
-writeFileSync(new URL('page.css', page), styles.map((each) => readFileSync(each, 'utf8')).join('\n'))
+for (const name of ['index.html', 'icon.svg', 'page.css']) copyFileSync(new URL(name, source), new URL(name, page))
 
 /** Writes one module with everything that it imports, and the licences of the packages in it, which ask for that. */
 async function bundle({ input, platform, output }) {

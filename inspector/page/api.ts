@@ -1,5 +1,6 @@
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { ObjectPage, ObjectRows, Sample } from '../informer-page.js'
+import type { ObjectField } from '../object-fields.js'
 import type { Facet } from '../object-query.js'
 
 /** An informer in the list of all. */
@@ -8,10 +9,12 @@ export interface InformerItem extends Sample {
   readonly indexes: readonly string[]
 }
 
-/** What selects objects of an informer. */
+/** What selects objects of an informer, and their order. */
 export interface Selection {
   readonly text: string
   readonly values: Readonly<Record<string, string>>
+  /** A field, with `-` in front for the descending order. Empty: the key. */
+  readonly sort: string
 }
 
 /** The server has refused a request. */
@@ -24,9 +27,11 @@ export class RequestError extends Error {
   }
 }
 
-async function read<V>(path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<V> {
+type Parameters = Readonly<Record<string, string | number>>
+
+async function read<V>(path: string, parameters: Parameters = {}, more = '', signal?: AbortSignal): Promise<V> {
   const query = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]))
-  const response = await fetch(`/api/${path}?${query}`)
+  const response = await fetch(`/api/${path}?${query}${more}`, { signal: signal ?? null })
   const body = await response.json()
   if (!response.ok) throw new RequestError(response.status, String(body.error))
   return body
@@ -46,14 +51,19 @@ export const readStatus = (informer: string): Promise<Inspection> => read('statu
 
 export const readFacets = (informer: string): Promise<readonly Facet[]> => read('facets', { informer })
 
+export const readFields = (informer: string): Promise<readonly ObjectField[]> => read('fields', { informer })
+
 export const readObject = (informer: string, key: string): Promise<ObjectPage> => read('object', { informer, key })
 
 export function readRows(
   informer: string,
-  { text, values }: Selection,
+  { text, values, sort }: Selection,
+  columns: readonly string[],
   offset: number,
   limit: number,
+  signal: AbortSignal,
 ): Promise<ObjectRows> {
   const ofIndexes = Object.fromEntries(Object.entries(values).map(([name, value]) => [`by.${name}`, value]))
-  return read('objects', { ...ofIndexes, informer, q: text, offset, limit })
+  const fields = columns.map((path) => `&field=${encodeURIComponent(path)}`).join('')
+  return read('objects', { ...ofIndexes, informer, q: text, sort, offset, limit }, fields, signal)
 }

@@ -13,20 +13,24 @@ interface ChangesViewProps {
 export function ChangesView({ changes, onKey }: ChangesViewProps): JSX.Element {
   const [frozen, setFrozen] = useState<readonly ShownChange[] | undefined>(undefined)
   const shown = frozen ?? changes
+  const missed = frozen === undefined ? 0 : (changes[0]?.number ?? 0) - (frozen[0]?.number ?? 0)
   return (
     <section class="tape">
       <div class="bar">
         <button type="button" onClick={() => setFrozen(frozen === undefined ? changes : undefined)}>
           {frozen === undefined ? 'Pause' : 'Resume'}
         </button>
-        <span class="muted">the last {count(shown.length)} changes, the newest first</span>
+        <span class="muted">
+          {frozen === undefined ? `the last ${count(shown.length)} changes, the newest first` : 'paused'}
+          {missed > 0 ? `; ${count(missed)} more have arrived` : ''}
+        </span>
       </div>
       <ul aria-label="changes">
         {shown.map((change) => (
           <ChangeLine change={change} onKey={onKey} key={change.number} />
         ))}
       </ul>
-      {shown.length === 0 ? <p class="muted">No change has arrived since this page was opened.</p> : null}
+      {shown.length === 0 ? <p class="empty">No change has arrived yet. Changes appear here as they happen.</p> : null}
     </section>
   )
 }

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact'
 import type { ShownChange } from '../recent-changes.js'
-import { clockTime, inline } from './formats.js'
+import { clockTime, inline, isoTime } from './formats.js'
+
+const TOOLTIP = 2_000
 
 /** A change in one line, with its changed fields. */
 export function ChangeLine({
@@ -13,20 +15,30 @@ export function ChangeLine({
   const { type, key, at, origin, differences, object } = change
   return (
     <li class={`change ${type}`}>
-      <time>{clockTime(at)}</time> <span class="type">{type}</span>{' '}
-      {onKey === undefined ? (
-        <span class="origin">{origin}</span>
-      ) : (
-        <button type="button" class="key" onClick={() => onKey(key)}>
+      <time dateTime={isoTime(at)} title={isoTime(at)}>
+        {clockTime(at)}
+      </time>
+      <span class="type" title={`origin: ${origin}`}>
+        {type}
+      </span>
+      {onKey === undefined ? null : (
+        <button type="button" class="open" title={key} onClick={() => onKey(key)}>
           {key}
         </button>
-      )}{' '}
-      {differences.map(({ path, before, after }) => (
-        <span class="difference" key={path.join('.')}>
-          <i>{path.join('.') || 'object'}</i> <del>{inline(before)}</del> → <ins>{inline(after)}</ins>
-        </span>
-      ))}
-      {type === 'update' ? null : <span class="preview">{inline(object)}</span>}
+      )}
+      <span class="fields">
+        {differences.map(({ path, before, after }) => (
+          <span class="difference" key={path.join('.')}>
+            <i>{path.join('.') || 'object'}</i> <del title={inline(before, TOOLTIP)}>{inline(before)}</del> →{' '}
+            <ins title={inline(after, TOOLTIP)}>{inline(after)}</ins>
+          </span>
+        ))}
+        {type === 'update' ? null : (
+          <span class="preview" title={inline(object, TOOLTIP)}>
+            {inline(object, 400)}
+          </span>
+        )}
+      </span>
     </li>
   )
 }

@@ -16,12 +16,34 @@ export function bytes(number: number): string {
   return `${(number / 1_000_000).toFixed(1)} MB`
 }
 
+export function isoTime(at: number | string): string {
+  return new Date(at).toISOString()
+}
+
+/** The time of an ISO time, without its date. */
 export function clockTime(at: number | string): string {
-  return new Date(at).toLocaleTimeString('en-GB')
+  return isoTime(at).slice(11)
 }
 
 /** Shows a value of JSON in one line. */
-export function inline(value: unknown): string {
+export function inline(value: unknown, length = 120): string {
   const text = JSON.stringify(value) ?? 'absent'
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text
+  return text.length > length ? `${text.slice(0, length)}…` : text
+}
+
+/** What the page remembers for the next visit. */
+export function recall(name: string): string | null {
+  try {
+    return localStorage.getItem(`listwatch-${name}`)
+  } catch {
+    return null // The browser keeps nothing for this page.
+  }
+}
+
+/** Null forgets it. */
+export function remember(name: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(`listwatch-${name}`)
+    else localStorage.setItem(`listwatch-${name}`, value)
+  } catch {} // The browser keeps nothing for this page.
 }

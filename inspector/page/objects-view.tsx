@@ -1,11 +1,12 @@
 import type { JSX } from 'preact'
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { ObjectPage, ObjectRow } from '../informer-page.js'
-import type { Facet } from '../object-query.js'
-import { readFacets, readObject, readRows, type Selection } from './api.js'
-import { ChangeLine } from './differences.js'
-import { count } from './formats.js'
-import { VirtualList } from './virtual-list.js'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Selection } from './api.js'
+import { ColumnsMenu, useColumns } from './columns.js'
+import { Facets } from './facets.js'
+import { count, duration } from './formats.js'
+import { ObjectDetails } from './object-details.js'
+import { ObjectTable } from './object-table.js'
+import { useRows } from './use-rows.js'
 
 interface ObjectsViewProps {
   readonly informer: string
@@ -18,7 +19,6 @@ interface ObjectsViewProps {
   onKey(key: string | undefined): void
 }
 
-const PAGE = 100
 /** The keys that select another row, with their steps. */
 const STEPS: ReadonlyMap<string, number> = new Map([
   ['ArrowDown', 1],
@@ -27,20 +27,38 @@ const STEPS: ReadonlyMap<string, number> = new Map([
   ['k', -1],
   ['PageDown', 20],
   ['PageUp', -20],
+  ['Home', -Infinity],
+  ['End', Infinity],
 ])
+/** An older order of the rows is mentioned. */
+const OLD_MS = 2_000
 
-/** Search, facets, the list of objects, and one object with its history. */
+/** Search, facets, the table of objects, and one object with its history. */
 export function ObjectsView(props: ObjectsViewProps): JSX.Element {
   const { informer, selection, shown, revision, onSelection, onKey } = props
-  const { rows, total, isCut, problem, load } = useRows(informer, selection, revision)
+  const chosen = useColumns(informer, revision)
+  const { columns } = chosen
+  const paths = useMemo(() => columns?.map(({ path }) => path), [columns])
+  const rows = useRows(informer, selection, paths, revision)
+  const { total, isCut, ageMs, isLoading, problem } = rows
   const [at, setAt] = useState(-1)
+  const [hasFilters, setFilters] = useState(false)
   // Layout effects: the next key may be pressed before the effects after the paint, and would find the position before.
   useLayoutEffect(() => setAt(-1), [informer, selection])
+  // A row that is not loaded yet is opened when it is.
+  const wanted = useRef(-1)
+  const open = (): void => {
+    const row = rows.rows.get(wanted.current)
+    if (row === undefined) return
+    wanted.current = -1
+    onKey(row.key)
+  }
+  useEffect(open, [rows.rows])
   const move = (to: number): void => {
     const next = Math.max(0, Math.min(total - 1, to))
     setAt(next)
-    const row = rows.get(next)
-    if (row !== undefined) onKey(row.key)
+    wanted.current = next
+    open()
   }
   useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
@@ -52,185 +70,89 @@ export function ObjectsView(props: ObjectsViewProps): JSX.Element {
     addEventListener('keydown', onKeyDown)
     return () => removeEventListener('keydown', onKeyDown)
   })
+  const chips = Object.entries(selection.values)
+  const without = (index: string): Record<string, string> =>
+    Object.fromEntries(chips.filter(([each]) => each !== index))
   return (
-    <section class="objects">
+    <section class={hasFilters ? 'objects filtering' : 'objects'}>
       <Facets informer={informer} selection={selection} revision={revision} onSelection={onSelection} />
       <div class="column">
         <div class="bar">
           <input
             type="search"
             id="search"
-            placeholder="Search keys and objects  ( / )"
+            placeholder="Search keys and objects"
+            title="key /"
             aria-label="search"
             value={selection.text}
             onInput={({ currentTarget }) => onSelection({ ...selection, text: currentTarget.value })}
           />
-          <span class="muted" id="total">
-            {problem ?? `${count(total)}${isCut ? ' or more' : ''} objects`}
-          </span>
+          <button type="button" class="narrow" aria-pressed={hasFilters} onClick={() => setFilters(!hasFilters)}>
+            Filters
+          </button>
+          <ColumnsMenu {...chosen} />
         </div>
-        <VirtualList
-          count={total}
-          selected={at}
-          label="objects"
-          onRange={load}
-          row={(nth) => {
-            const row = rows.get(nth)
-            return (
-              <button
-                type="button"
-                tabIndex={-1}
-                class={row !== undefined && row.key === shown ? 'row selected' : 'row'}
-                aria-pressed={row !== undefined && row.key === shown}
-                key={nth}
-                onClick={() => move(nth)}
-              >
-                <b>{row?.key ?? '…'}</b> <span class="preview">{row?.preview}</span>
-              </button>
-            )
-          }}
-        />
+        <div class="bar chips">
+          <span id="total" aria-live="polite">
+            {isLoading
+              ? 'searching…'
+              : `${count(total)}${isCut ? ' or more' : ''} ${total === 1 ? 'object' : 'objects'}`}
+          </span>
+          {ageMs < OLD_MS || isLoading ? null : (
+            <span
+              class="muted"
+              title="A search that takes long is not repeated for each change. The values of the rows are current."
+            >
+              as of {duration(ageMs)} ago
+            </span>
+          )}
+          {chips.map(([index, value]) => (
+            <button
+              type="button"
+              class="chip"
+              key={index}
+              title={`show objects with other values of ${index} too`}
+              onClick={() => onSelection({ ...selection, values: without(index) })}
+            >
+              {index}: {value} ×
+            </button>
+          ))}
+        </div>
+        {problem === undefined ? null : (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <div class={isLoading ? 'loading sheet' : 'sheet'}>
+          <ObjectTable
+            rows={rows}
+            columns={columns ?? []}
+            sort={selection.sort}
+            selected={at}
+            shown={shown}
+            onSort={(sort) => onSelection({ ...selection, sort })}
+            onRow={move}
+            key={informer}
+          />
+          {total > 0 || isLoading || problem !== undefined ? null : (
+            <p class="empty">
+              {selection.text !== '' || chips.length > 0 ? (
+                <>
+                  No object matches.{' '}
+                  <button type="button" onClick={() => onSelection({ ...selection, text: '', values: {} })}>
+                    Show all
+                  </button>
+                </>
+              ) : (
+                'The mirror has no objects. Before the end of the first list it is empty.'
+              )}
+            </p>
+          )}
+        </div>
       </div>
       {shown === undefined ? null : (
         <ObjectDetails informer={informer} name={shown} revision={revision} onClose={() => onKey(undefined)} />
       )}
     </section>
-  )
-}
-
-interface Rows {
-  readonly rows: ReadonlyMap<number, ObjectRow>
-  readonly total: number
-  readonly isCut: boolean
-  readonly problem: string | undefined
-  load(first: number, last: number): void
-}
-
-/** Reads the visible rows, and reads them again when the store may have changed. */
-function useRows(informer: string, selection: Selection, revision: number): Rows {
-  const [state, setState] = useState<Omit<Rows, 'load'>>({
-    rows: new Map(),
-    total: 0,
-    isCut: false,
-    problem: undefined,
-  })
-  const range = useRef<readonly [number, number]>([0, PAGE])
-  const pending = useRef<Selection | undefined>(undefined)
-  const isDue = useRef(false)
-  const read = useCallback(async (): Promise<void> => {
-    // A search of many objects may take longer than the time between two changes: one request at a time.
-    isDue.current = pending.current === selection
-    if (isDue.current) return
-    pending.current = selection
-    const [first, last] = range.current
-    const result = await readRows(informer, selection, first, Math.max(PAGE, last - first)).catch(String)
-    if (pending.current !== selection) return
-    pending.current = undefined
-    if (typeof result === 'string') setState((before) => ({ ...before, problem: result }))
-    else {
-      const rows = new Map(result.rows.map((row, nth) => [result.offset + nth, row] as const))
-      setState({ rows, total: result.total, isCut: result.isCut, problem: undefined })
-    }
-    if (isDue.current) void read()
-  }, [informer, selection])
-  useEffect(() => void read(), [read, revision])
-  const load = useCallback(
-    (first: number, last: number) => {
-      range.current = [first, last]
-      void read()
-    },
-    [read],
-  )
-  return { ...state, load }
-}
-
-interface FacetsProps {
-  readonly informer: string
-  readonly selection: Selection
-  readonly revision: number
-  onSelection(selection: Selection): void
-}
-
-function Facets({ informer, selection, revision, onSelection }: FacetsProps): JSX.Element {
-  const [facets, setFacets] = useState<readonly Facet[]>([])
-  useEffect(() => {
-    let isCurrent = true
-    readFacets(informer).then(
-      (read) => isCurrent && setFacets(read),
-      () => {}, // The next revision reads them again.
-    )
-    return () => {
-      isCurrent = false
-    }
-  }, [informer, revision])
-  const toggle = (index: string, value: string): void => {
-    const { [index]: chosen, ...others } = selection.values
-    onSelection({ ...selection, values: chosen === value ? others : { ...others, [index]: value } })
-  }
-  return (
-    <nav class="facets" aria-label="facets">
-      {facets.map(({ index, size, largest }) => (
-        <div key={index}>
-          <h3>
-            {index} <span class="muted">{count(size)}</span>
-          </h3>
-          {largest.map(({ value, count: objects }) => (
-            <button
-              type="button"
-              key={value}
-              class={selection.values[index] === value ? 'facet chosen' : 'facet'}
-              aria-pressed={selection.values[index] === value}
-              onClick={() => toggle(index, value)}
-            >
-              <span>{value}</span> <span class="muted">{count(objects)}</span>
-            </button>
-          ))}
-        </div>
-      ))}
-      {facets.length === 0 ? <p class="muted">No indexes.</p> : null}
-    </nav>
-  )
-}
-
-interface ObjectDetailsProps {
-  readonly informer: string
-  /** The key of the object. */
-  readonly name: string
-  readonly revision: number
-  onClose(): void
-}
-
-function ObjectDetails({ informer, name, revision, onClose }: ObjectDetailsProps): JSX.Element {
-  const [page, setPage] = useState<ObjectPage | undefined>(undefined)
-  useEffect(() => {
-    let isCurrent = true
-    readObject(informer, name).then(
-      (read) => isCurrent && setPage(read),
-      () => {}, // The next revision reads it again.
-    )
-    return () => {
-      isCurrent = false
-    }
-  }, [informer, name, revision])
-  return (
-    <aside class="details" aria-label="object">
-      <div class="bar">
-        <h2>{name}</h2>
-        <button type="button" onClick={onClose} aria-label="close">
-          ×
-        </button>
-      </div>
-      <p class="muted">
-        {page?.object === null ? 'not in the store' : `version ${page?.version ?? '–'}`}
-        {page?.uid === undefined ? '' : `, uid ${page.uid}`}
-      </p>
-      <pre>{JSON.stringify(page?.object, undefined, 2)}</pre>
-      <h3>Recent changes</h3>
-      <ul>
-        {page?.history.map((change) => (
-          <ChangeLine change={change} key={change.number} />
-        ))}
-      </ul>
-    </aside>
   )
 }

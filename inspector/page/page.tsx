@@ -1,16 +1,18 @@
-import { type JSX, render } from 'preact'
+import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type InformerItem, openSession, RequestError, readInformers, type Selection } from './api.js'
 import { ChangesView } from './changes-view.js'
-import { count, duration } from './formats.js'
+import { Line, lagsOf, NO_LAG, ratesOf } from './chart.js'
+import { count, duration, recall, remember } from './formats.js'
 import { ObjectsView } from './objects-view.js'
 import { StatusView } from './status-view.js'
 import { useStream } from './use-stream.js'
 
 const TABS = ['Objects', 'Changes', 'Status'] as const
 type Tab = (typeof TABS)[number]
-const NO_SELECTION: Selection = { text: '', values: {} }
-const THEME = 'listwatch-theme'
+const NO_SELECTION: Selection = { text: '', values: {}, sort: '' }
+/** The seconds that a line in the head shows. */
+const SECONDS = 60
 
 /** Returns whether the field of the search is shown. */
 function focusSearch(): boolean {
@@ -21,15 +23,16 @@ function focusSearch(): boolean {
 
 /** The whole page. */
 function Page(): JSX.Element {
-  const [informers, setInformers] = useState<readonly InformerItem[]>([])
+  const [informers, setInformers] = useState<readonly InformerItem[] | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const [chosen, setChosen] = useState<string | undefined>(undefined)
   const [tab, setTab] = useState<Tab>('Objects')
   const [selection, setSelection] = useState(NO_SELECTION)
   const [shown, setShown] = useState<string | undefined>(undefined)
-  const informer = chosen ?? informers[0]?.name
+  const informer = chosen ?? informers?.[0]?.name
   const { isConnected, changes, samples } = useStream(informer)
   const sample = samples.at(-1)
+  const rates = ratesOf(samples)
   // Changes of the store are read again once a second, not for each change.
   const revision = (sample?.changes ?? 0) + (sample?.size ?? 0)
   useEffect(() => {
@@ -64,28 +67,61 @@ function Page(): JSX.Element {
     setShown(key)
     setTab('Objects')
   }
-  if (problem !== undefined) return <p class="problem">{problem}</p>
+  if (problem !== undefined)
+    return (
+      <main>
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      </main>
+    )
   return (
     <>
       <header>
-        <h1>listwatch</h1>
+        <h1>
+          <img src="/icon.svg" alt="" />
+          listwatch
+        </h1>
         <select
           aria-label="informer"
           value={informer ?? ''}
           onChange={({ currentTarget }) => choose(currentTarget.value)}
         >
-          {informers.map(({ name }) => (
+          {informers?.map(({ name }) => (
             <option key={name}>{name}</option>
           ))}
         </select>
         <span class={`state ${sample?.state ?? ''}`} id="state">
           {sample?.state ?? '…'}
         </span>
-        <Figure name="objects" value={count(sample?.size)} />
-        <Figure name="lag" value={duration(sample?.lagMs)} />
-        <Figure name="silent" value={duration(sample?.staleMs)} />
-        <Figure name="proven" value={sample?.proofAgeMs == null ? '–' : `${duration(sample.proofAgeMs)} ago`} />
-        {isConnected ? null : <span class="state failed">disconnected</span>}
+        {isConnected || samples.length === 0 ? null : (
+          <span class="state failed" title="The page shows what the program sent last.">
+            disconnected
+          </span>
+        )}
+        <dl>
+          <Figure name="objects" value={count(sample?.size)} />
+          <Figure name="changes" value={`${count(Math.round(rates.at(-1) ?? 0))} /s`}>
+            <Line values={rates} width={SECONDS} />
+          </Figure>
+          {sample?.lagMs == null ? (
+            <Figure name="lag" value="not known" title={NO_LAG} />
+          ) : (
+            <Figure
+              name="lag"
+              value={duration(sample.lagMs)}
+              title="from the commit of the newest change to its arrival"
+            >
+              <Line values={lagsOf(samples)} width={SECONDS} />
+            </Figure>
+          )}
+          <Figure name="silent" value={duration(sample?.staleMs)} title="since the source last responded" />
+          <Figure
+            name="proven"
+            value={sample?.proofAgeMs == null ? 'not yet' : `${duration(sample.proofAgeMs)} ago`}
+            title="when the mirror was last compared with the source"
+          />
+        </dl>
         <nav aria-label="views">
           {TABS.map((each, nth) => (
             <button
@@ -104,9 +140,10 @@ function Page(): JSX.Element {
         </nav>
       </header>
       <main>
-        {informer === undefined ? <p class="muted">No informers.</p> : null}
+        {informer === undefined ? <p class="empty">{informers === undefined ? 'Loading…' : 'No informers.'}</p> : null}
         {informer !== undefined && tab === 'Objects' ? (
           <ObjectsView
+            key={informer}
             informer={informer}
             selection={selection}
             shown={shown}
@@ -122,11 +159,21 @@ function Page(): JSX.Element {
   )
 }
 
-function Figure({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+interface FigureProps {
+  readonly name: string
+  readonly value: string
+  readonly title?: string
+  readonly children?: ComponentChildren
+}
+
+function Figure({ name, value, title = '', children }: FigureProps): JSX.Element {
   return (
-    <span class="figure">
-      <span class="muted">{name}</span> {value}
-    </span>
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd>
+        {value} {children}
+      </dd>
+    </div>
   )
 }
 
@@ -146,8 +193,8 @@ function toggleTheme(): void {
 function setTheme(theme: string | null): void {
   if (theme !== 'dark' && theme !== 'light') return
   document.documentElement.dataset['theme'] = theme
-  localStorage.setItem(THEME, theme)
+  remember('theme', theme)
 }
 
-setTheme(localStorage.getItem(THEME))
+setTheme(recall('theme'))
 render(<Page />, document.body)

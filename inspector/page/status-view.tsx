@@ -1,10 +1,10 @@
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { Sample } from '../informer-page.js'
 import { readStatus } from './api.js'
-import { bytes, clockTime, count, duration } from './formats.js'
-import { Graph } from './graph.js'
+import { Chart, lagsOf, NO_LAG, ratesOf } from './chart.js'
+import { bytes, count, duration, isoTime } from './formats.js'
 
 interface StatusViewProps {
   readonly informer: string
@@ -14,26 +14,28 @@ interface StatusViewProps {
 /** Graphs, sources, subscriptions, controllers, indexes and transitions. */
 export function StatusView({ informer, samples }: StatusViewProps): JSX.Element {
   const [status, setStatus] = useState<Inspection | undefined>(undefined)
+  const next = useRef(0)
   const last = samples.at(-1)?.at
   useEffect(() => {
-    readStatus(informer).then(setStatus, () => {}) // The next sample reads it again.
+    // A picture of very large indexes takes long: it is not read each second.
+    const beganAt = performance.now()
+    if (beganAt < next.current) return
+    next.current = Infinity
+    readStatus(informer)
+      .then(setStatus, () => {}) // The next sample reads it again.
+      .finally(() => {
+        next.current = performance.now() + 10 * (performance.now() - beganAt)
+      })
   }, [informer, last])
-  const times = useMemo(() => samples.slice(1).map(({ at }) => at / 1_000), [samples])
-  const rates = useMemo(() => samples.slice(1).map((sample, nth) => rateOf(samples[nth], sample)), [samples])
-  const lags = useMemo(() => samples.slice(1).map(({ lagMs }) => lagMs), [samples])
   return (
     <section class="status">
-      <div class="graphs">
-        <Graph title="Changes" unit="/s" times={times} values={rates} />
-        <Graph title="Lag" unit="ms" times={times} values={lags} />
+      <div class="charts">
+        <Chart title="Changes" unit="/s" samples={samples} values={ratesOf(samples)} />
+        <Chart title="Lag" unit="ms" samples={samples} values={lagsOf(samples)} absence={NO_LAG} />
       </div>
-      {status === undefined ? null : <Tables status={status} />}
+      {status === undefined ? <p class="empty">Loading…</p> : <Tables status={status} />}
     </section>
   )
-}
-
-function rateOf(before: Sample | undefined, { at, changes }: Sample): number {
-  return before === undefined ? 0 : ((changes - before.changes) * 1_000) / Math.max(1, at - before.at)
 }
 
 function Tables({ status }: { readonly status: Inspection }): JSX.Element {
@@ -107,9 +109,7 @@ function Tables({ status }: { readonly status: Inspection }): JSX.Element {
       <Table
         title="Transitions"
         head={['at', 'source', 'from', 'to', 'reason']}
-        rows={transitions
-          .toReversed()
-          .map((each) => [clockTime(each.at), each.source, each.from, each.to, each.reason])}
+        rows={transitions.toReversed().map((each) => [isoTime(each.at), each.source, each.from, each.to, each.reason])}
       />
     </>
   )
@@ -128,15 +128,25 @@ interface TableProps {
   readonly rows: readonly (readonly string[])[]
 }
 
+/** Columns whose values are not numbers, even if they look so. */
+const TEXTS: readonly string[] = ['name', 'key', 'index', 'source', 'version']
+const NUMERIC = /^(–|[\d,.]+( (ms|s|min|h))?)$/
+
 function Table({ title, head, rows }: TableProps): JSX.Element {
+  const isNumeric = head.map(
+    (name, column) =>
+      rows.length > 0 && rows.every((cells) => NUMERIC.test(cells[column] ?? '')) && !TEXTS.includes(name),
+  )
   return (
     <div class="table">
       <h3>{title}</h3>
       <table>
         <thead>
           <tr>
-            {head.map((each) => (
-              <th key={each}>{each}</th>
+            {head.map((each, column) => (
+              <th key={each} class={isNumeric[column] ? 'number' : ''}>
+                {each}
+              </th>
             ))}
           </tr>
         </thead>
@@ -144,7 +154,9 @@ function Table({ title, head, rows }: TableProps): JSX.Element {
           {rows.map((cells, nth) => (
             <tr key={`${nth} ${cells[0]}`}>
               {cells.map((cell, column) => (
-                <td key={head[column]}>{cell}</td>
+                <td key={head[column]} class={isNumeric[column] ? 'number' : ''}>
+                  {cell}
+                </td>
               ))}
             </tr>
           ))}

@@ -57,7 +57,8 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     this.waits = new InformerWaits(context, this.sources, this.status)
     this.observation = new Observation(context, this.sources, this.status, name)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
-    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects: this }
+    const snapshot = () => context.indexer.snapshot()
+    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects: this, snapshot }
   }
 
   get largeWrite(): LargeWrite {

@@ -1,5 +1,7 @@
 import type { PackedPart, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
-import type { ListerWatcher } from '../contract/source.js'
+import type { Entry, ListerWatcher } from '../contract/source.js'
+import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import type { StoreIndex } from '../store/indexes/store-index.js'
 
 /** The parts of an informer that other entry points of this package use beside its public methods. */
 export interface Internals {
@@ -7,6 +9,8 @@ export interface Internals {
   /** The mirror of its source; undefined if it has several sources. */
   readonly mirror: RelayedMirror | undefined
   readonly objects: PackableMirror
+  /** Returns a snapshot, also after `stop`. */
+  snapshot(): WalkedSnapshot
 }
 
 const internals = new WeakMap<object, Internals>()
@@ -19,6 +23,19 @@ export function rememberInternals(owner: unknown, its: Internals): void {
 /** Returns undefined for an informer that `createInformer` has not created. */
 export function internalsOf(owner: object): Internals | undefined {
   return internals.get(owner)
+}
+
+/** A snapshot whose objects are read one by one, so that a reader of a million can pause. */
+export interface WalkedSnapshot extends Disposable {
+  readonly size: number
+  readonly by: unknown
+  readonly declared: readonly WalkedIndex[]
+  walk(): Generator<Entry<unknown>, void>
+}
+
+/** An index of a snapshot. */
+interface WalkedIndex extends Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> {
+  readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
 }
 
 /** The objects of an informer at one version. */

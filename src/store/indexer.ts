@@ -115,7 +115,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   /** @internal */
-  snapshot(): StoreView<T, I> & Disposable {
+  snapshot(): Snapshot<T, I> {
     this.writer.assertNotWriting('snapshot')
     return new Snapshot<T, I>(this.store.readers.pin(), this.version, this.declared.values())
   }

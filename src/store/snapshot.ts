@@ -10,12 +10,14 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
   readonly #pin: Pin<T>
   readonly version: Version | undefined
   readonly by: I
+  readonly declared: readonly DeclaredIndex<T>[]
 
   constructor(pin: Pin<T>, version: Version | undefined, declared: Iterable<DeclaredIndex<T>>) {
     this.#pin = pin
+    this.declared = [...declared]
     this.version = version
     const by: Record<string, unknown> = Object.create(null)
-    for (const { name, accessorAt } of declared) by[name] = accessorAt(pin)
+    for (const { name, accessorAt } of this.declared) by[name] = accessorAt(pin)
     this.by = by as I
   }
 
@@ -41,6 +43,14 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
 
   entries(): IteratorObject<[key: string, object: T], undefined> {
     return pairsOf(this.#pin.entries())
+  }
+
+  /** Reads entry by entry, unlike `entries`, which takes long for a million. It ends with the snapshot. */
+  *walk(): Generator<Entry<T>, void> {
+    for (let ordinal = this.#pin.ordinalStart; ordinal < this.#pin.ordinalLimit; ordinal++) {
+      const entry = this.#pin.entryAt(ordinal)
+      if (entry !== undefined) yield entry
+    }
   }
 
   list(): readonly T[] {

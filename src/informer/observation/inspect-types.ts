@@ -136,7 +136,7 @@ export interface Inspection {
        * objects.
        */
       readonly values: number | null
-      /** The ten values with the most objects. */
+      /** The ten values with the most objects. Empty if there are more than 100 000 values, or an unknown number. */
       readonly largest: readonly { readonly value: string; readonly objects: number }[]
     }[]
   }

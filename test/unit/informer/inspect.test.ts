@@ -142,6 +142,13 @@ describe('inspect()', () => {
     expect(pair).toMatchObject({ values: 6, largest: expect.arrayContaining([{ value: '0, 0', objects: 34 }]) })
   })
 
+  test('[O6] does not read the values of an index that has more than 100 000, but has their number', async () => {
+    const entries = Array.from({ length: 100_001 }, (_, i) => [`k${i}`, i] as const)
+    const { informer } = mirrorOf<number, object>(entries, { indexes: (ix) => ({ each: ix.equal((n) => n) }) })
+    await informer.start().synced()
+    expect(informer.inspect().indexes.first).toEqual([{ name: 'each', values: 100_001, largest: [] }])
+  })
+
   test('[O6] has invalid objects with their errors', async () => {
     const transform = (n: number): number => {
       if (n >= 2) throw new Error('too large')

@@ -315,6 +315,121 @@ describe('the inspector', () => {
     expect((await ask('/api/other')).status).toBe(404)
   })
 
+  test('returns objects in the order of a field, those without it last, and the values of the wanted fields', async () => {
+    const objects: [string, object][] = [
+      ['1', { total: 20, at: new Date(0), customer: { name: 'Zoe', tags: ['x'] } }],
+      ['2', { total: '9.5', customer: { name: 'ada' }, long: 'x'.repeat(1_000) }],
+      ['10', { total: 3n, 'app.kubernetes.io/name': { dotted: true } }],
+      ['3', { total: null }],
+    ]
+    const informer = createInformer({ source: memorySource<object>({ entries: objects }) })
+    const { json, ask } = await inspectorOf(informer)
+    await informer.start().synced()
+    const keys = async (query: string): Promise<unknown> =>
+      Object(await json(`/api/objects?${query}`)).rows.map(({ key }: { key: string }) => key)
+    expect(await keys('')).toEqual(['1', '2', '3', '10'])
+    expect(await keys('sort=-')).toEqual(['10', '3', '2', '1'])
+    expect(await keys('sort=total')).toEqual(['10', '2', '1', '3'])
+    expect(await keys('sort=-total')).toEqual(['1', '2', '10', '3'])
+    expect(await keys('sort=customer.name')).toEqual(['2', '1', '3', '10'])
+    expect(await keys('sort=customer.name&q=x&offset=1&limit=1')).toEqual(['1'])
+    expect(await keys('sort=missing')).toEqual(['1', '2', '3', '10'])
+    const fields = 'field=at&field=customer&field=app.kubernetes.io/name.dotted&field=long'
+    expect(await json(`/api/objects?${fields}`)).toMatchObject({
+      rows: [
+        { key: '1', cells: ['1970-01-01T00:00:00.000Z', '{"name":"Zoe","tags":["x"]}', null, null] },
+        { key: '2', cells: [null, '{"name":"ada"}', null, `${'x'.repeat(200)}…`] },
+        { key: '3', cells: [null, null, null, null] },
+        { key: '10', cells: [null, null, true, null] },
+      ],
+    })
+    expect((await ask(`/api/objects?${'field=a&'.repeat(51)}`)).status).toBe(400)
+  })
+
+  test('returns the same order for the first rows of many, which are not all sorted, as for all of them', async () => {
+    const entries = Array.from({ length: 30_000 }, (_, nth): [string, object] => {
+      const total = nth % 7 === 0 ? {} : { total: (nth * 7_919) % 1_009 }
+      return [`x${(nth * 7_919) % 30_000}`, total]
+    })
+    const informer = createInformer({ source: memorySource<object>({ entries }) })
+    onTestFinished(() => informer.stop())
+    await informer.start().synced()
+    const { signal } = new AbortController()
+    for (const sort of ['', '-', 'total', '-total', 'missing', '-missing']) {
+      const query = { text: '', values: new Map(), sort }
+      const first = await new ObjectQueries(informer, false).keys(query, 900, signal)
+      const all = await new ObjectQueries(informer, false).keys(query, 30_000, signal)
+      expect(first.keys.slice(0, 900), sort).toEqual(all.keys.slice(0, 900))
+      expect([first.total, new Set(all.keys).size]).toEqual([30_000, 30_000])
+    }
+  })
+
+  test('searches without blocking the process, and does not repeat a long search for each change', async () => {
+    const source = memorySource<Order>({
+      entries: Array.from({ length: 40 }, (_, total): [string, Order] => [`x${total}`, { tenant: 'acme', total }]),
+    })
+    const slow = ({ tenant, total }: Order) => ({
+      total,
+      get tenant(): string {
+        for (const until = performance.now() + 10; performance.now() < until; );
+        return tenant
+      },
+    })
+    const informer = createInformer({ source, transform: slow, freeze: false, equals: () => false })
+    onTestFinished(() => informer.stop())
+    await informer.start().synced()
+    const queries = new ObjectQueries(informer, false)
+    const search = (sort: string) =>
+      queries.keys({ text: 'birch', values: new Map(), sort }, 10, new AbortController().signal)
+    let turns = 0
+    const counting = setInterval(() => turns++)
+    expect(await search('')).toMatchObject({ total: 0, ageMs: 0 })
+    clearInterval(counting)
+    expect(turns).toBeGreaterThan(10)
+    await informer.waitFor(source.put('x1', { tenant: 'birch', total: 1 }))
+    expect(await search('')).toEqual({ keys: [], total: 0, isCut: false, ageMs: expect.any(Number) })
+    expect((await search('')).ageMs).toBeGreaterThanOrEqual(400)
+    expect(await search('total')).toMatchObject({ keys: ['x1'], total: 1, ageMs: 0 })
+  })
+
+  test('returns the fields of the objects, and which of them fit the columns of a table', async () => {
+    const entries = Array.from({ length: 300 }, (_, n): [string, object] => [
+      `shop/${n}`,
+      {
+        id: n,
+        namespace: 'shop',
+        kind: 'Order',
+        uid: crypto.randomUUID(),
+        customer: { name: `c${n}`, address: { city: n % 2 === 0 ? 'Oslo' : 'Porto' } },
+        cents: `${n * 7}.50`,
+        at: new Date(n),
+        text: 'x'.repeat(100) + n,
+        items: [n],
+        ...(n < 10 ? { rare: n } : {}),
+      },
+    ])
+    const informer = createInformer({ source: memorySource<object>({ entries }) })
+    const { json } = await inspectorOf(informer)
+    expect(await json('/api/fields')).toEqual([])
+    await informer.start().synced()
+    const fields = (await json('/api/fields')) as { path: string; type: string; isColumn: boolean }[]
+    expect(fields.map(({ path, type }) => `${path}: ${type}`)).toEqual([
+      'id: number',
+      'namespace: text',
+      'kind: text',
+      'uid: other',
+      'customer.name: text',
+      'customer.address.city: text',
+      'cents: number',
+      'at: date',
+      'text: text',
+      'items: other',
+      'rare: number',
+    ])
+    const columns = fields.filter(({ isColumn }) => isColumn).map(({ path }) => path)
+    expect(columns).toEqual(['customer.name', 'customer.address.city', 'cents', 'at'])
+  })
+
   test('returns the digests of all objects, with a number that changes with each write', async () => {
     const { ask, source, orders } = await world()
     const lines = async (query: string): Promise<unknown[]> =>
@@ -436,6 +551,55 @@ describe('the inspector', () => {
     expect(await json('/api/objects?by.limit=birch&limit=5')).toMatchObject({ total: 1, rows: [{ key: 'b' }] })
   })
 
+  test('has dates of indexes as ISO times, and selects by values of each type and by the start of a compound one', async () => {
+    const entries: [string, Order][] = [
+      ['a', { tenant: 'acme', total: 1 }],
+      ['b', { tenant: 'acme', total: 2 }],
+      ['c', { tenant: 'birch', total: 2 }],
+    ]
+    const informer = createInformer({
+      source: memorySource<Order>({ entries }),
+      indexes: (ix) => ({
+        latest: ix.compound((order: Order) => [order.tenant, new Date(order.total)]),
+        at: ix.ordered((order: Order) => new Date(order.total)),
+        isLarge: ix.equal((order: Order) => order.total > 1),
+        big: ix.equal((order: Order) => BigInt(order.total) + 2n ** 60n),
+      }),
+    })
+    const { json } = await inspectorOf(informer)
+    await informer.start().synced()
+    const [first, second] = ['1970-01-01T00:00:00.001Z', '1970-01-01T00:00:00.002Z']
+    expect(await json('/api/facets')).toMatchObject([
+      { index: 'latest', size: 3, largest: [{ value: `acme, ${first}` }, { value: `acme, ${second}` }, { count: 1 }] },
+      { index: 'at', largest: [{ value: second, count: 2 }, { value: first }] },
+      { index: 'isLarge', largest: [{ value: 'true', count: 2 }, { value: 'false' }] },
+      { index: 'big', largest: [{ value: '1152921504606846978' }, { count: 1 }] },
+    ])
+    for (const [query, total] of [
+      ['latest=acme', 2],
+      [`latest=acme, ${second}`, 1],
+      ['latest=acme, other', 0],
+      [`at=${second}`, 2],
+      ['isLarge=true', 2],
+      ['big=1152921504606846978', 2],
+      ['big=x', 0],
+    ] as const)
+      expect(await json(`/api/objects?${encodeURI(query)}`), query).toMatchObject({ total })
+  })
+
+  test('does not count the values of a large sorted index, which would sort it', async () => {
+    const entries = Array.from({ length: 100_001 }, (_, total): [string, Order] => [`x${total}`, { tenant: '', total }])
+    const orders = createInformer({
+      source: memorySource<Order>({ entries }),
+      indexes: (ix) => ({ total: ix.ordered((order: Order) => order.total) }),
+    })
+    onTestFinished(() => orders.stop())
+    await orders.start().synced()
+    const facets = await new ObjectQueries(orders, false).facets(new AbortController().signal)
+    expect(facets).toEqual([{ index: 'total', size: null, largest: [] }])
+    expect(orders.inspect().indexes.first).toMatchObject([{ values: null }])
+  })
+
   test('counts the values of a large index without blocking the process', async () => {
     const entries = Array.from({ length: 100_000 }, (_, nth): [string, Order] => {
       const total = nth < 3 ? 99_999 : nth
@@ -460,12 +624,12 @@ describe('the inspector', () => {
     await orders.start().synced()
     const queries = new ObjectQueries(orders, false)
     const gone = new AbortController()
-    const query = { text: 'zzz', values: new Map() }
-    const first = queries.keys(query, gone.signal)
-    const second = queries.keys(query, new AbortController().signal)
+    const query = { text: 'zzz', values: new Map(), sort: '' }
+    const first = queries.keys(query, 10, gone.signal)
+    const second = queries.keys(query, 10, new AbortController().signal)
     gone.abort()
     await expect(first).rejects.toThrow('aborted')
-    expect(await second).toEqual([])
+    expect(await second).toMatchObject({ keys: [] })
   })
 
   test.each(['__proto__', 'constructor', 'toString', 'by.__proto__'])('%s is not an index', async (name) => {
@@ -478,8 +642,25 @@ describe('the inspector', () => {
     const { ask, json } = await world()
     expect((await ask('/api/object?key=secret')).body).toContain('(hidden)')
     expect(await json('/api/objects?q=hunter2')).toMatchObject({ total: 0 })
+    const rows = (await json('/api/objects?field=data&field=data.password&limit=500')) as { rows: object[] }
+    expect(rows.rows.at(-1)).toEqual({ key: 'secret', cells: ['{"password":"(hidden)"}', '(hidden)'] })
     const shown = await world({ showSecrets: true })
     expect((await shown.ask('/api/object?key=secret')).body).toContain('hunter2')
+  })
+
+  test('does not sort by hidden values of a Secret', async () => {
+    const entries = ['b', 'c', 'a'].map((password, nth): [string, object] => [
+      `${nth}`,
+      { kind: 'Secret', data: { password } },
+    ])
+    const keys = async (options: InspectorOptions): Promise<unknown> => {
+      const informer = createInformer({ source: memorySource<object>({ entries }) })
+      const { json } = await inspectorOf(informer, options)
+      await informer.start().synced()
+      return Object(await json('/api/objects?sort=data.password')).rows.map(({ key }: { key: string }) => key)
+    }
+    expect(await keys({})).toEqual(['0', '1', '2'])
+    expect(await keys({ showSecrets: true })).toEqual(['2', '0', '1'])
   })
 
   test('streams changes, and resumes after the last one, or from the start if that is of an earlier run', async () => {

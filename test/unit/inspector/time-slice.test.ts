@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { sortInSlices } from '../../../inspector/sort-in-slices.js'
 import { TimeSlice } from '../../../inspector/time-slice.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
 
 const { signal } = new AbortController()
 
@@ -27,13 +25,4 @@ test('work ends with the reason of its signal', async () => {
   const ended = new TimeSlice().end(abort.signal)
   abort.abort(new Error('the client left'))
   await expect(ended).rejects.toThrow('the client left')
-})
-
-test.each([0, 1, 2, 4_096, 4_097, 30_000])('sorts %i texts as the array does', async (count) => {
-  const random = new SeededRandom(count + 1)
-  const texts = Array.from(
-    { length: count },
-    () => `${random.next() < 0.5 ? 'ä' : 'a'}${Math.floor(random.next() * 9_999)}`,
-  )
-  expect(await sortInSlices(texts, new TimeSlice(), signal)).toEqual([...texts].sort())
 })

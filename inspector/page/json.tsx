@@ -1,0 +1,52 @@
+import type { JSX } from 'preact'
+import type { JsonValue } from '../object-json.js'
+
+interface JsonProps {
+  readonly value: JsonValue
+  /** The fields to mark, each with the names that lead to it. */
+  readonly marked: readonly (readonly string[])[]
+}
+
+/** A longer text is shown without colors. */
+const MAX_LINES = 2_000
+const SEPARATOR = '\0'
+
+/** An object as JSON, with marked fields. */
+export function Json({ value, marked }: JsonProps): JSX.Element {
+  const text = JSON.stringify(value, undefined, 2)
+  if (text.split('\n', MAX_LINES).length === MAX_LINES) return <pre>{text}</pre>
+  const prefixes = marked.map((path) => [...path, ''].join(SEPARATOR))
+  return <pre>{linesOf(value, [], '', prefixes)}</pre>
+}
+
+function linesOf(value: JsonValue, path: readonly string[], comma: string, marked: readonly string[]): JSX.Element[] {
+  const at = [...path, ''].join(SEPARATOR)
+  const isMarked = marked.some((each) => at.startsWith(each))
+  const isList = Array.isArray(value)
+  const line = (text: JSX.Element | string, key: string, withName = true): JSX.Element => (
+    <span class={isMarked ? 'marked' : ''} key={`${at}${key}`}>
+      {'  '.repeat(path.length)}
+      {withName && name !== undefined && !/^\d+$/.test(name) ? <i>{JSON.stringify(name)}: </i> : null}
+      {text}
+      {'\n'}
+    </span>
+  )
+  const name = path.at(-1)
+  const parts = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  if (parts.length === 0) {
+    const kind = value === null ? 'is-null' : `is-${typeof value}`
+    return [
+      line(
+        <span class={kind}>
+          {`${JSON.stringify(value)}`}
+          {comma}
+        </span>,
+        'value',
+      ),
+    ]
+  }
+  const inner = parts.flatMap(([each, part], nth) =>
+    linesOf(part as JsonValue, [...path, each], nth < parts.length - 1 ? ',' : '', marked),
+  )
+  return [line(isList ? '[' : '{', 'open'), ...inner, line(`${isList ? ']' : '}'}${comma}`, 'close', false)]
+}

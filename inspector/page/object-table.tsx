@@ -1,0 +1,117 @@
+import type { JSX } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { ObjectRow } from '../informer-page.js'
+import type { ObjectField } from '../object-fields.js'
+import type { JsonValue } from '../object-json.js'
+import type { Rows } from './use-rows.js'
+import { VirtualList } from './virtual-list.js'
+
+interface ObjectTableProps {
+  readonly rows: Rows
+  readonly columns: readonly ObjectField[]
+  readonly sort: string
+  /** The row of the keyboard. */
+  readonly selected: number
+  /** The key of the shown object. */
+  readonly shown: string | undefined
+  onSort(sort: string): void
+  onRow(at: number): void
+}
+
+/** The limits of the width of a column, in characters. */
+const NARROWEST = 6
+const WIDEST = 40
+
+/** The objects as rows, with their key and the chosen fields. */
+export function ObjectTable({ rows, columns, sort, selected, shown, onSort, onRow }: ObjectTableProps): JSX.Element {
+  const before = useRef<ReadonlyMap<string, ObjectRow>>(new Map())
+  const loaded = [...rows.rows.values()]
+  useLayoutEffect(() => {
+    before.current = new Map(loaded.map((row) => [row.key, row]))
+  }, [rows.rows])
+  const fields = [{ path: '', type: 'text' } as const, ...columns]
+  const texts = fields.map((_, nth) => loaded.map((row) => textOf(nth === 0 ? row.key : row.cells?.[nth - 1])))
+  const widths = useWidths(fields, texts)
+  const style = { gridTemplateColumns: widths.map((width) => `minmax(${width}ch, ${width}fr)`).join(' ') }
+  const decimals = texts.map((column, nth) =>
+    fields[nth]?.type === 'number' ? Math.max(0, ...column.map(decimalsOf)) : 0,
+  )
+  const [path, isDescending] = [sort.replace(/^-/, ''), sort.startsWith('-')]
+  const next = (of: string): string => (of !== path ? of : isDescending ? '' : `-${of}`)
+  return (
+    <VirtualList
+      count={rows.total}
+      selected={selected}
+      label="objects"
+      onRange={rows.load}
+      head={
+        <tr class="row head" style={style}>
+          {fields.map((field) => (
+            <th
+              class={field.type}
+              key={field.path}
+              aria-sort={field.path !== path ? 'none' : isDescending ? 'descending' : 'ascending'}
+            >
+              <button type="button" title={`sort by ${field.path || 'key'}`} onClick={() => onSort(next(field.path))}>
+                {field.path || 'key'}
+              </button>
+            </th>
+          ))}
+        </tr>
+      }
+      row={(nth) => {
+        const row = rows.rows.get(nth)
+        const earlier = row && before.current.get(row.key)
+        return (
+          <tr
+            aria-rowindex={nth + 2}
+            class={row !== undefined && row.key === shown ? 'row selected' : 'row'}
+            style={style}
+            key={nth}
+            onClick={() => onRow(nth)}
+          >
+            {fields.map(({ path: of, type }, at) => {
+              const value = at === 0 ? row?.key : row?.cells?.[at - 1]
+              const isChanged = at > 0 && earlier?.cells !== undefined && earlier.cells[at - 1] !== value
+              const text = textOf(value)
+              return (
+                <td class={`${type} ${at === 0 ? 'key' : ''} ${isChanged ? 'changed' : ''}`} title={text} key={of}>
+                  {row === undefined ? '…' : type === 'number' ? aligned(text, decimals[at] ?? 0) : text}
+                </td>
+              )
+            })}
+          </tr>
+        )
+      }}
+    />
+  )
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return value === null || value === undefined ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Columns become wider with the rows that are loaded, but not narrower: they do not jump while one scrolls. */
+function useWidths(fields: readonly { readonly path: string }[], texts: readonly (readonly string[])[]): number[] {
+  const known = useRef(new Map<string, number>())
+  return fields.map(({ path }, nth) => {
+    // A few longer values do not determine the width.
+    const lengths = (texts[nth] ?? []).map((text) => text.length + 2).sort((a, b) => a - b)
+    const usual = lengths[Math.floor(lengths.length * 0.95)] ?? 0
+    const longest = Math.max(NARROWEST, (path || 'key').length + 4, usual)
+    const width = Math.min(WIDEST, Math.max(longest, known.current.get(path) ?? 0))
+    known.current.set(path, width)
+    return width
+  })
+}
+
+function decimalsOf(text: string): number {
+  return /^-?\d+\.(\d+)$/.exec(text)?.[1]?.length ?? 0
+}
+
+/** Fills a number with spaces as wide as digits, so that the points of a column are below each other. */
+function aligned(text: string, decimals: number): string {
+  const own = decimalsOf(text)
+  if (decimals === 0 || own === decimals) return text
+  return `${text}${own === 0 ? '\u2008' : ''}${'\u2007'.repeat(decimals - own)}`
+}
