@@ -203,19 +203,16 @@ export class StoreWriter<T> {
    * dependents have much to do. Readers see nothing of it before its transaction is committed. `now` does the same as
    * all steps of `begin`, which take up to a tenth longer for small writes. It returns the steps that are left.
    */
-  write(
-    call: string,
-    size: number,
-    begin: () => Steps,
-    now: () => Steps | undefined = () => begun(begin(), this.largeWrite),
-  ): void | Promise<void> {
+  write(call: string, size: number, begin: () => Steps, now?: () => Steps | undefined): void | Promise<void> {
     this.assertNotWriting(call)
     const { queue, hasDependents } = this.domain
-    if (queue.isBusy || size > this.#slices.largeWrite) return queue.run(() => this.#inSlices(call, begin()))
+    if (queue.isBusy || size > this.largeWrite) return queue.run(() => this.#inSlices(call, begin()))
+    // Without dependents there is nothing to do but the write itself.
+    const limit = hasDependents ? size + this.largeWrite : Infinity
     if (hasDependents) this.store.hold()
     let left: Steps | undefined
     try {
-      left = this.runExclusive(call, now)
+      left = this.runExclusive(call, now ?? (() => begun(begin(), limit)))
     } finally {
       if (hasDependents && left === undefined) this.store.release()
     }
