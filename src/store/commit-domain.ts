@@ -58,6 +58,10 @@ export class CommitDomain {
     this.#set([...this.#dependents, ...other.#dependents])
   }
 
+  has(dependent: Dependent): boolean {
+    return this.#dependents.includes(dependent)
+  }
+
   add(dependent: Dependent): void {
     this.#set([...this.#dependents, dependent])
   }

@@ -173,6 +173,13 @@ export class SortedIndex<T> implements StoreIndex<T> {
     }) as Compound<T, V>
   }
 
+  /** Returns the last element that this read returns, in its order. */
+  lastIn(head: Tuple, range: SortedRange): Keyed | undefined {
+    let last: Keyed | undefined
+    for (const each of this.#elements(spanOf(head, range), range.reverse ?? false, range.limit ?? Infinity)) last = each
+    return last
+  }
+
   /** Returns the public function that records its reads, while the function of a view runs. */
   #tracked(): unknown {
     return this.#store.held === undefined ? undefined : this.#store.tracked?.accessorOf(this)
@@ -355,7 +362,10 @@ function equalTo(value: Tuple): Span {
   }
 }
 
-function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string | undefined }): Span {
+/** A range of the component after the head of a read. `prefix` is for strings. */
+export type SortedRange = Range<Scalar> & { readonly prefix?: string | undefined }
+
+export function spanOf(head: Tuple, range: SortedRange): Span {
   const { gt, gte, lt, lte, prefix } = range
   const at = head.length
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)
