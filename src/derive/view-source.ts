@@ -121,7 +121,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
       const { isReady, reason } = input.status.health({})
       if (!isReady) return `the informer "${input.name}" is not ready: ${reason}`
     }
-    return undefined
+    return this.isCurrent ? undefined : 'the view does not show what its inputs show'
   }
 
   followInputs(settle: Settle<void>): () => void {

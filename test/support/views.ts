@@ -40,6 +40,8 @@ export interface Shop<C extends VirtualClock = VirtualClock> {
   start(...views: readonly Informer<unknown, unknown>[]): Promise<void>
   /** Waits until all that was written has arrived. */
   settle(): Promise<void>
+  /** Stops all informers that were started. No timer may be left. */
+  stop(): Promise<void>
 }
 
 export interface ShopOptions<C extends VirtualClock> {
@@ -61,12 +63,13 @@ export function shop<C extends VirtualClock = VirtualClock>(options: ShopOptions
   const customers = createInformer({ source: customerSource, indexes: customerIndexes, ...common })
   const started: Lifecycle[] = [orders, customers]
   for (const each of [orders, customers]) each.on('error', () => {})
-  onTestFinished(async () => {
+  const stop = async (): Promise<void> => {
     const stopped = Promise.all(started.map((each) => each.stop()))
     await clock.advance(1_000)
     await stopped
     expect(clock.sleeping, 'timers that are left after stop()').toBe(0)
-  })
+  }
+  onTestFinished(stop)
   const settle = async (): Promise<void> => clock.advance(0)
   const start = async (...views: readonly Informer<unknown, unknown>[]): Promise<void> => {
     started.push(...views)
@@ -76,7 +79,7 @@ export function shop<C extends VirtualClock = VirtualClock>(options: ShopOptions
     await Promise.all(live)
     await clock.advance(0)
   }
-  return { clock, orderSource, customerSource, orders, customers, start, settle }
+  return { clock, orderSource, customerSource, orders, customers, start, settle, stop }
 }
 
 /** The objects of an informer by key. */

@@ -17,7 +17,7 @@ export interface ViewInputs {
   readonly isListing: boolean
   /** The informers that it reads. */
   readonly informers: readonly object[]
-  /** Why an input is not ready; undefined if all are. */
+  /** Why the view or an input is not ready; undefined if all are. */
   readonly flaw: string | undefined
   /** The sink of the reflector. It evaluates instead of writing what comes from the source. */
   readonly sink: Sink<unknown>

@@ -41,7 +41,7 @@ describe('derive', () => {
     )
   })
 
-  test('groups, ranges and many', async () => {
+  test('[X1] groups, the first objects of an order and several results show their functions', async () => {
     const { orders, orderSource, start, settle } = shop({
       orders: [
         ['1', order('acme', 10, ['a', 'b'])],
