@@ -8,7 +8,8 @@
 
 export { TerminalError, terminal } from './contract/errors.js'
 export type { Logger, Proof, State, Status } from './contract/status.js'
-export { derive, deriveMany, groupBy, type ViewOptions } from './derive/derive.js'
+export { derive, deriveMany, groupBy } from './derive/derive.js'
+export type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './derive/view-options.js'
 export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'

@@ -6,37 +6,13 @@ import type { Informer } from '../informer/informer-types.js'
 import { type Internals, internalsOf } from '../informer/internals.js'
 import { informers } from '../informer/observation/registry.js'
 import { isDevelopment } from '../store/deep-freeze.js'
-import type { Index, IndexBuilder } from '../store/indexes/index-types.js'
 import { checkOptions, isAny, isFunction, isListOf, isName, isOneOf } from '../util/validate-options.js'
 import { EdgeTable } from './edge-table.js'
 import { RecordedReads, RefusedReads } from './recorded-reads.js'
 import { type OtherStore, type ReadInput, type Results, View } from './view.js'
+import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
 import { GroupRows, ObjectRows, SingleRow, type ViewRows } from './view-rows.js'
 import { haveSeveralRoots, ViewSource } from './view-source.js'
-
-/**
- * The options that all views have in common.
- *
- * @example
- * ```ts
- * import type { ViewOptions } from 'listwatch'
- *
- * const common: ViewOptions<{ readonly id: string }, {}> = { reads: [pods], onInvalid: 'omit' }
- * const paid = derive({ from: orders, each: (order, id) => (order.paid ? { id } : undefined), ...common })
- * ```
- */
-export interface ViewOptions<R, I extends object> {
-  /** The name of the view in metrics, logs and `inspect()`. Default: what it is derived from. */
-  readonly name?: string
-  /** The informers that `each` reads, views too. Reading another one throws a TypeError. Default: none. */
-  readonly reads?: readonly Informer<unknown, unknown>[]
-  /** Returns whether two results are equal: then no change is delivered. Default: a comparison of their content. */
-  readonly equals?: (a: R, b: R) => boolean
-  /** Whether the last result stays when the function fails. Default: `keep-previous`. */
-  readonly onInvalid?: 'omit' | 'keep-previous'
-  /** Declares the indexes of the results. Default: no indexes. */
-  readonly indexes?: (ix: IndexBuilder<R>) => I
-}
 
 /**
  * Creates a view: an informer whose objects are computed from those of other informers, one result for each object of
@@ -60,14 +36,7 @@ export interface ViewOptions<R, I extends object> {
  * console.log(billed.by.total({ reverse: true, limit: 3 }))
  * ```
  */
-export function derive<T, R, I extends object = {}>(
-  options: {
-    /** The informer whose objects are the rows: that which changes most. */
-    readonly from: Informer<T, unknown>
-    /** Returns the result for an object; `undefined`: none. It must be synchronous, and depend on what it reads only. */
-    readonly each: (object: T, key: string) => R | undefined
-  } & ViewOptions<R, I>,
-): Informer<R, I> {
+export function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I> {
   return viewOf('derive', 'one', options)
 }
 
@@ -87,14 +56,7 @@ export function derive<T, R, I extends object = {}>(
  * const largest = deriveMany({ reads: [orders], each: () => orders.by.total.entriesIn({ reverse: true, limit: 20 }) })
  * ```
  */
-export function deriveMany<T, R, I extends object = {}>(
-  options: {
-    /** The informer whose objects are the rows. Default: one call for the whole view. */
-    readonly from?: Informer<T, unknown>
-    /** Returns pairs of a name and an object. A name twice makes the key of the object invalid. */
-    readonly each: (object: T, key: string) => Iterable<readonly [name: string, object: R]>
-  } & ViewOptions<R, I>,
-): Informer<R, I> {
+export function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I> {
   return viewOf('deriveMany', options.from === undefined ? 'named' : 'many', options)
 }
 
@@ -115,14 +77,7 @@ export function deriveMany<T, R, I extends object = {}>(
  * })
  * ```
  */
-export function groupBy<T, V, R, I extends object = {}>(
-  options: {
-    /** The index whose values are the groups. `each` may read its informer. */
-    readonly index: Index<T, V>
-    /** Returns the result for a value; `undefined`: none. `count` is the number of objects with this value. */
-    readonly each: (value: V, group: { readonly count: number }) => R | undefined
-  } & ViewOptions<R, I>,
-): Informer<R, I> {
+export function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I> {
   return viewOf('groupBy', 'one', options)
 }
 
