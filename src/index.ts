@@ -9,6 +9,8 @@ export { OptionError, SourceError, type SourceErrorCode, TerminalError, terminal
 export type { ListerWatcher } from './contract/source.js'
 export type { Logger, MirrorState, Status } from './contract/status.js'
 export type { Version } from './contract/version.js'
+export { derive, deriveMany, groupBy } from './derive/derive.js'
+export type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './derive/view-options.js'
 export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'

@@ -2,7 +2,16 @@ import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { codeOf, filesUnder, importsOf, textOf } from './support/sources.js'
 
-const src = ['src/contract', 'src/util', 'src/queue', 'src/reflector', 'src/store', 'src/subscriptions', 'src/informer']
+const src = [
+  'src/contract',
+  'src/util',
+  'src/queue',
+  'src/reflector',
+  'src/store',
+  'src/subscriptions',
+  'src/informer',
+  'src/derive',
+]
 
 /**
  * Which folders and files a folder may import, besides itself and the folders below it. Type-only imports count. The most
@@ -17,7 +26,8 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/contract', 'src/util', 'src/queue'],
   'src/store/indexes': ['src/contract', 'src/util', 'src/store/ordinals.ts', 'src/store/pin.ts', 'src/store/store.ts'],
   'src/subscriptions': ['src/contract', 'src/util', 'src/queue', 'src/store', 'src/reflector/backoff.ts'],
-  'src/informer': src,
+  'src/informer': src.filter((folder) => folder !== 'src/derive'),
+  'src/derive': ['src/contract', 'src/util', 'src/store', 'src/informer'],
   adapters: [],
   'adapters/shared': ['src/contract', 'src/util'],
   'adapters/memory': ['adapters/shared', 'src/contract', 'src/util'],
@@ -220,7 +230,7 @@ test('the source files are found', () => {
 })
 
 describe('folders', () => {
-  test('src/ has seven folders and two entry points', () => {
+  test('src/ has eight folders and two entry points', () => {
     const entries = new Set(core.map((path) => path.split('/')[1]))
     expect(entries).toEqual(new Set([...src.map((folder) => folder.slice('src/'.length)), 'adapter.ts', 'index.ts']))
   })

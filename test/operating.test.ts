@@ -123,7 +123,9 @@ async function printedFamilies(): Promise<ReadonlyMap<string, Family>> {
 describe('docs/reference/metrics.md', () => {
   test('has a row for each metric, with its type, labels and help', async () => {
     const families = await printedFamilies()
-    const rows = [...textOf('docs/reference/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm)]
+    const rows = [
+      ...textOf('docs/reference/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm),
+    ]
     const printed = Array.from(families, ([name, { type, help, samples }]) => {
       const labels = Object.keys(samples[0]?.labels ?? {}).map((label) => `\`${label}\``)
       return [name, type, labels.join(', '), help.replace(/\.$/, '')]
@@ -148,7 +150,10 @@ describe('docs/reference/prometheus-rules.yml', () => {
   })
 
   test('has the alerts that docs/how-to/operating.md explains', () => {
-    const explained = Array.from(textOf('docs/how-to/operating.md').matchAll(/^### (Listwatch\w+)$/gm), ([, name]) => name)
+    const explained = Array.from(
+      textOf('docs/how-to/operating.md').matchAll(/^### (Listwatch\w+)$/gm),
+      ([, name]) => name,
+    )
     expect(rulesIn(textOf('docs/reference/prometheus-rules.yml')).map(({ alert }) => alert)).toEqual(explained)
   })
 })
@@ -188,7 +193,9 @@ describe('docs/reference/grafana-dashboard.json', () => {
 
   test('has only variables that it declares', () => {
     const declared = dashboard.templating.list.map(({ name }) => name)
-    const used = new Set(Array.from(textOf('docs/reference/grafana-dashboard.json').matchAll(/\$\{?(\w+)/g), ([, name]) => name))
+    const used = new Set(
+      Array.from(textOf('docs/reference/grafana-dashboard.json').matchAll(/\$\{?(\w+)/g), ([, name]) => name),
+    )
     expect([...used].sort((a = '', b = '') => (a < b ? -1 : 1))).toEqual(declared.toSorted())
   })
 

@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
-import { joinKey } from '../shared/join-key.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { propertiesOf } from '../shared/properties.js'
 import { fingerprintSql, shapeSql } from './called-functions.js'
 import { codeOf, expired, isTooLong } from './connection/postgres-errors.js'

@@ -10,7 +10,7 @@ import {
   type WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { joinKey } from '../shared/join-key.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
 import { hasMethods, type Properties, propertiesOf } from '../shared/properties.js'
 import { isPool } from './connection/connected-client.js'

@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Invalid, Put } from '../../src/contract/source.js'
-import { joinKey } from '../shared/join-key.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { assertJsonDepth } from '../shared/json-depth.js'
 import { fasterParser, isJsonParse, keepText, type Parse } from './driver-parsers.js'
 

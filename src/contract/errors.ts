@@ -53,7 +53,7 @@ export type SourceErrorCode =
  * })
  * ```
  */
-export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
+export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle' | 'derive'
 
 /**
  * The properties of a new `SourceError`.

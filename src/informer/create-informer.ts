@@ -81,7 +81,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     assertAuditable(source, audit)
   }
   const remembersFiltered = isDynamic(source) ? audit !== false : isAudited(source, audit)
-  const context = new InformerContext<T, I>(options, preparing(options), remembersFiltered)
+  const context = new InformerContext<T, I>(options, preparing(options), { remembersFiltered })
   const core = new InformerCore<S, T>(context, source, sourceOptions(options, source), options.name)
   return new SourceInformer<S, I, T>(context, core)
 }

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../contract/clock.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import { Indexer } from '../store/indexer.js'
+import type { WriterOptions } from '../store/store-writer.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
 import type { Feed } from '../subscriptions/feed.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
@@ -43,7 +44,8 @@ export class InformerContext<T, I = unknown> {
     options: Omit<InformerOptions<unknown, I & object, never, T>, 'source' | 'schema' | 'transform'>,
     /** Returns the stored object for an object of the source. */
     prepare: ((object: unknown, key: string) => T | undefined) | undefined,
-    remembersFiltered: boolean,
+    /** See `WriterOptions`. */
+    { remembersFiltered = false, isNumbered = false }: Pick<WriterOptions<T>, 'remembersFiltered' | 'isNumbered'>,
   ) {
     this.clock = options.clock ?? systemClock
     this.random = options.random ?? systemRandom
@@ -63,6 +65,7 @@ export class InformerContext<T, I = unknown> {
         onInvalid: options.onInvalid,
         onReleased: (part) => this.sources.runners.get(part)?.reflector.relist('another source released a key'),
         remembersFiltered,
+        isNumbered,
         sourceOf: (part) => (part === undefined ? this.sources.name : nameOf(part)),
         report: (error, part) => {
           const name = part === undefined ? undefined : nameOf(part)

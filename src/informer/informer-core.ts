@@ -8,13 +8,14 @@ import type { InformerContext } from './informer-context.js'
 import { InformerStatus } from './informer-status.js'
 import { InformerSubscriptions } from './informer-subscriptions.js'
 import { InformerWaits } from './informer-waits.js'
-import { CommitSignal, type Internals, type PackableMirror, type PinnedMirror, rememberInternals } from './internals.js'
+import { CommitSignal, type PackableMirror, type PinnedMirror, rememberInternals, type ViewInput } from './internals.js'
 import { Observation } from './observation/observation.js'
 import { informers, type Observable } from './observation/registry.js'
 import { InformerSources } from './sources/informer-sources.js'
 import type { SourceOptions } from './sources/source-options.js'
 import type { SourceHooks, SourceRunner } from './sources/source-runner.js'
 import type { DynamicSourceSet } from './sources/source-set.js'
+import type { ViewInputs } from './sources/view-inputs.js'
 
 /** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
@@ -38,7 +39,6 @@ export interface LargeWrite {
 export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
   readonly context: InformerContext<T>
   readonly #signal = new CommitSignal()
-  readonly #internals: Internals
   readonly sources: InformerSources<S, T>
   readonly status: InformerStatus<S, T>
   readonly waits: InformerWaits<S, T>
@@ -50,15 +50,14 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     source: DynamicSourceSet<S> | ListerWatcher<S>,
     options: SourceOptions,
     name: string | undefined,
+    view?: ViewInputs,
   ) {
     this.context = context
-    this.sources = new InformerSources<S, T>(source, options, context, this)
+    this.sources = new InformerSources<S, T>(source, options, context, this, view)
     this.status = new InformerStatus(context, this.sources)
     this.waits = new InformerWaits(context, this.sources, this.status)
     this.observation = new Observation(context, this.sources, this.status, name)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
-    const snapshot = () => context.indexer.snapshot()
-    this.#internals = { signal: this.#signal, mirror: this.sources.only, objects: this, snapshot }
   }
 
   get largeWrite(): LargeWrite {
@@ -90,13 +89,21 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
 
   /** The informer begins: the process knows it by its name. */
   register(informer: Observable): void {
-    for (const each of [informer, ...Object.values(this.context.indexer.by)]) this.remember(each)
+    for (const each of [informer, ...Object.values(this.context.indexer.by)]) this.remember(each, informer)
     informers.add(informer)
   }
 
   /** Lets `internalsOf` find the informer, or one of its indexes. */
-  remember(owner: unknown): void {
-    rememberInternals(owner, this.#internals)
+  remember(owner: unknown, informer: object): void {
+    const mirror = this.sources.view === undefined ? this.sources.only : undefined
+    // A view reads objects of any type.
+    const input = this as unknown as ViewInput
+    const snapshot = () => this.context.indexer.snapshot()
+    rememberInternals(owner, { signal: this.#signal, mirror, objects: this, snapshot, input, informer })
+  }
+
+  get name(): string {
+    return this.observation.name
   }
 
   async stop(informer: Observable, drainMs: number | undefined): Promise<void> {

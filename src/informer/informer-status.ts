@@ -7,6 +7,7 @@ import type { InformerContext } from './informer-context.js'
 import type { Health, HealthOptions } from './informer-types.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { SourceRunner } from './sources/source-runner.js'
+import type { ViewInputs } from './sources/view-inputs.js'
 
 /** The status and the health of an informer, computed from its sources. */
 export class InformerStatus<S, T> {
@@ -22,11 +23,23 @@ export class InformerStatus<S, T> {
   current(changed?: SourceRunner<S, T>, before?: ReflectorState): Status {
     const { runners, isSet, isStarted } = this.#sources
     const [only] = runners.values()
+    const { view } = this.#sources
+    if (view !== undefined && only !== undefined) return this.#ofView(only.status(before), view)
     if (!isSet && only !== undefined) return only.status(before)
     const each = new Map<string, Status>()
     for (const [name, one] of runners) each.set(name, one.status(one === changed ? before : undefined))
     const state = this.#context.stopped.aborted ? 'stopped' : isStarted ? undefined : 'idle'
     return statusOf(each, state, this.#context.synced.isOpen)
+  }
+
+  /** Of a view that works: of the source in the worst state below it. Otherwise its own state. */
+  #ofView(own: Status, { roots }: ViewInputs): Status {
+    const each = new Map(Array.from(roots, ([name, runner]) => [name, runner.status()]))
+    const below = statusOf(each, undefined, own.isSynced)
+    const isBelow = own.state === 'live' || (!own.isSynced && own.state === 'listing' && below.state !== 'live')
+    const { state, reason } = isBelow ? below : own
+    const lastError = own.lastError ?? below.lastError
+    return { ...below, state, reason, version: own.version, lastError, sources: Object.fromEntries(each) }
   }
 
   /** The state and its reason, for messages. */
@@ -38,17 +51,20 @@ export class InformerStatus<S, T> {
   health(options: HealthOptions): Health {
     const { clock, subscriptions } = this.#context
     checkOptions('health', options, { silentAfterMs: isPositive, stuckAfterMs: isPositive })
-    const { state, silentMs } = this.current()
-    const isLive = state !== 'idle' && state !== 'stopped'
+    const { silentMs } = this.current()
+    const isLive = this.#sources.isStarted && !this.#context.stopped.aborted
     const isStale = silentMs > (options.silentAfterMs ?? Infinity)
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
+    const input = this.#sources.view?.flaw
+    const isWhole = cleared === undefined && input === undefined
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && stuck === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
-    return { isLive, isReady, reason: `${this.text}${stale}${clear}${hangs}` }
+    const below = input === undefined ? '' : `; ${input}`
+    return { isLive, isReady, reason: `${this.text}${stale}${clear}${below}${hangs}` }
   }
 }
 

@@ -55,7 +55,7 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     this.indexer = context.indexer
     this.router = context.router
     this.clock = context.clock
-    this.isOfSet = sources.isSet
+    this.isOfSet = sources.isOfSet
   }
 
   subscribe<I>(handlers: Handlers<T>, options: SubscribeOptions<T, I>): Subscription {

@@ -8,6 +8,7 @@ import type { InformerStatus } from './informer-status.js'
 import { requestHead } from './sources/head-request.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { SourceRunner } from './sources/source-runner.js'
+import type { ViewInputs } from './sources/view-inputs.js'
 
 /** A wait for an informer that was not started is reported after this time, in milliseconds. */
 const NOT_STARTED_MS = 10_000
@@ -34,7 +35,11 @@ export class InformerWaits<S, T> {
       const leave = this.#context.synced.enter(settle)
       for (const { reflector } of this.#sources.runners.values())
         if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
-      return leave
+      const leaveInputs = this.#context.synced.isOpen ? undefined : this.#sources.view?.followInputs(settle)
+      return () => {
+        leave()
+        leaveInputs?.()
+      }
     })
   }
 
@@ -46,7 +51,7 @@ export class InformerWaits<S, T> {
   }
 
   /** Resolves when the store includes this version of the runner's source. */
-  #forRunner(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void> {
+  #forRunner(runner: SourceRunner<unknown, unknown>, version: Version, wait: Wait): Promise<void> {
     return this.#wait(`waitFor on ${runner.source.name}`, wait, (settle) => this.enter(runner, version, settle))
   }
 
@@ -54,17 +59,35 @@ export class InformerWaits<S, T> {
    * Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the
    * wait.
    */
-  enter(runner: SourceRunner<S, T>, version: Version, settle: Settle<void>): () => void {
+  enter(runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>): () => void {
     if (this.#isStopped) {
       settle.reject(this.#sources.stoppedError('waitFor'))
       return () => {}
     }
-    return runner.enter(version, settle)
+    const { view } = this.#sources
+    return view === undefined ? runner.enter(version, settle) : this.#enterView(view, runner, version, settle)
+  }
+
+  /** First an input has to include the version, then the view has to show what its inputs show. */
+  #enterView(view: ViewInputs, runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>) {
+    let isReached = false
+    const leaveChecks = this.#checkOften(settle, () => {
+      if (isReached && view.isCurrent) settle.resolve()
+    })
+    const resolve = (): void => {
+      isReached = true
+      if (view.isCurrent) settle.resolve()
+    }
+    const leaveInput = runner.enter(version, { resolve, reject: settle.reject })
+    return () => {
+      leaveChecks()
+      leaveInput()
+    }
   }
 
   fresh(wait: Wait): Promise<void> {
-    const runners = Array.from(this.#sources.runners.values(), (runner) => {
-      this.#sources.hasReached('fresh', runner.name)
+    const runners = Array.from(this.#sources.roots, ([name, runner]) => {
+      this.#sources.hasReached('fresh', name)
       if (runner.source.head !== undefined) return runner
       throw new TypeError(`fresh: the source "${runner.source.name}" cannot report its version (it has no head)`)
     })
@@ -104,7 +127,7 @@ export class InformerWaits<S, T> {
 
   /** Reads the head of the source, and waits until the store includes it. */
   async #freshen(
-    runner: SourceRunner<S, T>,
+    runner: SourceRunner<unknown, unknown>,
     signal: AbortSignal,
     onFailure: (error: SourceError) => void,
   ): Promise<void> {

@@ -42,7 +42,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   }
 
   get name(): string {
-    return this.#core.observation.name
+    return this.#core.name
   }
 
   inspect(): Inspection {
@@ -71,7 +71,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
 
   /** @internal */
   get dependencies(): readonly object[] {
-    return this.#subscriptions.dependencies
+    return [...(this.#core.sources.view?.informers ?? []), ...this.#subscriptions.dependencies]
   }
 
   /** @internal */
@@ -134,7 +134,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     this.#assertNotStopped('addIndex')
     const adding = this.#indexer.addIndex(name, build)
     return adding.then((index) => {
-      this.#core.remember(index)
+      this.#core.remember(index, this)
       return index
     })
   }

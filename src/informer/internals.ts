@@ -1,7 +1,13 @@
-import type { PackedPart, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
-import type { Entry, ListerWatcher } from '../contract/source.js'
+import type { PackedPart, SavedRecord } from '../contract/mirror-cache.js'
+import type { Entry } from '../contract/source.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
+import type { InformerContext } from './informer-context.js'
+import type { InformerStatus } from './informer-status.js'
+import type { InformerSources } from './sources/informer-sources.js'
+import type { RelayedMirror } from './sources/relayed-mirror.js'
+
+export type { RelayedMirror } from './sources/relayed-mirror.js'
 
 /** The parts of an informer that other entry points of this package use beside its public methods. */
 export interface Internals {
@@ -11,6 +17,17 @@ export interface Internals {
   readonly objects: PackableMirror
   /** Returns a snapshot, also after `stop`. */
   snapshot(): WalkedSnapshot
+  readonly input: ViewInput
+  /** The informer itself, also of an index. */
+  readonly informer: object
+}
+
+/** An informer, as the views of it use it. */
+export interface ViewInput {
+  readonly name: string
+  readonly context: InformerContext<unknown>
+  readonly sources: InformerSources<unknown, unknown>
+  readonly status: InformerStatus<unknown, unknown>
 }
 
 const internals = new WeakMap<object, Internals>()
@@ -57,21 +74,6 @@ export interface PackableMirror {
   prepare(): Promise<void>
   /** Returns the objects of now, without the keys that have none. They do not change. No write may be in progress. */
   pin(): PinnedMirror
-}
-
-/** The mirror of one source, as a relay of it needs it. */
-export interface RelayedMirror {
-  readonly source: ListerWatcher<unknown>
-  /** Names the source, its selection, and the functions that change its objects. */
-  readonly fingerprint: string
-  /** What a later process needs to resume the watch. */
-  readonly resumeState: string | undefined
-  /** The saved content with which it began; undefined if it began with a list. */
-  readonly restored: SavedMirror | undefined
-  /** Whether the store lacks keys that `transform` has filtered out. */
-  readonly hasFiltered: boolean
-  /** What happens to its objects after lost access. */
-  readonly onAccessLost: 'keep' | 'clear'
 }
 
 /**

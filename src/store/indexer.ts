@@ -70,7 +70,10 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   entry(key: string): Entry<T> | undefined {
-    return this.store.readers.entryOf(key)
+    const { readers } = this.store
+    // Not `entryOf`: the function of a view may read an object, and not its version, which changes without a commit.
+    const ordinal = readers.ordinalOf(key)
+    return ordinal === undefined ? undefined : readers.entryAt(ordinal)
   }
 
   keys(): IteratorObject<string, undefined> {

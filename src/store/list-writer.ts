@@ -16,7 +16,7 @@ export interface ListWriter<T> {
   readonly size: number
   page(events: readonly ListEvent<T>[]): Steps
   /** The same as all steps of `page`. */
-  pageNow(events: readonly ListEvent<T>[]): void
+  pageNow(events: readonly ListEvent<T>[]): undefined
   commit(version: Version): Steps
   abandon(): void
 }
@@ -34,7 +34,7 @@ export class InitialList<T> implements ListWriter<T> {
     this.#transaction = new StoreTransaction(writer, partition, 'initial')
   }
 
-  pageNow(events: readonly ListEvent<T>[]): void {
+  pageNow(events: readonly ListEvent<T>[]): undefined {
     for (const event of events) this.#transaction.apply(event)
   }
 
@@ -110,7 +110,7 @@ export class Relist<T> implements ListWriter<T> {
     return size
   }
 
-  pageNow(events: readonly ListEvent<T>[]): void {
+  pageNow(events: readonly ListEvent<T>[]): undefined {
     for (const event of events) this.#compare(event)
   }
 

@@ -171,14 +171,14 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /** The same as all steps of `#apply`. */
-  #applyNow(arrived: ArrivedBatch<T>): void {
+  #applyNow(arrived: ArrivedBatch<T>): Steps | undefined {
     const { events, version, committedAt } = arrived
     const transaction = this.#begin(arrived)
     for (const event of events) {
       if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
       else transaction.apply(event)
     }
-    transaction.commitNow(version ?? this.version, committedAt)
+    return transaction.commitNow(version ?? this.version, committedAt)
   }
 
   *#apply(arrived: ArrivedBatch<T>): Steps {
@@ -283,7 +283,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     }
     store.keep(base, values)
     fill()
-    transaction.commitNow(version)
+    const left = transaction.commitNow(version)
+    if (left !== undefined) yield* left
   }
 
   /** Does the work before a pin that would take long in one step, in slices. */

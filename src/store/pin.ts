@@ -21,6 +21,12 @@ export interface StoreReads<T> {
   pin(): Pin<T>
 }
 
+/** The reads of the function of a view, which are recorded. */
+export interface TrackedReads<T> extends StoreReads<T> {
+  /** Returns the public function of an index of the store, which records its reads. */
+  accessorOf(index: object): unknown
+}
+
 /** The store that a pin reads for all entries that have not been overwritten. */
 interface PinnedStore<T> extends Pick<StoreReads<T>, 'size' | 'ordinalLimit' | 'ordinalOf' | 'entryAt'> {
   freezeShared(objects: readonly T[]): readonly T[]

@@ -3,10 +3,10 @@ import { SourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/node-or-browser.js'
 import type { Version } from '../contract/version.js'
 import { CountingMap } from '../util/counting-map.js'
-import { RunToCompletion } from '../util/run-to-completion.js'
-import { SerialQueue } from '../util/serial-queue.js'
-import { DEFAULT_SLICES, finish, performSlice, type Slices, type Steps } from '../util/steps.js'
+import type { RunToCompletion } from '../util/run-to-completion.js'
+import { begun, DEFAULT_SLICES, performSlice, type Slices, type Steps } from '../util/steps.js'
 import type { Commit } from './commit.js'
+import { CommitDomain } from './commit-domain.js'
 import { isDevelopment } from './deep-freeze.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { Ingest, type IngestOptions } from './ingest.js'
@@ -33,6 +33,8 @@ export interface WriterOptions<T> extends Partial<IngestOptions<T>> {
   readonly maxObjects?: number | undefined
   /** Whether to remember the keys that `prepare` filtered out. Default: false. */
   readonly remembersFiltered?: boolean | undefined
+  /** Whether the positions of the store are the numbers of its commits, also with one partition. Default: false. */
+  readonly isNumbered?: boolean | undefined
   readonly clock?: Clock | undefined
   /** The size of writes, and of their slices. */
   readonly slices?: Slices | undefined
@@ -48,8 +50,6 @@ export class StoreWriter<T> {
   readonly ownership: KeyOwnership
   /** The errors of invalid objects by key, of all sources. */
   readonly invalid: CountingMap<string, SourceError> = new CountingMap()
-  /** Delays actions that may not run inside a transaction, or inside a scan of the whole store. */
-  readonly reentrancy: RunToCompletion = new RunToCompletion()
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterOptions<T>
@@ -63,8 +63,9 @@ export class StoreWriter<T> {
   #version: Version | undefined
   /** The transaction that has begun and is not committed. */
   #transaction: { rollback(): void } | undefined
-  #isWriting = false
-  readonly #queue = new SerialQueue()
+  /** Whether its last transaction is complete, and not visible yet. Then it is published in any case. */
+  #isDecided = false
+  #domain = new CommitDomain()
   readonly #clock: Clock
   readonly #slices: Slices
   #isEnded = false
@@ -88,6 +89,21 @@ export class StoreWriter<T> {
     this.ownership = new KeyOwnership(this.store, this.invalid)
   }
 
+  /** The stores whose commits become visible together with those of this one. */
+  get domain(): CommitDomain {
+    if (this.#domain.isMerged) this.#domain = this.#domain.current
+    return this.#domain
+  }
+
+  /** A write of more steps is cut into slices. */
+  get largeWrite(): number {
+    return this.#slices.largeWrite
+  }
+
+  get reentrancy(): RunToCompletion {
+    return this.domain.reentrancy
+  }
+
   /** The number of commits. */
   get commits(): number {
     return this.#commits
@@ -95,7 +111,7 @@ export class StoreWriter<T> {
 
   /** The position of the store: its version, or for several sources the number of its commits. */
   get position(): Version | undefined {
-    return this.ownership.isShared ? String(this.#commits) : this.#version
+    return this.ownership.isShared || this.hooks.isNumbered === true ? String(this.#commits) : this.#version
   }
 
   /** Adds the values of an index to all commits, until the returned function is called. */
@@ -143,7 +159,7 @@ export class StoreWriter<T> {
    * @throws TypeError when one of the user's functions calls a method while the store is being written.
    */
   assertNotWriting(call: string): void {
-    if (!this.#isWriting) return
+    if (!this.domain.isWriting) return
     throw new TypeError(
       `${call}: the store is being written; schema, transform, equals and index functions may only read the object that they are given`,
     )
@@ -156,8 +172,9 @@ export class StoreWriter<T> {
   runExclusive<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
     if (this.isAbandoned) this.#assertNotEnded(call)
-    return this.reentrancy.run(() => {
-      this.#isWriting = true
+    const { domain } = this
+    return domain.reentrancy.run(() => {
+      domain.isWriting = true
       try {
         return act()
       } catch (error) {
@@ -165,32 +182,49 @@ export class StoreWriter<T> {
         this.#transaction = undefined
         throw error
       } finally {
-        this.#isWriting = false
+        domain.isWriting = false
       }
     })
   }
 
   /** Whether a write that runs in slices is in progress. */
   get isBusy(): boolean {
-    return this.#queue.isBusy
+    return this.domain.queue.isBusy
   }
 
   /** Settles when the writes that are in progress now have ended. */
   idle(): Promise<void> {
-    return this.#queue.idle()
+    return this.domain.queue.idle()
   }
 
   /**
    * Performs a write of about `size` changes: a small one at once. A large one, and any that is called meanwhile, is
-   * performed later or in slices; the returned promise settles when it has ended. Readers see nothing of it before its
-   * transaction is committed. `now` does the same as all steps of `begin`,
-   * which take up to a tenth longer for small writes.
+   * performed later or in slices; the returned promise settles when it has ended. So is the rest of a small one whose
+   * dependents have much to do. Readers see nothing of it before its transaction is committed. `now` does the same as
+   * all steps of `begin`, which take up to a tenth longer for small writes. It returns the steps that are left.
    */
-  write(call: string, size: number, begin: () => Steps, now: () => void = () => finish(begin())): void | Promise<void> {
+  write(call: string, size: number, begin: () => Steps, now?: () => Steps | undefined): void | Promise<void> {
     this.assertNotWriting(call)
-    if (this.#queue.isBusy || size > this.#slices.largeWrite)
-      return this.#queue.run(() => this.#inSlices(call, begin()))
-    this.runExclusive(call, now)
+    const { queue, hasDependents } = this.domain
+    if (queue.isBusy || size > this.largeWrite) return queue.run(() => this.#inSlices(call, begin()))
+    // Without dependents there is nothing to do but the write itself.
+    const limit = hasDependents ? size + this.largeWrite : Infinity
+    if (hasDependents) this.store.hold()
+    let left: Steps | undefined
+    try {
+      left = this.runExclusive(call, now ?? (() => begun(begin(), limit)))
+    } finally {
+      if (hasDependents && left === undefined) this.store.release()
+    }
+    if (left !== undefined) return this.#finish(call, left)
+  }
+
+  /** Performs the rest of a write in slices. The event loop turns before the first one. */
+  #finish(call: string, steps: Steps): Promise<void> {
+    return this.domain.queue.run(async () => {
+      await this.#clock.sleep(0)
+      await this.#inSlices(call, steps)
+    })
   }
 
   /**
@@ -225,7 +259,7 @@ export class StoreWriter<T> {
         this.#required--
       }
     }
-    return this.#queue.runNext(perform)
+    return this.domain.queue.runNext(perform)
   }
 
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */
@@ -235,18 +269,18 @@ export class StoreWriter<T> {
 
   /** Whether the writer was ended during a transaction. */
   get isAbandoned(): boolean {
-    return this.#isEnded && this.#required === 0 && this.store.held !== undefined
+    return this.#isEnded && this.#required === 0 && !this.#isDecided && this.store.isHeld
   }
 
   async #inSlices(call: string, steps: Steps): Promise<void> {
-    this.#assertNotEnded(call)
+    if (!this.#isDecided) this.#assertNotEnded(call)
     this.store.hold()
     const commits = this.#commits
     const perform = (): boolean => this.#slice(steps, commits)
     try {
       while (!this.runExclusive(call, perform)) {
         await this.#clock.sleep(0)
-        if (this.#commits === commits) this.#assertNotEnded(call)
+        if (this.#commits === commits && !this.#isDecided) this.#assertNotEnded(call)
       }
     } finally {
       if (this.#transaction === undefined) this.store.release()
@@ -256,7 +290,7 @@ export class StoreWriter<T> {
   /** Performs steps for a while. Returns whether all are done. */
   #slice(steps: Steps, commits: number): boolean {
     // After the commit its changes are routed. Then the store can be read.
-    this.#isWriting = this.#commits === commits
+    this.domain.isWriting = this.#commits === commits
     return performSlice(steps, this.#clock, this.#slices)
   }
 
@@ -275,12 +309,19 @@ export class StoreWriter<T> {
     this.#transaction = undefined
   }
 
-  /** Called by a transaction when it is committed. From here on the store can be read and written. */
+  /** Called by a transaction when it is complete. It is visible when the stores that follow from this one are written. */
+  decided(): void {
+    this.#transaction = undefined
+    this.#isDecided = true
+  }
+
+  /** Called by a transaction when it is visible. From here on the store can be read and written. */
   committed(version: Version | undefined): void {
     this.#transaction = undefined
+    this.#isDecided = false
     this.#commits++
     this.#version = version
-    this.#isWriting = false
+    this.domain.isWriting = false
     this.store.release()
   }
 }

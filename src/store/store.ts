@@ -6,7 +6,7 @@ import { OrdinalTable } from './ordinal-table.js'
 import type { Ordinal } from './ordinals.js'
 import { indexBaseOf, type KeptBase, packedValuesOf } from './packed/kept-base.js'
 import type { PackedIndex } from './packed/packed-snapshot.js'
-import { Pin, type PinLayer, PinLayers, type StoreReads } from './pin.js'
+import { Pin, type PinLayer, PinLayers, type StoreReads, type TrackedReads } from './pin.js'
 import { type Undoable, UndoJournal } from './undo-journal.js'
 
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
@@ -35,8 +35,10 @@ export class Store<T> implements Undoable {
   #list: readonly T[] | undefined
   /** False while the first list fills the store. Readers check it, the writer does not. */
   isVisible = true
-  /** The state that readers see while a large write changes the store in slices. */
-  #held: Pin<T> | undefined
+  /** The state before the write that is in progress. */
+  #hold: Pin<T> | undefined
+  /** What readers see instead of the store: usually `#hold`. */
+  #held: Pin<T> | TrackedReads<T> | undefined
   /** The packed content whose entries the store does not contain, until they are written. */
   #kept: KeptBase<T> | undefined
   /** The state that readers see while the first list fills the store. */
@@ -62,21 +64,49 @@ export class Store<T> implements Undoable {
     return this.#empty
   }
 
-  /** The pin that readers see instead of the store, if a large write is in progress. */
-  get held(): Pin<T> | undefined {
+  /** What readers see instead of the store: the state before a large write, or the reads of a function of a view. */
+  get held(): Pin<T> | TrackedReads<T> | undefined {
     return this.#held
+  }
+
+  get heldPin(): Pin<T> | undefined {
+    const held = this.#held
+    return held === undefined || !(held instanceof Pin) ? undefined : held
+  }
+
+  get tracked(): TrackedReads<T> | undefined {
+    const held = this.#held
+    return held === undefined || held instanceof Pin ? undefined : held
+  }
+
+  /** Whether readers see an earlier state. */
+  get isHeld(): boolean {
+    return this.#hold !== undefined
   }
 
   /** From now on readers see the current state, until `release`. */
   hold(): void {
-    if (this.isVisible) this.#held ??= this.pin()
+    if (!this.isVisible || this.#hold !== undefined) return
+    this.#hold = this.pin()
+    this.#held = this.#hold
   }
 
   /** Readers see all that was written since `hold`. */
   release(): void {
-    this.#held?.close()
+    this.#hold?.close()
+    this.#hold = undefined
     this.#held = undefined
     this.#dropUnusedKept()
+  }
+
+  /** From now on readers see `reads`; without it all that was written, also since `hold`. */
+  show(reads: TrackedReads<T> | undefined): void {
+    this.#held = reads
+  }
+
+  /** Ends `show`. */
+  showHeld(): void {
+    this.#held = this.#hold
   }
 
   /** Packed content with entries that the store does not contain itself. */
@@ -113,7 +143,7 @@ export class Store<T> implements Undoable {
       }
       yield* this.prepareIndexes()
       // Readers have this array, and no object has changed.
-      this.#list = this.#held?.sharedList
+      this.#list = this.#hold?.sharedList
     } catch (error) {
       // An index may have a value of an entry that the store still reads in place.
       this.#indexes.rebuild(this.#entries)

@@ -17,6 +17,12 @@ export function resultOf<R>(steps: Generator<void, R>): R {
   }
 }
 
+/** Performs at most `limit` steps at once. Returns the steps that are left, if there are any. */
+export function begun(steps: Steps, limit: number): Steps | undefined {
+  for (let step = 0; step < limit; step++) if (steps.next().done === true) return undefined
+  return steps
+}
+
 /** Performs steps for one slice of time. Returns whether all are done. */
 export function performSlice(steps: Steps, clock: Clock, { stepsPerCheck, sliceMs }: Slices): boolean {
   const since = clock.now()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type ChangeLogOptions, changeLogStatus } from '../../adapters/postgres/index.js'
-import { joinKey } from '../../adapters/shared/join-key.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'

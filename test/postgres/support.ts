@@ -8,9 +8,9 @@ import {
   type PostgresSourceOptions,
   postgresSource,
 } from '../../adapters/postgres/index.js'
-import { joinKey } from '../../adapters/shared/join-key.js'
 import type { WatchBatch } from '../../src/adapter.js'
 import { createInformer, type Informer, type SourceError, type Version } from '../../src/index.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'

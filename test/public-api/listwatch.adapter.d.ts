@@ -234,7 +234,7 @@ export interface SourceErrorOptions {
   readonly retryAfterMs?: number | undefined
   readonly source?: string | undefined
 }
-export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
+export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle' | 'derive'
 export interface StoredText {
   readonly position: Version
   readonly text: string | undefined

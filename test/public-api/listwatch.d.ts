@@ -89,6 +89,14 @@ export interface DeltaFIFOOptions<T> {
   readonly delivery?: 'every' | 'latest'
   readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
 }
+export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (object: T, key: string) => Iterable<readonly [name: string, result: R]>
+  readonly from?: Informer<T, unknown>
+}
+export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (object: T, key: string) => R | undefined
+  readonly from: Informer<T, unknown>
+}
 export interface Equal<T, V> extends Index<T, V> {
   (value: V): readonly T[]
 }
@@ -97,6 +105,10 @@ export interface FailingKey {
   readonly failedAt: number
   readonly lastError: string
   readonly retryAt: number | undefined
+}
+export interface GroupByOptions<V, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (value: V, group: { readonly count: number }) => R | undefined
+  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'>
 }
 export interface HandlerContext {
   readonly signal: AbortSignal
@@ -456,6 +468,13 @@ export type Version = string
 export interface VersionWait extends Wait {
   readonly source?: string | undefined
 }
+export interface ViewOptions<R, I extends object> {
+  readonly equals?: (a: R, b: R) => boolean
+  readonly indexes?: (ix: IndexBuilder<R>) => I
+  readonly name?: string
+  readonly onInvalid?: 'omit' | 'keep-previous'
+  readonly reads?: readonly Informer<unknown, unknown>[]
+}
 export interface Wait {
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
@@ -463,6 +482,9 @@ export interface Wait {
 export declare function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I>
+export declare function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I>
+export declare function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I>
+export declare function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I>
 export declare function groupInformers(
   informers: readonly Lifecycle[],
   options?: { readonly maxRelists?: number | undefined },

@@ -6,6 +6,9 @@ type Table = readonly [heading: string, interfaces: readonly string[], note?: st
 
 const TABLES: readonly Table[] = [
   ['`createInformer`', ['src/informer/informer-types InformerOptions']],
+  ['`derive`', ['src/derive/view-options DeriveOptions', 'src/derive/view-options ViewOptions']],
+  ['`deriveMany`', ['src/derive/view-options DeriveManyOptions', 'src/derive/view-options ViewOptions']],
+  ['`groupBy`', ['src/derive/view-options GroupByOptions', 'src/derive/view-options ViewOptions']],
   ['`fileCache`', ['adapters/file-cache/file-cache FileCacheOptions']],
   [
     '`subscribe` and `changes`',

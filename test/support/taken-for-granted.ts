@@ -13,6 +13,9 @@ interface OrderOfDocuments {
 }
 interface Pod { readonly name: string; readonly node: string; readonly ownerId: string }
 interface LimitOfDocuments { readonly tenant: string | undefined; readonly rps: number; readonly burst: number }
+interface Tenant { readonly name: string; readonly country: string; readonly isActive: boolean }
+interface Item { readonly orderId: string; readonly sku: string }
+interface Policy { readonly id: string; readonly node: string }
 interface Indexes {
   readonly tenant: Equal<Order, string>; readonly tag: Equal<Order, string>
   readonly total: Ordered<Order, number>; readonly latest: Compound<Order, readonly [string, Date]>
@@ -29,6 +32,9 @@ declare global {
   const orders: Informer<Order, Indexes>
   const pods: Informer<Pod, { readonly node: Equal<Pod, string> }>
   const services: Informer<Pod, object>
+  const tenants: Informer<Tenant, { readonly country: Equal<Tenant, string> }>
+  const items: Informer<Item, { readonly order: Equal<Item, string> }>
+  const policies: Informer<Policy, { readonly node: Equal<Policy, string> }>
   const owners: Informer<Pod, object>
   const limits: Informer<Limit, object>
   const theirs: Informer<V1Pod, object>

@@ -10,7 +10,10 @@ import {
   createInformer,
   type Deleted,
   DeltaFIFO,
+  derive,
+  deriveMany,
   type FailingKey,
+  groupBy,
   groupInformers,
   Indexer,
   type Informer,
@@ -423,5 +426,58 @@ describe('a source of Kubernetes', () => {
 
   test("has an informer that is accepted in place of client-node's", () => {
     expectTypeOf(makeInformer<V1Pod>).returns.toExtend<ReturnType<typeof theirs<V1Pod>>>()
+  })
+})
+
+describe('views', () => {
+  const owners = createInformer({ source: {} as ListerWatcher<{ readonly email: string }> })
+
+  test('derive takes the type of the objects from `from`, and of the results from `each`', () => {
+    const view = derive({
+      from: orders,
+      reads: [owners],
+      each: (order, key) => {
+        expectTypeOf(order).toEqualTypeOf<Order>()
+        expectTypeOf(key).toEqualTypeOf<string>()
+        return order.region === null ? undefined : { email: owners.get(order.tenant)?.email, region: order.region }
+      },
+      indexes: (ix) => ({ region: ix.equal((row) => row.region) }),
+    })
+    expectTypeOf(view.get('1')).toEqualTypeOf<{ email: string | undefined; region: string } | undefined>()
+    expectTypeOf(view.by.region).parameter(0).toEqualTypeOf<string>()
+    expectTypeOf(view).toExtend<Informer<{ email: string | undefined; region: string }, unknown>>()
+    const above = derive({ from: view, each: (row) => row.region })
+    expectTypeOf(above.list()).toEqualTypeOf<readonly string[]>()
+  })
+
+  test('groupBy takes the type of the value from the index', () => {
+    const groups = groupBy({
+      index: orders.by.latest,
+      each: (value, { count }) => {
+        expectTypeOf(value).toEqualTypeOf<readonly [string, Date]>()
+        expectTypeOf(count).toEqualTypeOf<number>()
+        return { at: value[1] }
+      },
+    })
+    expectTypeOf(groups.get('x')).toEqualTypeOf<{ at: Date } | undefined>()
+    expectTypeOf(groupBy({ index: orders.by.tag, each: (tag) => ({ tag }) }).get('x')).toEqualTypeOf<
+      { tag: string } | undefined
+    >()
+  })
+
+  test('deriveMany takes pairs, and the entries of an index', () => {
+    const tags = deriveMany({ from: orders, each: (order) => order.tags.map((tag) => [tag, { tag }] as const) })
+    expectTypeOf(tags.get('x')).toEqualTypeOf<{ readonly tag: string } | undefined>()
+    const first = deriveMany({ reads: [orders], each: () => orders.by.created.entriesIn({ limit: 3 }) })
+    expectTypeOf(first.get('x')).toEqualTypeOf<Order | undefined>()
+  })
+
+  test('wrong options are refused', () => {
+    // @ts-expect-error an index is not an informer
+    derive({ from: orders.by.tenant, each: () => ({}) })
+    // @ts-expect-error the results are pairs
+    deriveMany({ from: orders, each: (order) => order.tags })
+    // @ts-expect-error an informer is not an index
+    groupBy({ index: orders, each: () => ({}) })
   })
 })

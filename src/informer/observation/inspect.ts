@@ -17,8 +17,8 @@ const MAX_INVALID = 20
 const MAX_FAILING = 10
 /** The number of the largest values of each index. */
 const LARGEST = 10
-/** The values of larger sorted indexes are not counted, because that takes too long. */
-const MAX_SORTED = 100_000
+/** More values are not read, because that takes too long. A sorted index may have one for each object. */
+const MAX_READ = 100_000
 /** The number of characters of a text. */
 const MAX_TEXT = 200
 
@@ -127,9 +127,9 @@ function subscriptionPictures<T>(
 }
 
 function indexPicture<T>({ name, index }: DeclaredIndex<T>, objects: number): Inspection['indexes']['first'][number] {
-  const isCounted = index.valueCount !== undefined || objects <= MAX_SORTED
-  const buckets = isCounted ? index.buckets?.() : undefined
-  if (buckets === undefined) return { name: text(name), values: null, largest: [] }
+  const { valueCount } = index
+  const buckets = (valueCount ?? objects) <= MAX_READ ? index.buckets?.() : undefined
+  if (buckets === undefined) return { name: text(name), values: valueCount ?? null, largest: [] }
   const largest: (readonly [value: unknown, count: number])[] = []
   let values = 0
   for (const bucket of buckets) {

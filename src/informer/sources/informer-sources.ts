@@ -6,6 +6,7 @@ import { AUDIT_PERIOD_MS } from './audit.js'
 import { isAudited, notAuditable, type SourceOptions } from './source-options.js'
 import { type SourceHooks, SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
+import type { ViewInputs } from './view-inputs.js'
 
 /**
  * If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds.
@@ -24,6 +25,8 @@ export class InformerSources<S, T> {
   readonly #options: SourceOptions
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
+  /** Undefined if the informer is no view. */
+  readonly view: ViewInputs | undefined
   #isStarted = false
   #unfollow: () => void = () => {}
 
@@ -32,8 +35,10 @@ export class InformerSources<S, T> {
     options: SourceOptions,
     context: InformerContext<T>,
     hooks: SourceHooks<S, T>,
+    view?: ViewInputs,
   ) {
     this.#options = options
+    this.view = view
     this.#context = context
     this.#hooks = hooks
     context.sources = this
@@ -59,6 +64,16 @@ export class InformerSources<S, T> {
     return this.#set !== undefined
   }
 
+  /** Whether several sources, or those of several inputs, are mirrored: then versions need the name of one. */
+  get isOfSet(): boolean {
+    return this.view?.isOfSet ?? this.isSet
+  }
+
+  /** The sources whose versions waits are for: of a view, those of its inputs. */
+  get roots(): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
+    return this.view?.roots ?? (this.#runners as ReadonlyMap<string, SourceRunner<unknown, unknown>>)
+  }
+
   get isStarted(): boolean {
     return this.#isStarted
   }
@@ -80,6 +95,7 @@ export class InformerSources<S, T> {
   }
 
   get versions(): ReadonlyMap<string, Version> {
+    if (this.view !== undefined) return this.view.rootVersions
     const versions = new Map<string, Version>()
     for (const { name, version } of this.#runners.values()) if (version !== undefined) versions.set(name, version)
     return versions
@@ -96,12 +112,14 @@ export class InformerSources<S, T> {
   }
 
   /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
-  find(call: string, name: string | undefined): SourceRunner<S, T> {
-    if (name === undefined && this.#only !== undefined) return this.#only
-    const names = [...this.#runners.keys()].join(', ')
+  find(call: string, name: string | undefined): SourceRunner<unknown, unknown> {
+    const { roots } = this
+    const [only] = roots.values()
+    if (name === undefined && !this.isOfSet && only !== undefined) return only
+    const names = [...roots.keys()].join(', ')
     if (name === undefined)
       throw new TypeError(`${call}: over several sources the option "source" must say which of ${names}`)
-    const runner = this.#runners.get(name)
+    const runner = roots.get(name)
     if (runner === undefined) throw new TypeError(`${call}: there is no source "${name}"; there are ${names}`)
     return runner
   }
@@ -128,6 +146,7 @@ export class InformerSources<S, T> {
   /** Ends all runners, and rejects their waits with `reason`. */
   end(reason: unknown): Promise<unknown> {
     this.#unfollow()
+    this.view?.end()
     const all = [...this.#runners.values(), ...this.#removing.values()]
     return Promise.all(all.map((runner) => runner.end(reason)))
   }
@@ -143,7 +162,7 @@ export class InformerSources<S, T> {
     const { audit, cache, fingerprint } = this.#options
     const { periodMs = AUDIT_PERIOD_MS } = audit === false ? {} : (audit ?? {})
     const auditMs = isAudited(source, audit) && periodMs
-    const own = { name, part, auditMs, cache, fingerprint }
+    const own = { name, part, auditMs, cache, fingerprint, view: this.view }
     return new SourceRunner<S, T>(source, own, this.#context, this.#hooks)
   }
 

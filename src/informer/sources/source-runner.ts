@@ -1,7 +1,7 @@
 import { wallNowOf } from '../../contract/clock.js'
 import { ABORTED, messageOf, type SourceError, type SourceErrorCode, toSourceError } from '../../contract/errors.js'
 import type { SavedMirror } from '../../contract/mirror-cache.js'
-import type { ListerWatcher } from '../../contract/source.js'
+import type { ListerWatcher, Sink } from '../../contract/source.js'
 import type { Proof, Status } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
 import { Reflector } from '../../reflector/reflector.js'
@@ -13,10 +13,10 @@ import { VersionWaiters } from '../../subscriptions/version-waiters.js'
 import { type Settle, type Wait, withDeadline } from '../../util/deadline.js'
 import type { Steps } from '../../util/steps.js'
 import type { InformerContext } from '../informer-context.js'
-import type { RelayedMirror } from '../internals.js'
 import { acquireAll } from '../relist-limiter.js'
 import { SourceAudits } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
+import type { RelayedMirror } from './relayed-mirror.js'
 import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceHistory } from './source-history.js'
 import type { SourceOptions } from './source-options.js'
@@ -42,6 +42,8 @@ interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
   readonly part: Partition<T>
   /** The period of its audits, in milliseconds; false without periodic audits. */
   readonly auditMs: number | false
+  /** Of a view: receives what the source lists, instead of `part`, and tells its own lists from other commits. */
+  readonly view?: { readonly sink: Sink<unknown>; readonly isListing: boolean } | undefined
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
@@ -63,6 +65,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   readonly #audits: SourceAudits<S, T>
+  readonly #view: OwnOptions<T>['view']
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -70,7 +73,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   constructor(
     source: ListerWatcher<S>,
-    { name, part, auditMs, cache, fingerprint }: OwnOptions<T>,
+    { name, part, auditMs, cache, fingerprint, view }: OwnOptions<T>,
     context: InformerContext<T>,
     hooks: SourceHooks<S, T>,
   ) {
@@ -80,6 +83,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.fingerprint = fingerprint
     this.#context = context
     this.#hooks = hooks
+    this.#view = view
     const { clock, random } = context
     this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, context, () => this.reflector.mirror)
     this.waiters = new VersionWaiters(
@@ -90,7 +94,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const isSaved = cache !== undefined && fingerprint !== ''
     this.warmStart = isSaved ? new SourceCache<T>(cache, this, context) : undefined
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
-    const sink = part as unknown as Partition<S>
+    const sink = view?.sink ?? (part as unknown as Partition<S>)
     this.reflector = new Reflector<S>(source, sink, { clock, random }, this)
     this.#audits = new SourceAudits(this, context, auditMs, this.#ending.signal)
     part.onCommit = (commit) => this.#committed(commit)
@@ -343,7 +347,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Called after a list or a batch of the source was committed. */
   #committed(commit: Commit<T>): Steps | undefined {
     const { origin, changes, version, committedAt } = commit
-    const isList = origin === 'initial' || origin === 'relist'
+    const isList = (origin === 'initial' || origin === 'relist') && this.#view?.isListing !== false
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.proofs.restored(restored.proof)

@@ -1,6 +1,6 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
-import type { Pin, StoreReads } from '../pin.js'
+import type { Pin, StoreReads, TrackedReads } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
@@ -139,26 +139,30 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** Returns the public function of the index. */
   accessor<V extends Scalar>(): Equal<T, V> {
     const objects = (value: V): readonly T[] => {
-      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held)(value)
+      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held)(value)
       if (this.#base !== undefined) return this.#mergedObjects(value, this.#base)
       const bucket = this.#visible(value)
       return bucket === undefined ? [] : this.#objectsOf(bucket)
     }
     const count = (value: V): number => {
-      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).count(value)
+      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).count(value)
       if (this.#base !== undefined) return this.#current(value, this.#base).length
       return this.#visible(value)?.length ?? 0
     }
     const values = (): Iterable<V> => {
-      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()
+      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).values()
       if (this.#base !== undefined) return Array.from(this.#currentValues(this.#base), (value) => value as V)
       return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []
     }
-    return Object.assign(objects, {
-      entries: (value: V) => pairsOf(entriesAt(this.ordinalsWith(value), this.store.readers)),
-      count,
-      values,
-    })
+    const entries = (value: V): ReturnType<Equal<T, V>['entries']> => {
+      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).entries(value)
+      return pairsOf(entriesAt(this.ordinalsWith(value), this.store.readers))
+    }
+    return Object.assign(objects, { entries, count, values })
+  }
+
+  #accessorAtHeld<V extends Scalar>(held: Pin<T> | TrackedReads<T>): Equal<T, V> {
+    return 'accessorOf' in held ? (held.accessorOf(this) as Equal<T, V>) : this.accessorAt<V>(held)
   }
 
   /** Returns the public function of the index over a pin. */
@@ -228,7 +232,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   /** Returns the ordinals with a value in the state that readers see. */
   ordinalsWith(value: Scalar): readonly Ordinal[] {
-    if (this.store.held !== undefined) return this.#pinned(this.store.held, value)
+    const held = this.store.heldPin
+    if (held !== undefined) return this.#pinned(held, value)
     if (this.#base !== undefined) return this.#current(value, this.#base)
     return this.#ordinalsOf(this.#visible(value))
   }

@@ -117,7 +117,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   ordinalsWith(value: Tuple): readonly Ordinal[] {
     this.#store.assertIndexed()
     const span = equalTo(value)
-    const { held } = this.#store
+    const held = this.#store.heldPin
     if (held !== undefined || this.#base !== undefined)
       return Array.from(this.#elements(span, false, Infinity, held), ({ ordinal }) => ordinal)
     return this.#ordinalsIn(span, false, Infinity)
@@ -130,19 +130,23 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
+    const tracked = (): Ordered<T, V> | undefined =>
+      pin === undefined ? (this.#tracked() as Ordered<T, V> | undefined) : undefined
     const entriesIn = (range: IndexRange<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
       this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#select(spanOf([], range), range, pin)
     }
-    const objects = (range: IndexRange<V> & { readonly prefix?: string } = {}): readonly T[] => {
+    const objects = (range: IndexRange<V> & { readonly prefix?: V & string } = {}): readonly T[] => {
+      const recorded = tracked()
+      if (recorded !== undefined) return recorded(range)
       this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#selectObjects(spanOf([], range), range, pin)
     }
     return Object.assign(objects, {
-      entriesIn: (range?: IndexRange<V>) => pairsOf(entriesIn(range)),
-      entries: (value: V) => pairsOf(this.entriesWith([value], pin)),
-      count: (value: V) => this.#count(equalTo([value]), pin),
-      values: () => this.#distinct(pin).map(([value]) => copyScalar(value as V)),
+      entriesIn: (range?: IndexRange<V>) => tracked()?.entriesIn(range) ?? pairsOf(entriesIn(range)),
+      entries: (value: V) => tracked()?.entries(value) ?? pairsOf(this.entriesWith([value], pin)),
+      count: (value: V) => tracked()?.count(value) ?? this.#count(equalTo([value]), pin),
+      values: () => tracked()?.values() ?? this.#distinct(pin).map(([value]) => copyScalar(value as V)),
     })
   }
 
@@ -152,16 +156,33 @@ export class SortedIndex<T> implements StoreIndex<T> {
       if (isScalars(prefix)) return prefix
       throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
     }
+    const tracked = (): Compound<T, V> | undefined =>
+      pin === undefined ? (this.#tracked() as Compound<T, V> | undefined) : undefined
     const objects = (of: unknown, range: IndexRange<Scalar> = {}): readonly T[] => {
       const prefix = prefixOf(of)
+      const recorded = tracked()
+      if (recorded !== undefined) return (recorded as ReadsOfPrefix<T>)(prefix, range)
       this.#checkRange(range, RANGE, prefix, pin)
       return this.#selectObjects(spanOf(prefix, range), range, pin)
     }
     return Object.assign(objects, {
-      entries: (prefix: Partial<V>) => pairsOf(this.entriesWith(prefixOf(prefix), pin)),
-      count: (prefix: Partial<V>) => this.#count(equalTo(prefixOf(prefix)), pin),
-      values: () => this.#distinct(pin).map((value) => value.map(copyScalar)) as unknown as V[],
+      entries: (of: Partial<V>) => tracked()?.entries(of) ?? pairsOf(this.entriesWith(prefixOf(of), pin)),
+      count: (of: Partial<V>) => tracked()?.count(of) ?? this.#count(equalTo(prefixOf(of)), pin),
+      values: () =>
+        tracked()?.values() ?? (this.#distinct(pin).map((value) => value.map(copyScalar)) as unknown as V[]),
     }) as Compound<T, V>
+  }
+
+  /** Returns the last element that this read returns, in its order. */
+  lastIn(head: Tuple, range: SortedRange): Keyed | undefined {
+    let last: Keyed | undefined
+    for (const each of this.#elements(spanOf(head, range), range.reverse ?? false, range.limit ?? Infinity)) last = each
+    return last
+  }
+
+  /** Returns the public function that records its reads, while the function of a view runs. */
+  #tracked(): unknown {
+    return this.#store.held === undefined ? undefined : this.#store.tracked?.accessorOf(this)
   }
 
   /** A bound of another type than all values would select everything or nothing. */
@@ -180,7 +201,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   /** Whether a value of this kind follows `head` in a tuple. */
-  #hasKind(head: Tuple, kind: number, pin: Pin<T> | undefined = this.#store.held): boolean {
+  #hasKind(head: Tuple, kind: number, pin: Pin<T> | undefined = this.#store.heldPin): boolean {
     const orderOf = (each: Tuple): number => compareHead(each, head) || kindOf(each[head.length]) - kind
     const span = { isBefore: (each: Tuple) => orderOf(each) < 0, isWithin: (each: Tuple) => orderOf(each) === 0 }
     if (pin !== undefined || this.#base !== undefined) {
@@ -190,7 +211,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#walk(span, false)() >= 0
   }
 
-  #selectObjects(span: Span, range: IndexRange<unknown>, pin: Pin<T> | undefined = this.#store.held): readonly T[] {
+  #selectObjects(span: Span, range: IndexRange<unknown>, pin: Pin<T> | undefined = this.#store.heldPin): readonly T[] {
     if (pin !== undefined || this.#base !== undefined)
       return this.#select(span, range, pin).map((entry) => entry.object)
     this.#store.assertIndexed()
@@ -201,7 +222,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   #select(
     span: Span,
     { reverse = false, limit = Infinity }: IndexRange<unknown>,
-    pin: Pin<T> | undefined = this.#store.held,
+    pin: Pin<T> | undefined = this.#store.heldPin,
   ): readonly Entry<T>[] {
     this.#store.assertIndexed()
     const found: Entry<T>[] = []
@@ -291,7 +312,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.walk(span, reverse)
   }
 
-  #count(span: Span, pin: Pin<T> | undefined = this.#store.held): number {
+  #count(span: Span, pin: Pin<T> | undefined = this.#store.heldPin): number {
     this.#store.assertIndexed()
     if (pin !== undefined) return [...this.#elements(span, false, Infinity, pin)].length
     if (!this.#store.isVisible) return 0
@@ -299,7 +320,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.countIn(span) + (this.#base?.count(span) ?? 0)
   }
 
-  #distinct(pin: Pin<T> | undefined = this.#store.held): Tuple[] {
+  #distinct(pin: Pin<T> | undefined = this.#store.heldPin): Tuple[] {
     this.#store.assertIndexed()
     const values: Tuple[] = []
     const add = (value: Tuple): void => {
@@ -315,6 +336,9 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return values
   }
 }
+
+/** The function of a compound index, for prefixes of any length. */
+type ReadsOfPrefix<T> = (prefix: Tuple, range: IndexRange<Scalar>) => readonly T[]
 
 const isBound = (value: unknown): string | undefined => {
   if (!isScalar(value)) return 'must be a scalar'
@@ -338,7 +362,10 @@ function equalTo(value: Tuple): Span {
   }
 }
 
-function spanOf(head: Tuple, range: IndexRange<Scalar> & { readonly prefix?: string | undefined }): Span {
+/** A range of the component after the head of a read. `prefix` is for strings. */
+export type SortedRange = IndexRange<Scalar> & { readonly prefix?: string | undefined }
+
+export function spanOf(head: Tuple, range: SortedRange): Span {
   const { gt, gte, lt, lte, prefix } = range
   const at = head.length
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)

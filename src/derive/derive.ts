@@ -1,0 +1,192 @@
+import { OptionError } from '../contract/errors.js'
+import { SourceInformer } from '../informer/informer.js'
+import { InformerContext } from '../informer/informer-context.js'
+import { InformerCore } from '../informer/informer-core.js'
+import type { Informer } from '../informer/informer-types.js'
+import { type Internals, internalsOf } from '../informer/internals.js'
+import { informers } from '../informer/observation/registry.js'
+import { isDevelopment } from '../store/deep-freeze.js'
+import { checkOptions, isAny, isFunction, isListOf, isName, isOneOf } from '../util/validate-options.js'
+import { EdgeTable } from './edge-table.js'
+import { RecordedReads, RefusedReads } from './recorded-reads.js'
+import { type OtherStore, type ReadInput, type Results, View } from './view.js'
+import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
+import { GroupRows, ObjectRows, SingleRow, type ViewRows } from './view-rows.js'
+import { haveSeveralRoots, ViewSource } from './view-source.js'
+
+/**
+ * Creates a view: an informer whose objects are computed from those of other informers, one result for each object of
+ * `from`, under its key. `each` is called again when its object, or something that it has read, changes. A commit of an
+ * input, and the changes of all views that follow from it, become visible in one step.
+ *
+ * @returns The view, which is idle until `start`. It starts no other informer.
+ * @throws OptionError for a wrong option; for an informer that is not of this library, or was stopped.
+ *
+ * @example
+ * ```ts
+ * import { derive } from 'listwatch'
+ *
+ * const billed = derive({
+ *   from: orders,
+ *   reads: [pods],
+ *   each: (order) => (order.paid ? { total: order.total, pods: pods.by.node.count(order.region ?? '') } : undefined),
+ *   indexes: (ix) => ({ total: ix.ordered((row) => row.total) }),
+ * })
+ * await groupInformers([orders, pods, billed]).start().synced()
+ * console.log(billed.by.total({ reverse: true, limit: 3 }))
+ * ```
+ */
+export function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I> {
+  return viewOf('derive', 'one', options)
+}
+
+/**
+ * Creates a view with any number of results for each object. A result has the key `<key of the object>/<name>`, in which
+ * `/` and `\` of either part have a `\` before them. Without `from` the function is called once, and its names are the
+ * keys.
+ *
+ * @returns The view, which is idle until `start`.
+ * @throws OptionError for a wrong option; for an informer that is not of this library, or was stopped.
+ *
+ * @example
+ * ```ts
+ * import { deriveMany } from 'listwatch'
+ *
+ * const tags = deriveMany({ from: orders, each: (order) => order.tags.map((tag) => [tag, { tag }] as const) })
+ * const largest = deriveMany({ reads: [orders], each: () => orders.by.total.entriesIn({ reverse: true, limit: 20 }) })
+ * ```
+ */
+export function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I> {
+  return viewOf('deriveMany', options.from === undefined ? 'named' : 'many', options)
+}
+
+/**
+ * Creates a view with one result for each value of an index. The key is the text of the value; of a tuple, its texts
+ * joined as keys of `deriveMany` are. If two values have one text, such as `1` and `'1'`, that key is invalid.
+ *
+ * @returns The view, which is idle until `start`.
+ * @throws OptionError for a wrong option; for an index or an informer that is not of this library, or was stopped.
+ *
+ * @example
+ * ```ts
+ * import { groupBy } from 'listwatch'
+ *
+ * const tenants = groupBy({
+ *   index: orders.by.tenant,
+ *   each: (tenant, { count }) => ({ tenant, count, last: orders.by.latest([tenant], { reverse: true, limit: 1 })[0] }),
+ * })
+ * ```
+ */
+export function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I> {
+  return viewOf('groupBy', 'one', options)
+}
+
+/** The options of the three functions, which differ in types only. */
+interface AnyOptions<R, I extends object> extends ViewOptions<R, I> {
+  readonly from?: object
+  readonly index?: object
+  readonly each: (...args: never[]) => unknown
+}
+
+function viewOf<R, I extends object>(call: string, results: Results, options: AnyOptions<R, I>): Informer<R, I> {
+  const isGroup = call === 'groupBy'
+  checkOptions(call, options, {
+    ...(isGroup ? { index: isAny } : { from: isAny }),
+    each: isFunction,
+    reads: isListOf('informers', (value) => flawIn(value) === undefined),
+    name: isName,
+    equals: isFunction,
+    onInvalid: isOneOf('omit', 'keep-previous'),
+    indexes: isFunction,
+  })
+  const { from, index, each, reads = [] } = options
+  if (typeof each !== 'function') throw new OptionError(`${call}: option "each" is missing`, { option: 'each' })
+  const origin = isGroup ? 'index' : 'from'
+  const rowsFrom = isGroup ? index : from
+  if (results !== 'named') {
+    const flaw = flawIn(rowsFrom)
+    if (flaw !== undefined) throw new OptionError(`${call}: option "${origin}" ${flaw}`, { option: origin })
+  }
+  const all = [rowsFrom, ...reads].flatMap((each) => (each === undefined ? [] : (internalsOf(each) ?? [])))
+  if (all.length === 0) throw new OptionError(`${call}: option "reads" must name an informer`, { option: 'reads' })
+  const members = [...new Map(all.map((its) => [its.input, its])).values()]
+  const [first] = members
+  const name = options.name ?? `${call} ${isGroup ? 'by' : 'from'} ${first?.input.name ?? ''}`
+  const edges = new EdgeTable()
+  const inputs = members.map((its) => inputOf(its, name, edges))
+  const [rowInput] = inputs
+  if (first === undefined || rowInput === undefined) throw new Error('a view has an input')
+  const rows = rowsOf(call, results, rowInput, index, each)
+  const { clock, random, router } = first.input.context
+  const isNumbered = haveSeveralRoots(members)
+  const freeze = inputs.every(({ writer }) => writer.hooks.freeze === true)
+  const { equals, onInvalid, indexes } = options
+  const declared = { ...(equals && { equals }), ...(onInvalid && { onInvalid }), ...(indexes && { indexes }) }
+  const shared = { clock, random, slices: router.slices, freeze }
+  const context = new InformerContext<R, I>({ ...declared, ...shared }, undefined, { isNumbered })
+  const { whole, writer } = context.indexer
+  const view = new View<R>(
+    {
+      name,
+      results,
+      inputs,
+      rows,
+      edges,
+      hasVersion: !isNumbered,
+      others: () => otherStores(inputs, name),
+      failed: (error) => source.fail(error),
+    },
+    whole,
+    writer,
+  )
+  const source: ViewSource<R> = new ViewSource<R>(name, members, view, () => whole.version)
+  const core = new InformerCore<unknown, R>(context, source, NO_SOURCE_OPTIONS, name, source)
+  return new SourceInformer<unknown, I, R>(context, core)
+}
+
+const NO_SOURCE_OPTIONS = { audit: false, cache: undefined, fingerprint: '' } as const
+
+/** Returns why a value cannot be read by a view; undefined if it can. */
+function flawIn(value: unknown): string | undefined {
+  const isOwner = typeof value === 'function' || (typeof value === 'object' && value !== null)
+  const its = isOwner ? internalsOf(value) : undefined
+  if (its === undefined) return 'must be of an informer of this library'
+  return its.input.context.stopped.aborted ? 'is of an informer that was stopped' : undefined
+}
+
+function inputOf({ input }: Internals, view: string, edges: EdgeTable): ReadInput {
+  const { writer } = input.context.indexer
+  const why = (call: string): string => {
+    const what = `the function of the view "${view}" may not use "${call}" of the informer "${input.name}"`
+    return `${what}: it would depend on all objects; get, has and reads of indexes are allowed`
+  }
+  return { input, writer, reads: new RecordedReads<unknown>(writer, edges, why) }
+}
+
+function rowsOf(
+  call: string,
+  results: Results,
+  { writer, reads }: ReadInput,
+  index: object | undefined,
+  each: (...args: never[]) => unknown,
+): ViewRows {
+  const run = each as (...args: unknown[]) => unknown
+  if (results === 'named') return new SingleRow(run)
+  if (index === undefined) return new ObjectRows<unknown>(writer, run)
+  const declared = Array.from(writer.indexes.values()).find(({ accessor }) => accessor === index)
+  if (declared === undefined) throw new OptionError(`${call}: option "index" must be an index`, { option: 'index' })
+  return new GroupRows<unknown>(writer, reads, declared, run)
+}
+
+/** In development the function of a view cannot read an informer that `reads` does not name. */
+function otherStores(inputs: readonly ReadInput[], view: string): readonly OtherStore[] {
+  if (!isDevelopment()) return []
+  const named = new Set<unknown>(inputs.map(({ input }) => input))
+  return informers.all.flatMap((informer) => {
+    const its = internalsOf(informer)
+    if (its === undefined || named.has(its.input)) return []
+    const what = `the function of the view "${view}" reads the informer "${its.input.name}"`
+    const why = (): string => `${what}, which the option "reads" does not name`
+    return [{ store: its.input.context.indexer.store, reads: new RefusedReads<unknown>(why) }]
+  })
+}

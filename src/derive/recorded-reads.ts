@@ -1,0 +1,183 @@
+import type { Entry } from '../contract/source.js'
+import type { Compound, Equal, Ordered, IndexRange } from '../store/indexes/index-types.js'
+import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
+import type { SortedRange } from '../store/indexes/sorted-index.js'
+import type { Tuple } from '../store/indexes/sorted-tuples.js'
+import type { StoreIndex } from '../store/indexes/store-index.js'
+import type { Pin, TrackedReads } from '../store/pin.js'
+import type { Store } from '../store/store.js'
+import type { StoreWriter } from '../store/store-writer.js'
+import type { EdgeTable } from './edge-table.js'
+import { type HashNodes, KeyNodes, nodesOf, SortedNodes } from './input-nodes.js'
+
+/** A function that reads more keys and values than this in one call fails. */
+const MAX_READS = 100_000
+
+/** What a function of a view sees of an informer that it may not read: each read throws a TypeError. */
+export class RefusedReads<T> implements TrackedReads<T> {
+  readonly #why: (call: string) => string
+
+  constructor(why: (call: string) => string) {
+    this.#why = why
+  }
+
+  protected refuse(call: string): never {
+    throw new TypeError(this.#why(call))
+  }
+
+  entryOf(_key: string): Entry<T> | undefined {
+    return this.refuse('get')
+  }
+
+  accessorOf(_index: object): unknown {
+    return this.refuse('by')
+  }
+
+  ordinalOf(): never {
+    return this.refuse('entry')
+  }
+
+  entryAt(): never {
+    return this.refuse('entry')
+  }
+
+  get size(): number {
+    return this.refuse('size')
+  }
+
+  get ordinalStart(): number {
+    return this.refuse('subscribe')
+  }
+
+  get ordinalLimit(): number {
+    return this.refuse('subscribe')
+  }
+
+  keys(): never {
+    return this.refuse('keys')
+  }
+
+  entries(): never {
+    return this.refuse('entries')
+  }
+
+  list(): never {
+    return this.refuse('list')
+  }
+
+  pin(): Pin<T> {
+    return this.refuse('snapshot')
+  }
+}
+
+/** What a function of a view sees of an input: the current state of the store. Each read is an edge of the row. */
+export class RecordedReads<T> extends RefusedReads<T> {
+  keyNodes: KeyNodes
+  /** The nodes of the indexes that were read, by index. */
+  readonly indexNodes: Map<StoreIndex<T>, HashNodes<T> | SortedNodes<T>> = new Map()
+  readonly #writer: StoreWriter<T>
+  readonly #store: Store<T>
+  readonly #edges: EdgeTable
+  readonly #accessors = new Map<object, unknown>()
+  readonly #untrack: (() => void)[] = []
+
+  constructor(writer: StoreWriter<T>, edges: EdgeTable, why: (call: string) => string) {
+    super(why)
+    this.#writer = writer
+    this.#store = writer.store
+    this.#edges = edges
+    this.keyNodes = new KeyNodes(edges)
+  }
+
+  override entryOf(key: string): Entry<T> | undefined {
+    this.#read(this.keyNodes.of(key))
+    return this.#store.entryOf(key)
+  }
+
+  override accessorOf(index: object): unknown {
+    const known = this.#accessors.get(index)
+    if (known !== undefined) return known
+    for (const declared of this.#writer.indexes.values()) {
+      if (declared.index !== index) continue
+      this.#untrack.push(this.#writer.track(declared))
+      const nodes = nodesOf(declared, this.#edges)
+      this.indexNodes.set(declared.index, nodes)
+      const accessor =
+        nodes instanceof SortedNodes
+          ? this.#sorted(nodes, declared.accessor as Ordered<T, Scalar> | Compound<T, Tuple>)
+          : this.#hash(nodes, declared.accessor as Equal<T, Scalar>)
+      this.#accessors.set(index, accessor)
+      return accessor
+    }
+    return this.refuse('by')
+  }
+
+  /** Calls `read`, which reads the current state and records nothing. */
+  unrecorded<V>(read: () => V): V {
+    this.#store.show(undefined)
+    try {
+      return read()
+    } finally {
+      this.#store.show(this)
+    }
+  }
+
+  /** Forgets all nodes. Commits of the input do not have the values of its indexes for this view until it reads them. */
+  clear(): void {
+    for (const untrack of this.#untrack.splice(0)) untrack()
+    this.keyNodes = new KeyNodes(this.#edges)
+    this.indexNodes.clear()
+    this.#accessors.clear()
+  }
+
+  #read(node: number): void {
+    if (this.#edges.read(node) > MAX_READS)
+      throw new RangeError(`it reads more than ${MAX_READS} keys and values in one call`)
+  }
+
+  #hash({ objects, counts }: HashNodes<T>, index: Equal<T, Scalar>): Equal<T, Scalar> {
+    const recorded = <V>(nodes: typeof objects, value: Scalar, read: () => V): V => {
+      // No object has another value.
+      if (isScalar(value)) this.#read(nodes.of(value))
+      return this.unrecorded(read)
+    }
+    return Object.assign((value: Scalar) => recorded(objects, value, () => index(value)), {
+      entries: (value: Scalar) => recorded(objects, value, () => index.entries(value)),
+      count: (value: Scalar) => recorded(counts, value, () => index.count(value)),
+      values: () => this.refuse('values'),
+    })
+  }
+
+  #sorted(nodes: SortedNodes<T>, index: Ordered<T, Scalar> | Compound<T, Tuple>): unknown {
+    const { objects, counts } = nodes
+    const ofRange = <V extends readonly unknown[]>(head: Tuple, range: SortedRange, read: () => V): V =>
+      this.unrecorded(() => {
+        try {
+          const found = read()
+          this.#read(nodes.range(head, range, found.length))
+          return found
+        } catch (error) {
+          this.#read(objects.of(head)) // With other values the bounds may be valid.
+          throw error
+        }
+      })
+    const ofHead = <V>(all: typeof objects, head: unknown, read: () => V): V => {
+      if (isScalars(head)) this.#read(all.of(head))
+      return this.unrecorded(read)
+    }
+    const values = (): never => this.refuse('values')
+    if ('entriesIn' in index) {
+      return Object.assign((range: SortedRange = {}) => ofRange([], range, () => index(range as IndexRange<Scalar>)), {
+        entriesIn: (range: SortedRange = {}) => ofRange([], range, () => [...index.entriesIn(range)]).values(),
+        entries: (value: Scalar) => ofHead(objects, [value], () => index.entries(value)),
+        count: (value: Scalar) => ofHead(counts, [value], () => index.count(value)),
+        values,
+      })
+    }
+    return Object.assign((head: Tuple, range: SortedRange) => ofRange(head, range, () => index(head, range)), {
+      entries: (head: Tuple) => ofHead(objects, head, () => index.entries(head)),
+      count: (head: Tuple) => ofHead(counts, head, () => index.count(head)),
+      values,
+    })
+  }
+}

@@ -1,0 +1,36 @@
+import { isScalars, kindOf, type Scalar, ScalarMap } from '../store/indexes/scalar.js'
+import type { Tuple } from '../store/indexes/sorted-tuples.js'
+import { joinKey } from '../util/join-key.js'
+
+/** A Map by values of indexes: scalars, or tuples of them. Equal values are one key. */
+export class ValueMap<V> {
+  readonly #scalars = new ScalarMap<V>()
+  readonly #tuples = new Map<string, V>()
+
+  get(value: Scalar | Tuple): V | undefined {
+    return isScalars(value) ? this.#tuples.get(idOf(value)) : this.#scalars.get(value)
+  }
+
+  set(value: Scalar | Tuple, to: V): void {
+    if (isScalars(value)) this.#tuples.set(idOf(value), to)
+    else this.#scalars.set(value, to)
+  }
+
+  delete(value: Scalar | Tuple): void {
+    if (isScalars(value)) this.#tuples.delete(idOf(value))
+    else this.#scalars.delete(value)
+  }
+}
+
+/** Returns a text that equal tuples have in common. */
+function idOf(tuple: Tuple): string {
+  return JSON.stringify(tuple.map((each) => [kindOf(each), textOf(each)]))
+}
+
+/** Returns the text of a value of an index, which is the key of its group. */
+export function textOf(value: Scalar | Tuple): string {
+  if (isScalars(value)) return joinKey(value.map(textOf))
+  if (typeof value === 'bigint') return BigInt(Number(value)) === value ? String(Number(value)) : String(value)
+  if (typeof value !== 'object') return String(value)
+  return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+}

@@ -1,0 +1,239 @@
+import type { DomainPart } from '../store/commit-domain.js'
+import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import type { Index } from '../store/indexes/index-types.js'
+import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
+import { compareHead, type Tuple } from '../store/indexes/sorted-tuples.js'
+import { OrdinalTable } from '../store/ordinal-table.js'
+import type { StoreWriter } from '../store/store-writer.js'
+import type { RecordedReads } from './recorded-reads.js'
+import { textOf, ValueMap } from './value-map.js'
+
+/** The row does not exist any more. */
+export const GONE: unique symbol = Symbol('gone')
+
+/** The rows of a view. Each is one call of its function. A row is created when it is first mentioned. */
+export interface ViewRows {
+  /** Returns each row for which the inputs have an object or a value. */
+  all(): Iterable<number>
+  /** Returns the rows that a change of an input creates, changes or removes by itself: not by what they have read. */
+  changedBy(part: DomainPart, change: number): Iterable<number>
+  /** Returns the key of a row. */
+  keyOf(row: number): string
+  /** Calls the function. */
+  call(row: number): unknown
+  /** Removes a row. Returns the rows that have to be called again for that. */
+  remove(row: number): Iterable<number>
+  clear(): void
+  /** From now on commits of the inputs need not have what only the rows need. */
+  end(): void
+}
+
+/** One row for each object of an input, under its key. */
+export class ObjectRows<T> implements ViewRows {
+  readonly #writer: StoreWriter<T>
+  readonly #each: (object: T, key: string) => unknown
+  /** By row. */
+  readonly #keys: (string | undefined)[] = []
+  readonly #free: number[] = []
+  readonly #rows = new OrdinalTable((row, key) => this.#keys[row] === key)
+
+  constructor(writer: StoreWriter<T>, each: (object: T, key: string) => unknown) {
+    this.#writer = writer
+    this.#each = each
+  }
+
+  *all(): Iterable<number> {
+    const { store } = this.#writer
+    for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
+      const key = store.entryAt(ordinal)?.key
+      if (key !== undefined) yield this.#rowOf(key)
+    }
+  }
+
+  changedBy({ writer, changes }: DomainPart, change: number): readonly number[] {
+    const key = writer === this.#writer ? changes[change]?.key : undefined
+    return key === undefined ? [] : [this.#rowOf(key)]
+  }
+
+  keyOf(row: number): string {
+    return this.#keys[row] ?? ''
+  }
+
+  call(row: number): unknown {
+    const entry = this.#writer.store.entryOf(this.keyOf(row))
+    return entry === undefined ? GONE : this.#each(entry.object, entry.key)
+  }
+
+  remove(row: number): readonly number[] {
+    this.#rows.delete(this.keyOf(row), row)
+    this.#keys[row] = undefined
+    this.#free.push(row)
+    return []
+  }
+
+  clear(): void {
+    this.#rows.clear()
+    this.#keys.length = 0
+    this.#free.length = 0
+  }
+
+  end(): void {}
+
+  #rowOf(key: string): number {
+    const found = this.#rows.get(key)
+    if (found !== undefined) return found
+    const row = this.#free.pop() ?? this.#keys.length
+    this.#keys[row] = key
+    this.#rows.add(key, row)
+    return row
+  }
+}
+
+/** One row, without a key. */
+export class SingleRow implements ViewRows {
+  readonly #each: () => unknown
+
+  constructor(each: () => unknown) {
+    this.#each = each
+  }
+
+  all(): readonly number[] {
+    return [0]
+  }
+
+  changedBy(): readonly number[] {
+    return []
+  }
+
+  keyOf(): string {
+    return ''
+  }
+
+  call(): unknown {
+    return this.#each()
+  }
+
+  remove(): readonly number[] {
+    return []
+  }
+
+  clear(): void {}
+
+  end(): void {}
+}
+
+/** One row for each value of an index, under the text of the value. */
+export class GroupRows<T> implements ViewRows {
+  readonly #writer: StoreWriter<T>
+  readonly #reads: RecordedReads<T>
+  readonly #declared: DeclaredIndex<T>
+  readonly #each: (value: unknown, group: { readonly count: number }) => unknown
+  readonly #untrack: () => void
+  /** By row. */
+  readonly #values: (Scalar | Tuple | undefined)[] = []
+  readonly #free: number[] = []
+  #rows = new ValueMap<number>()
+  /** The rows of each text. Equal texts of several values, such as `1` and `'1'`, are a mistake. */
+  readonly #byText = new Map<string, readonly number[]>()
+
+  constructor(
+    writer: StoreWriter<T>,
+    reads: RecordedReads<T>,
+    declared: DeclaredIndex<T>,
+    each: (value: unknown, group: { readonly count: number }) => unknown,
+  ) {
+    this.#writer = writer
+    this.#reads = reads
+    this.#declared = declared
+    this.#each = each
+    this.#untrack = writer.track(declared)
+  }
+
+  *all(): Iterable<number> {
+    for (const value of this.#index.values()) yield this.#rowOf(value)
+  }
+
+  *changedBy({ writer, memberships, tracked }: DomainPart, change: number): Iterable<number> {
+    const at = writer === this.#writer ? tracked.indexOf(this.#declared) : -1
+    if (at < 0) return
+    const was = this.#valuesIn(memberships[change]?.[at])
+    const is = this.#valuesIn(memberships[change]?.[tracked.length + at])
+    for (const value of was) if (!is.some((each) => isSame(each, value))) yield* this.#rowsCounting(value)
+    for (const value of is) if (!was.some((each) => isSame(each, value))) yield* this.#rowsCounting(value)
+  }
+
+  keyOf(row: number): string {
+    return textOf(this.#values[row] ?? '')
+  }
+
+  call(row: number): unknown {
+    const value = this.#values[row]
+    const count = value === undefined ? 0 : this.#reads.unrecorded(() => this.#index.count(value))
+    if (count === 0) return GONE
+    if ((this.#byText.get(this.keyOf(row))?.length ?? 0) > 1)
+      throw new TypeError(`several values of the index "${this.#declared.name}" have this text`)
+    return this.#each(value, { count })
+  }
+
+  remove(row: number): readonly number[] {
+    const value = this.#values[row]
+    if (value === undefined) return []
+    const text = textOf(value)
+    const others = (this.#byText.get(text) ?? []).filter((each) => each !== row)
+    if (others.length === 0) this.#byText.delete(text)
+    else this.#byText.set(text, others)
+    this.#rows.delete(value)
+    this.#values[row] = undefined
+    this.#free.push(row)
+    return others
+  }
+
+  clear(): void {
+    this.#values.length = 0
+    this.#free.length = 0
+    this.#rows = new ValueMap<number>()
+    this.#byText.clear()
+  }
+
+  end(): void {
+    this.#untrack()
+  }
+
+  get #index(): Index<T, Scalar | Tuple> {
+    return this.#declared.accessor as Index<T, Scalar | Tuple>
+  }
+
+  #valuesIn(remembered: unknown): readonly (Scalar | Tuple)[] {
+    const scalars = this.#declared.scalarsOf(remembered)
+    if (scalars !== undefined) return scalars
+    return isScalars(remembered) ? [remembered] : []
+  }
+
+  /** The row of a value, and those of its heads: they count it too. */
+  *#rowsCounting(value: Scalar | Tuple): Iterable<number> {
+    const row = this.#rowOf(value)
+    yield row
+    for (const other of this.#byText.get(this.keyOf(row)) ?? []) if (other !== row) yield other
+    if (!isScalars(value)) return
+    for (let length = 1; length < value.length; length++) {
+      const head = this.#rows.get(value.slice(0, length))
+      if (head !== undefined) yield head
+    }
+  }
+
+  #rowOf(value: Scalar | Tuple): number {
+    const found = this.#rows.get(value)
+    if (found !== undefined) return found
+    const row = this.#free.pop() ?? this.#values.length
+    this.#values[row] = value
+    this.#rows.set(value, row)
+    const text = textOf(value)
+    this.#byText.set(text, [...(this.#byText.get(text) ?? []), row])
+    return row
+  }
+}
+
+function isSame(a: Scalar | Tuple, b: Scalar | Tuple): boolean {
+  const [one, other] = [isScalar(a) ? [a] : a, isScalar(b) ? [b] : b]
+  return one.length === other.length && compareHead(one, other) === 0
+}

@@ -1,0 +1,174 @@
+import type { Clock } from '../contract/clock.js'
+import { SourceError, thrownFor, toSourceError } from '../contract/errors.js'
+import type { ListContext, ListerWatcher, ListPage, Sink, WatchBatch, WatchContext } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import type { ViewInput } from '../informer/internals.js'
+import type { SourceRunner } from '../informer/sources/source-runner.js'
+import type { ViewInputs } from '../informer/sources/view-inputs.js'
+import { type Settle, settleWithin, withDeadline } from '../util/deadline.js'
+import type { View } from './view.js'
+
+/** The version of all lists and bookmarks. The view takes its versions from its inputs. */
+const VERSION = '1'
+/** A watch yields a bookmark this often, in milliseconds: the inputs show whether their sources are silent. */
+const HEARTBEAT_MS = 3_600_000
+/** A list that waits for the inputs is alive this often, in milliseconds. */
+const ALIVE_MS = 10_000
+
+/** An informer that a view reads. */
+interface InputInformer {
+  readonly informer: object
+  readonly input: ViewInput
+}
+
+/**
+ * The source of the reflector of a view. A list waits for the inputs, and has no objects: the sink evaluates the view. A
+ * watch has no changes: they follow from commits of the inputs. It fails when the view does.
+ */
+export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
+  readonly name: string
+  readonly heartbeatMs: number = HEARTBEAT_MS
+  readonly isOfSet: boolean
+  readonly sink: Sink<unknown>
+  readonly #inputs: readonly InputInformer[]
+  readonly #view: View<R>
+  #failure = Promise.withResolvers<never>()
+  /** What `rootVersions` returned when the view failed. */
+  #lastVersions: ReadonlyMap<string, Version> = new Map()
+
+  constructor(name: string, inputs: readonly InputInformer[], view: View<R>, version: () => Version | undefined) {
+    this.name = name
+    this.#inputs = inputs
+    this.#view = view
+    this.isOfSet = haveSeveralRoots(inputs)
+    this.#failure.promise.catch(() => {})
+    const evaluate = (): Promise<void> => view.evaluate()
+    this.sink = {
+      get version() {
+        return version()
+      },
+      apply() {},
+      replace() {
+        view.begin()
+        return { page() {}, commit: evaluate, abandon: () => view.abandon() }
+      },
+    }
+  }
+
+  async *list({ signal, clock, alive }: ListContext): AsyncIterable<ListPage<unknown>> {
+    const contexts = this.#inputs.map(({ input }) => input.context)
+    const areSynced = (): boolean => contexts.every(({ synced }) => synced.isOpen)
+    const synced = withDeadline<void>('the inputs', { signal }, clock, (settle) => {
+      const resolve = (): void => {
+        if (areSynced()) settle.resolve()
+      }
+      const leave = contexts.map((context) => context.synced.enter({ resolve, reject: () => {} }))
+      return () => {
+        for (const each of leave) each()
+      }
+    })
+    while (!areSynced()) {
+      await settleWithin(ALIVE_MS, synced, clock)
+      signal.throwIfAborted()
+      alive?.()
+    }
+    await synced
+    yield { events: [], version: VERSION }
+  }
+
+  async *watch({ signal, clock }: WatchContext): AsyncIterable<WatchBatch<unknown>> {
+    for (;;) {
+      if (!this.#view.isCurrent) {
+        const message = `${this.name} has to be evaluated again`
+        throw new SourceError(message, { code: 'VERSION_EXPIRED', phase: 'derive' })
+      }
+      yield { events: [], version: VERSION }
+      await Promise.race([sleeping(clock, signal), this.#failure.promise])
+    }
+  }
+
+  /** The view cannot follow its inputs. Its watch fails with this error, and it is evaluated again. */
+  fail(error: unknown): void {
+    this.#lastVersions = versionsOf(this.roots)
+    const { reject } = this.#failure
+    this.#failure = Promise.withResolvers()
+    this.#failure.promise.catch(() => {})
+    reject(toSourceError(error, { phase: 'derive', source: this.name }))
+  }
+
+  get roots(): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
+    return rootsOf(this.#inputs)
+  }
+
+  get rootVersions(): ReadonlyMap<string, Version> {
+    return this.isCurrent ? versionsOf(this.roots) : this.#lastVersions
+  }
+
+  get isCurrent(): boolean {
+    return this.#view.isCurrent
+  }
+
+  get isListing(): boolean {
+    return this.#view.isListing
+  }
+
+  get informers(): readonly object[] {
+    return this.#inputs.map(({ informer }) => informer)
+  }
+
+  get flaw(): string | undefined {
+    for (const { input } of this.#inputs) {
+      const { isReady, reason } = input.status.health({})
+      if (!isReady) return `the informer "${input.name}" is not ready: ${reason}`
+    }
+    return this.isCurrent ? undefined : 'the view does not show what its inputs show'
+  }
+
+  followInputs(settle: Settle<void>): () => void {
+    const leave: (() => void)[] = []
+    for (const { input } of this.#inputs) {
+      const { context, sources } = input
+      if (context.synced.isOpen) continue
+      if (context.stopped.aborted) settle.reject(sources.stoppedError('synced'))
+      for (const { reflector } of sources.runners.values())
+        if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
+      leave.push(context.synced.enter({ resolve: () => {}, reject: settle.reject }))
+      if (sources.view !== undefined) leave.push(sources.view.followInputs(settle))
+    }
+    return () => {
+      for (const each of leave) each()
+    }
+  }
+
+  end(): void {
+    this.#lastVersions = this.rootVersions
+    this.#view.end()
+  }
+}
+
+async function sleeping(clock: Clock, signal: AbortSignal): Promise<void> {
+  await clock.sleep(HEARTBEAT_MS, signal)
+}
+
+/** Whether there is not exactly one root, or one of a set, whose members change. */
+export function haveSeveralRoots(inputs: readonly InputInformer[]): boolean {
+  return inputs.some(({ input }) => input.sources.isOfSet) || rootsOf(inputs).size !== 1
+}
+
+/** A name that several roots have gets a suffix. */
+function rootsOf(inputs: readonly InputInformer[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
+  const runners = new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))
+  const roots = new Map<string, SourceRunner<unknown, unknown>>()
+  for (const runner of runners) {
+    let name = runner.name
+    for (let n = 2; roots.has(name); n++) name = `${runner.name}#${n}`
+    roots.set(name, runner)
+  }
+  return roots
+}
+
+function versionsOf(roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>): ReadonlyMap<string, Version> {
+  const versions = new Map<string, Version>()
+  for (const [name, { version }] of roots) if (version !== undefined) versions.set(name, version)
+  return versions
+}

@@ -1,0 +1,357 @@
+import { messageOf, OptionError, SourceError } from '../contract/errors.js'
+import type { ViewInput } from '../informer/internals.js'
+import type { Dependent, DomainPart } from '../store/commit-domain.js'
+import { Int32List } from '../store/indexes/int32-list.js'
+import type { Partition } from '../store/partition.js'
+import type { TrackedReads } from '../store/pin.js'
+import type { Store } from '../store/store.js'
+import type { StoreWriter } from '../store/store-writer.js'
+import { StoreTransaction } from '../store/transaction.js'
+import { UndoableMap } from '../store/undo-journal.js'
+import { joinKey } from '../util/join-key.js'
+import type { Steps } from '../util/steps.js'
+import { isThenable } from '../util/type-guards.js'
+import type { EdgeTable } from './edge-table.js'
+import type { RecordedReads } from './recorded-reads.js'
+import { GONE, type ViewRows } from './view-rows.js'
+
+/** About this many rows or changes are looked at in one step. */
+const STEP = 512
+
+/** An informer that a view reads. */
+export interface ReadInput {
+  readonly input: ViewInput
+  readonly writer: StoreWriter<unknown>
+  readonly reads: RecordedReads<unknown>
+}
+
+/** A store whose readers see refusals while a function of the view runs: a read of it would not be recorded. */
+export interface OtherStore {
+  readonly store: Store<unknown>
+  readonly reads: TrackedReads<unknown>
+}
+
+/** How the results of a call become objects: at most one under the key of the row, or any number under own names. */
+export type Results = 'one' | 'named' | 'many'
+
+interface Definition {
+  /** Names the view in messages. */
+  readonly name: string
+  readonly results: Results
+  readonly inputs: readonly ReadInput[]
+  readonly rows: ViewRows
+  readonly edges: EdgeTable
+  /** Whether the versions of the view are those of its inputs. */
+  readonly hasVersion: boolean
+  /** Returns all other stores of the process, in development. */
+  others(): readonly OtherStore[]
+  /** Called when the view cannot follow its inputs any more. It has to be evaluated again. */
+  failed(error: unknown): void
+}
+
+let lastNumber = 0
+
+/**
+ * The objects of a view: the results of its function, one call for each row. A call is repeated when its row, or
+ * something that it has read, changes.
+ */
+export class View<R> implements Dependent {
+  readonly number: number = ++lastNumber
+  readonly #of: Definition
+  readonly #part: Partition<R>
+  readonly #writer: StoreWriter<R>
+  /** By the key of a row: the keys of its results, if it may have several. */
+  readonly #keys = new UndoableMap<string, readonly string[]>()
+  /** The rows to call. */
+  readonly #dirty: number[] = []
+  readonly #isDirty = new Int32List()
+  #others: readonly OtherStore[] = []
+  #isCurrent = false
+  #isListing = false
+
+  constructor(of: Definition, part: Partition<R>, writer: StoreWriter<R>) {
+    this.#of = of
+    this.#part = part
+    this.#writer = writer
+  }
+
+  /** Whether it shows what its inputs show. */
+  get isCurrent(): boolean {
+    return this.#isCurrent
+  }
+
+  /** Whether all rows are called, not those that a commit of an input concerns. */
+  get isListing(): boolean {
+    return this.#isListing
+  }
+
+  get #isFirst(): boolean {
+    return this.#writer.commits === 0
+  }
+
+  /** An evaluation of all rows begins soon. The first one is invisible until it is complete. */
+  begin(): void {
+    if (this.#isFirst) this.#writer.store.isVisible = false
+  }
+
+  /** The evaluation has failed, or does not begin. */
+  abandon(): void {
+    if (!this.#isFirst) return
+    this.#writer.store.clear()
+    this.#writer.abandoned()
+    this.#writer.store.isVisible = true
+  }
+
+  /** Evaluates all rows. The stores of the inputs are in the domain of this one, in which nothing else is written. */
+  async evaluate(): Promise<void> {
+    const writers = [this.#writer, ...this.#of.inputs.map(({ writer }) => writer)]
+    for (let busy = writers.find(isBusy); busy !== undefined; busy = writers.find(isBusy)) await busy.idle()
+    for (const { domain } of writers) this.#writer.domain.merge(domain)
+    await this.#writer.write('derive', Infinity, () => this.#evaluateAll())
+  }
+
+  /** Leaves the domain. */
+  end(): void {
+    this.#isCurrent = false
+    this.#writer.domain.remove(this)
+    for (const { reads } of this.#of.inputs) reads.clear()
+    this.#of.rows.end()
+  }
+
+  *#evaluateAll(): Steps {
+    const isFirst = this.#isFirst
+    const { store, domain } = this.#writer
+    const { rows, edges, inputs, hasVersion } = this.#of
+    const version = hasVersion ? inputs[0]?.input.context.indexer.version : undefined
+    this.#isCurrent = false
+    this.#isListing = true
+    try {
+      rows.clear()
+      edges.clear()
+      for (const { reads } of inputs) reads.clear()
+      this.#dirty.length = 0
+      this.#isDirty.clear()
+      const transaction = new StoreTransaction(this.#writer, this.#part, isFirst ? 'initial' : 'relist', { version })
+      this.#keys.begin()
+      for (const row of rows.all()) {
+        this.#touch(row)
+        if (row % STEP === 0) yield
+      }
+      const kept = isFirst ? undefined : new Set<string>()
+      yield* this.#callRows(transaction, kept)
+      if (kept !== undefined) yield* transaction.removeAll((key) => !kept.has(key))
+      yield* store.prepareIndexes()
+      this.#keys.commit()
+      if (!domain.has(this)) domain.add(this)
+      this.#isCurrent = true
+      store.isVisible = true
+      yield* transaction.commit(version)
+    } catch (error) {
+      this.#keys.rollback()
+      throw error
+    } finally {
+      this.#isListing = false
+    }
+  }
+
+  *advance(parts: readonly DomainPart[]): Generator<void, DomainPart | undefined> {
+    const below = parts.filter(({ writer }) => this.#of.inputs.some((each) => each.writer === writer))
+    const [first] = below
+    if (first === undefined || !this.#isCurrent) return undefined
+    const { store } = this.#writer
+    store.hold()
+    let transaction: StoreTransaction<R> | undefined
+    this.#keys.begin()
+    try {
+      for (const part of below) yield* this.#collect(part)
+      const { origin, committedAt } = first
+      const version = this.#of.hasVersion ? first.version : undefined
+      transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
+      yield* this.#callRows(transaction, undefined)
+      if (this.#writer.isBusy) yield* store.prepareIndexes()
+      transaction.end(version, committedAt)
+      this.#keys.commit()
+      return transaction
+    } catch (error) {
+      transaction?.rollback()
+      this.#keys.rollback()
+      this.#writer.abandoned()
+      store.release()
+      this.#isCurrent = false
+      this.#of.failed(error)
+      return undefined
+    }
+  }
+
+  /** Finds the rows that a commit of an input concerns. */
+  *#collect(part: DomainPart): Steps {
+    const { inputs, rows, edges } = this.#of
+    const reads = inputs.find(({ writer }) => writer === part.writer)?.reads
+    const { changes, memberships, tracked } = part
+    const indexes = Array.from(reads?.indexNodes.values() ?? [], (nodes) => ({
+      nodes,
+      at: tracked.indexOf(nodes.declared),
+    }))
+    const touched: number[] = []
+    const touch = (node: number): void => void touched.push(node)
+    let looked = 0
+    for (let i = 0; i < changes.length; i++) {
+      const key = changes[i]?.key ?? ''
+      for (const row of rows.changedBy(part, i)) this.#touch(row)
+      const keyNode = reads?.keyNodes.find(key)
+      if (keyNode !== undefined) touched.push(keyNode)
+      for (const { nodes, at } of indexes)
+        nodes.changed({ key, before: memberships[i]?.[at], now: memberships[i]?.[tracked.length + at] }, touch)
+      for (const node of touched) {
+        for (let edge = edges.firstOf(node); edge !== 0; edge = edges.nextOf(edge)) {
+          this.#touch(edges.rowOf(edge))
+          if (++looked % STEP === 0) yield
+        }
+      }
+      touched.length = 0
+      if (++looked % STEP === 0) yield
+    }
+  }
+
+  #touch(row: number): void {
+    if (this.#isDirty.get(row) !== 0) return
+    this.#isDirty.set(row, 1)
+    this.#dirty.push(row)
+  }
+
+  /** Calls the touched rows, one in each step, and writes their results. Adds the keys of these to `kept`. */
+  *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined): Steps {
+    this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
+    for (let at = 0; at < this.#dirty.length; at++) {
+      const row = this.#dirty[at] ?? 0
+      this.#isDirty.set(row, 0)
+      this.#callRow(row, transaction, kept)
+      yield
+    }
+    this.#dirty.length = 0
+  }
+
+  #callRow(row: number, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
+    const { rows, edges, results } = this.#of
+    const key = rows.keyOf(row)
+    let value: unknown
+    let found: ReadonlyMap<string, unknown> | undefined
+    let failure: { readonly error: unknown } | undefined
+    edges.begin(row)
+    this.#show()
+    try {
+      value = rows.call(row)
+      if (value !== GONE && !isThenable(value)) found = objectsOf(value, key, results)
+    } catch (error) {
+      failure = { error }
+    } finally {
+      this.#showHeld()
+      edges.end()
+    }
+    if (isThenable(value)) {
+      value.then(undefined, () => {}) // Its rejection has no other handler.
+      const message = `${this.#of.name}: the function returned a promise; it must be synchronous`
+      throw new OptionError(message, { option: 'each' })
+    }
+    if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
+    else this.#write(key, found ?? new Map(), transaction, kept)
+    if (value === GONE) for (const other of rows.remove(row)) this.#touch(other)
+  }
+
+  #write(
+    key: string,
+    found: ReadonlyMap<string, unknown>,
+    transaction: StoreTransaction<R>,
+    kept: Set<string> | undefined,
+  ): void {
+    for (const each of this.#keysOf(key)) if (!found.has(each)) this.#remove(each, transaction)
+    for (const [each, object] of found) {
+      transaction.put({ key: each, object })
+      kept?.add(each)
+    }
+    if (this.#of.results === 'one') {
+      if (found.size === 0) transaction.markValid(key)
+      return
+    }
+    transaction.markValid(this.#invalidKeyOf(key))
+    if (found.size === 0) this.#keys.delete(key)
+    else this.#keys.set(key, [...found.keys()])
+  }
+
+  /** The function has failed: its results stay, or are removed. */
+  #reject(key: string, thrown: unknown, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
+    const { name, results } = this.#of
+    const invalidKey = this.#invalidKeyOf(key)
+    const of = results === 'named' ? '' : ` for "${key}"`
+    const message = `${name}: the function failed${of}: ${messageOf(thrown)}`
+    const error = new SourceError(message, {
+      code: 'DECODE',
+      phase: 'derive',
+      cause: thrown,
+      key: invalidKey,
+      source: name,
+    })
+    transaction.markInvalid(invalidKey, error, undefined)
+    kept?.add(invalidKey)
+    const isOmitted = this.#writer.hooks.onInvalid === 'omit'
+    for (const each of this.#keysOf(key)) {
+      if (!isOmitted) kept?.add(each)
+      else if (results !== 'one') this.#remove(each, transaction)
+    }
+    if (isOmitted) this.#keys.delete(key)
+  }
+
+  #remove(key: string, transaction: StoreTransaction<R>): void {
+    transaction.remove(key, undefined, undefined, transaction.origin === 'access-lost' ? 'unknown' : undefined)
+  }
+
+  /** The keys of the results of a row. */
+  #keysOf(key: string): readonly string[] {
+    if (this.#of.results !== 'one') return this.#keys.get(key) ?? []
+    return this.#writer.store.ordinalOf(key) === undefined ? [] : [key]
+  }
+
+  /** The key of a row among invalid keys: no result of another row has it. */
+  #invalidKeyOf(key: string): string {
+    return this.#of.results === 'many' ? escaped(key) : key
+  }
+
+  /** From now on readers of the inputs see their current state, and are recorded. */
+  #show(): void {
+    for (const { store, reads } of this.#others) store.show(reads)
+    for (const { writer, reads } of this.#of.inputs) writer.store.show(reads)
+  }
+
+  #showHeld(): void {
+    for (const { store } of this.#others) store.showHeld()
+    for (const { writer } of this.#of.inputs) writer.store.showHeld()
+  }
+}
+
+function isBusy({ isBusy }: { readonly isBusy: boolean }): boolean {
+  return isBusy
+}
+
+/** Returns the objects of a result by their keys. */
+function objectsOf(value: unknown, key: string, results: Results): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>()
+  if (results === 'one') return value === undefined ? found : found.set(key, value)
+  if (!isIterable(value)) throw new TypeError('it must return an iterable of pairs of a name and an object')
+  for (const pair of value) {
+    const [name, object]: readonly unknown[] = Array.isArray(pair) ? pair : []
+    if (typeof name !== 'string' || name === '')
+      throw new TypeError('each result must be a pair of a name and an object')
+    const own = results === 'named' ? name : joinKey([key, name])
+    if (found.has(own)) throw new TypeError(`it returned the name "${name}" twice`)
+    found.set(own, object)
+  }
+  return found
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
+}
+
+function escaped(key: string): string {
+  return joinKey([key, '']).slice(0, -1)
+}

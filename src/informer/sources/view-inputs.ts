@@ -1,0 +1,28 @@
+import type { Sink } from '../../contract/source.js'
+import type { Version } from '../../contract/version.js'
+import type { Settle } from '../../util/deadline.js'
+import type { SourceRunner } from './source-runner.js'
+
+/** What a view adds to an informer: its objects follow from other informers, its inputs, in the same commits. */
+export interface ViewInputs {
+  /** The sources that the inputs mirror, also below other views, by name. */
+  readonly roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>
+  /** The version of each of them that the view includes. */
+  readonly rootVersions: ReadonlyMap<string, Version>
+  /** Whether there are several roots, or their number may change. Then the view has no version of its own. */
+  readonly isOfSet: boolean
+  /** Whether the view shows what its inputs show: not before the first evaluation, or after a failure. */
+  readonly isCurrent: boolean
+  /** Whether a commit of the view is one of all its results, not one that follows from a commit of an input. */
+  readonly isListing: boolean
+  /** The informers that it reads. */
+  readonly informers: readonly object[]
+  /** Why the view or an input is not ready; undefined if all are. */
+  readonly flaw: string | undefined
+  /** The sink of the reflector. It evaluates instead of writing what comes from the source. */
+  readonly sink: Sink<unknown>
+  /** Rejects a wait for the first evaluation when it cannot begin. Returns a function that ends that. */
+  followInputs(settle: Settle<void>): () => void
+  /** The view is stopped. */
+  end(): void
+}

@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest'
+import { SourceError } from '../../../src/contract/errors.js'
+import { derive, groupBy } from '../../../src/derive/derive.js'
+import { groupInformers } from '../../../src/informer/informer-group.js'
+import type { Change } from '../../../src/queue/change.js'
+import { outcomeOf } from '../../support/informers.js'
+import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
+import { contentOf, errorsOf, type Order, shop } from '../../support/views.js'
+
+const order = (customer: string, total: number): Order => ({ customer, total })
+const ORDERS = [
+  ['1', order('a', 1)],
+  ['2', order('b', 2)],
+] as const
+const CUSTOMERS = [['a', { name: 'A', country: 'de' }]] as const
+
+function joined(world: ReturnType<typeof shop>) {
+  const { orders, customers } = world
+  return derive({
+    from: orders,
+    reads: [customers],
+    each: (o) => ({ total: o.total, name: customers.get(o.customer)?.name }),
+  })
+}
+
+test('[X2] in a diamond a view changes at most once for each commit, with the changes of one state', async () => {
+  const { orders, orderSource, start, settle } = shop({ orders: ORDERS })
+  const doubled = derive({ from: orders, each: (o) => ({ total: 2 * o.total }) })
+  const groups = groupBy({ index: orders.by.customer, each: (_customer, { count }) => ({ count }) })
+  const both = derive({
+    from: orders,
+    reads: [doubled, groups],
+    each: (o, key) => ({ doubled: doubled.get(key)?.total, count: groups.get(o.customer)?.count, total: o.total }),
+  })
+  const changes: Change<unknown>[] = []
+  await start(doubled, groups, both)
+  both.subscribe({ update: (change) => void changes.push(change), delete: (change) => void changes.push(change) })
+  await settle()
+  orderSource.put('1', order('b', 5))
+  await settle()
+  expect(changes.map(({ key, object }) => [key, object])).toEqual([
+    ['1', { doubled: 10, count: 2, total: 5 }],
+    ['2', { doubled: 4, count: 2, total: 2 }],
+  ])
+})
+
+describe('[X4] a commit that needs many evaluations', () => {
+  test('runs in slices; readers see inputs and views as before, and later commits wait', async () => {
+    const clock = new SliceClock()
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS, clock, slices: sliceEachStep(1) })
+    const view = joined(world)
+    await world.start(view)
+    clock.hold()
+    world.customerSource.put('a', { name: 'B', country: 'de' })
+    world.orderSource.put('2', order('a', 3))
+    await clock.advance(0)
+    let looks = 0
+    while (clock.isPaused && world.customers.get('a')?.name === 'A') {
+      expect(view.get('1')?.name).toBe('A')
+      expect(view.get('2')?.total).toBe(2)
+      looks++
+      await clock.slice()
+    }
+    expect(looks).toBeGreaterThan(0)
+    await clock.release()
+    expect(view.get('2')).toEqual({ total: 3, name: 'B' })
+  })
+
+  test('is published although its input was stopped meanwhile', async () => {
+    const clock = new SliceClock()
+    const world = shop({
+      orders: Array.from({ length: 9 }, (_, i) => [String(i), order('a', i)]),
+      customers: CUSTOMERS,
+      clock,
+      slices: sliceEachStep(1),
+    })
+    const view = joined(world)
+    await world.start(view)
+    clock.hold()
+    world.customerSource.put('a', { name: 'B', country: 'de' })
+    await clock.advance(0)
+    expect(clock.isPaused).toBe(true)
+    const stopped = world.customers.stop()
+    await clock.release()
+    await Promise.all([stopped, clock.advance(1_000)])
+    expect(world.customers.get('a')?.name).toBe('B')
+    expect(new Set(Array.from(view.list(), ({ name }) => name))).toEqual(new Set(['B']))
+  })
+})
+
+describe('[X14] a view starts when all inputs are synced', () => {
+  test('and shows nothing before its first evaluation is complete', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    view.start()
+    world.orders.start()
+    const synced = view.synced()
+    expect(await outcomeOf(synced, world.clock)).toBe('pending')
+    await world.clock.advance(120_000)
+    expect(view.size).toBe(0)
+    await world.start(view)
+    await synced
+    expect(view.get('1')).toEqual({ total: 1, name: 'A' })
+    expect(view.status.state).toBe('live')
+  })
+
+  test('`synced` rejects if that of an input does', async () => {
+    const world = shop({ orders: ORDERS })
+    const view = joined(world)
+    const above = derive({ from: view, each: (row) => row })
+    world.customerSource.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
+    for (const each of [world.orders, world.customers]) each.start()
+    const rejected = Promise.allSettled([view, above].map((each) => each.start().synced()))
+    await world.clock.advance(0)
+    expect((await rejected).map((each) => each.status === 'rejected' && each.reason.code)).toEqual([
+      'UNAUTHORIZED',
+      'UNAUTHORIZED',
+    ])
+    await world.clock.advance(60_000)
+    expect(view.status.state).toBe('live')
+    await Promise.all([above.stop(), view.stop(), world.clock.advance(1_000)])
+  })
+
+  test('a group starts its inputs first, and stops them last', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    const group = groupInformers([view, world.customers, world.orders])
+    group.start()
+    const synced = group.synced()
+    await world.settle()
+    await synced
+    const ended: string[] = []
+    for (const each of [world.orders, world.customers, view])
+      each.on('status', ({ state }) => void (state === 'stopped' && ended.push(each.name)))
+    await Promise.all([group.stop({ drainMs: 1_000 }), world.clock.advance(2_000)])
+    expect(ended[0]).toBe(view.name)
+    expect(ended).toHaveLength(3)
+  })
+})
+
+describe('[X15] versions and waits', () => {
+  test('a view of one source has its version, and takes its marks', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = derive({ from: world.orders, each: (o) => ({ total: o.total }) })
+    await world.start(view)
+    expect(view.version).toBe(world.orders.version)
+    expect([...view.versions]).toEqual([...world.orders.versions])
+    const mark = world.orderSource.put('1', order('a', 9))
+    const reached = view.waitFor(mark).then(() => view.get('1')?.total)
+    const handled: unknown[] = []
+    const subscription = view.subscribe({ update: ({ object }) => void handled.push(object.total) })
+    const delivered = subscription.waitFor(mark).then(() => [...handled])
+    await world.settle()
+    expect(await reached).toBe(9)
+    expect(await delivered).toEqual([9])
+    await Promise.all([view.fresh(), world.clock.advance(0)])
+    const bookmark = world.orderSource.put('1', order('zz', 9))
+    await world.settle()
+    expect(view.version).toBe(bookmark)
+    expect(subscription.version).toBe(view.version)
+  })
+
+  test('of several sources a wait needs the name of one', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    await world.start(view)
+    expect(view.version).toBeUndefined()
+    expect([...view.versions.keys()]).toEqual(['orders', 'customers'])
+    expect(() => view.waitFor('1')).toThrow(TypeError)
+    const mark = world.customerSource.put('a', { name: 'Z', country: 'de' })
+    const subscription = view.subscribe({})
+    const waits = Promise.all([
+      view.waitFor(mark, { source: 'customers' }).then(() => view.get('1')?.name),
+      subscription.waitFor(mark, { source: 'customers' }),
+      view.fresh(),
+    ])
+    await world.settle()
+    expect((await waits)[0]).toBe('Z')
+    const later = world.orderSource.put('1', order('b', 1))
+    const stopping = view.waitFor(later, { source: 'orders' })
+    void view.stop()
+    const outcome = outcomeOf(stopping, world.clock)
+    await Promise.all([view.stop(), world.clock.advance(1_000)])
+    expect(await outcome).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+
+  test('`relist` evaluates everything again, and delivers the differences', async () => {
+    const world = shop({ orders: ORDERS })
+    let factor = 1
+    const view = derive({ from: world.orders, each: (o) => ({ total: factor * o.total }) })
+    await world.start(view)
+    const changes: unknown[] = []
+    view.subscribe({ update: ({ key, origin }) => void changes.push([key, origin]) })
+    await world.settle()
+    await Promise.all([view.relist(), world.clock.advance(10_000)])
+    expect(changes).toEqual([])
+    factor = 2
+    await Promise.all([view.relist(), world.clock.advance(10_000)])
+    expect(changes).toEqual([
+      ['1', 'relist'],
+      ['2', 'relist'],
+    ])
+    expect(view.get('2')).toEqual({ total: 4 })
+  })
+})
+
+describe('[X16] status and health', () => {
+  test('are those of the root in the worst state', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    errorsOf(world.customers)
+    await world.start(view)
+    expect(view.status).toMatchObject({ state: 'live', isSynced: true })
+    expect(Object.keys(view.status.sources ?? {})).toEqual(['orders', 'customers'])
+    expect(view.health()).toMatchObject({ isLive: true, isReady: true })
+    world.customerSource.fail(new SourceError('dropped', { code: 'NOT_FOUND' }), 3)
+    world.customerSource.disconnect()
+    await world.clock.advance(2_000)
+    expect(view.status.state).toBe('failed')
+    expect(view.status.reason).toMatch('customers')
+    expect(view.get('1')?.name).toBe('A')
+    await world.clock.advance(60_000)
+    expect(view.status.state).toBe('live')
+  })
+
+  test('[X19] if an input stops, the view keeps its state and is not ready; a stopped view stays readable', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    await world.start(view)
+    await Promise.all([world.customers.stop(), world.clock.advance(1_000)])
+    expect(view.health()).toMatchObject({ isLive: true, isReady: false })
+    world.orderSource.put('3', order('a', 3))
+    await world.settle()
+    expect(view.get('3')).toEqual({ total: 3, name: 'A' })
+    await Promise.all([view.stop(), world.clock.advance(1_000)])
+    world.orderSource.put('3', order('a', 4))
+    await world.settle()
+    expect(view.get('3')).toEqual({ total: 3, name: 'A' })
+    expect(world.orders.get('3')?.total).toBe(4)
+    expect(() => derive({ from: view, each: (row) => row })).toThrow('stopped')
+  })
+})
+
+describe('[X17] what happens to an input happens to the view in the same commit', () => {
+  test('another epoch', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = derive({ from: world.orders, each: (o) => ({ total: o.total }) })
+    errorsOf(world.orders)
+    await world.start(view)
+    const old = world.orderSource.put('1', order('a', 5))
+    await world.settle()
+    const origins: unknown[] = []
+    view.subscribe({
+      add: ({ origin }) => void origins.push(origin),
+      delete: ({ origin }) => void origins.push(origin),
+    })
+    await world.settle()
+    origins.length = 0
+    world.orderSource.restore([['9', order('z', 9)]])
+    await world.clock.advance(10_000)
+    expect(contentOf(view)).toEqual(new Map([['9', { total: 9 }]]))
+    expect(new Set(origins)).toEqual(new Set(['relist']))
+    expect(await outcomeOf(view.waitFor(old), world.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('lost access', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS, onAccessLost: 'clear' })
+    const view = derive({ from: world.orders, each: (o) => ({ total: o.total }) })
+    errorsOf(world.orders)
+    await world.start(view)
+    const deletes: unknown[] = []
+    view.subscribe({ delete: ({ origin, gone }) => void deletes.push([origin, gone]) })
+    await world.settle()
+    world.orderSource.fail(new SourceError('expired', { code: 'UNAUTHORIZED' }))
+    world.orderSource.disconnect()
+    await world.clock.advance(250)
+    expect(deletes).toEqual([
+      ['access-lost', 'unknown'],
+      ['access-lost', 'unknown'],
+    ])
+    expect(view.size).toBe(0)
+    expect(view.health().isReady).toBe(false)
+    await world.clock.advance(60_000)
+    expect(view.size).toBe(2)
+    expect(view.health().isReady).toBe(true)
+  })
+
+  test('[X18] an invalid object: functions read what readers of the input read', async () => {
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+    const view = joined(world)
+    errorsOf(world.customers)
+    await world.start(view)
+    world.customerSource.corrupt('a', new Error('bad'))
+    await world.settle()
+    expect(world.customers.invalid.size).toBe(1)
+    expect(view.get('1')?.name).toBe('A')
+    world.customerSource.delete('a')
+    await world.settle()
+    expect(view.get('1')?.name).toBeUndefined()
+  })
+})
+
+test('[X20] a handler of an input that reads a view finds the change, and snapshots of one turn belong together', async () => {
+  const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+  const view = joined(world)
+  await world.start(view)
+  const seen: unknown[] = []
+  const look = ({ key, object }: { readonly key: string; readonly object: Order }): void => {
+    using before = world.orders.snapshot()
+    using after = view.snapshot()
+    seen.push([object.total, view.get(key)?.total, before.get(key)?.total, after.get(key)?.total])
+  }
+  world.orders.subscribe({ update: look })
+  await world.settle()
+  world.orderSource.put('1', order('a', 7))
+  await world.settle()
+  expect(seen).toEqual([[7, 7, 7, 7]])
+})
