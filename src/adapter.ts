@@ -66,3 +66,8 @@ export {
 } from './contract/leases.js'
 export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
 export type { ReplicaStatus } from './subscriptions/controller/controller-types.js'
+
+// For programs that compose a reflector, a queue and a store themselves.
+
+export type { ChangeBase } from './queue/change.js'
+export type { DeltaFIFOOptions } from './queue/delta-fifo.js'

@@ -1,11 +1,11 @@
 /**
- * Informers and their controllers, and the parts to compose a mirror of your own. Authors of adapters find the contract
- * of a source in `listwatch/adapter`.
+ * Informers, their controllers and views, and the parts to compose a mirror of your own. Authors of adapters find the
+ * contract of a source in `listwatch/adapter`.
  *
  * @module listwatch
  */
 
-export { OptionError, SourceError, type SourceErrorCode, TerminalError, terminal } from './contract/errors.js'
+export { OptionError, SourceError, TerminalError, terminal } from './contract/errors.js'
 export type { ListerWatcher } from './contract/source.js'
 export type { Logger, MirrorState, Status } from './contract/status.js'
 export type { Version } from './contract/version.js'
@@ -17,7 +17,7 @@ export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from
 export type { Inspection } from './informer/observation/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/sources/source-set.js'
 export type { StandardSchema } from './informer/standard-schema.js'
-export type { Added, Change, ChangeBase, Deleted, Delta, DeltaBatch, Origin, Updated } from './queue/change.js'
+export type { Added, Change, Deleted, Delta, DeltaBatch, Origin, Updated } from './queue/change.js'
 export type { Compound, Equal, Index, IndexBuilder, IndexRange, Ordered } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'
@@ -30,7 +30,7 @@ export type {
   ReconcileOptions,
   RetryOptions,
 } from './subscriptions/controller/controller-types.js'
-export type { HandlerContext, Handlers } from './subscriptions/delivery/handler-types.js'
+export type { Handlers } from './subscriptions/delivery/handler-types.js'
 export type {
   ChangeBatch,
   ChangeStream,
@@ -43,6 +43,6 @@ export type { Wait } from './util/deadline.js'
 
 // For programs that compose a reflector, a queue and a store themselves.
 
-export { DeltaFIFO, type DeltaFIFOOptions } from './queue/delta-fifo.js'
+export { DeltaFIFO } from './queue/delta-fifo.js'
 export { Reflector } from './reflector/reflector.js'
 export { Indexer } from './store/indexer.js'

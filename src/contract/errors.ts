@@ -17,7 +17,7 @@
  *
  * @example
  * ```ts
- * import type { SourceErrorCode } from 'listwatch'
+ * import type { SourceErrorCode } from 'listwatch/adapter'
  *
  * function codeOf(status: number): SourceErrorCode {
  *   if (status === 410) return 'VERSION_EXPIRED'

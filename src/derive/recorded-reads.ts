@@ -1,5 +1,5 @@
 import type { Entry } from '../contract/source.js'
-import type { Compound, Equal, Ordered, IndexRange } from '../store/indexes/index-types.js'
+import type { Compound, Equal, IndexRange, Ordered } from '../store/indexes/index-types.js'
 import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
 import type { SortedRange } from '../store/indexes/sorted-index.js'
 import type { Tuple } from '../store/indexes/sorted-tuples.js'

@@ -25,7 +25,7 @@ export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
  *
  * @example
  * ```ts
- * import type { ChangeBase } from 'listwatch'
+ * import type { ChangeBase } from 'listwatch/adapter'
  *
  * const lineOf = ({ key, origin, version }: ChangeBase<unknown>) => `${key} by ${origin} at ${version}`
  * orders.subscribe({ add: (change) => console.log(lineOf(change)) })

@@ -1,3 +1,10 @@
+import type { Origin } from 'listwatch'
+export interface ChangeBase<T> {
+  readonly key: string
+  readonly object: T
+  readonly origin: Origin
+  readonly version: Version | undefined
+}
 export interface Clock {
   cpuMs?(): number | undefined
   now(): number
@@ -9,6 +16,11 @@ export interface Delete<T> {
   readonly object?: T
   readonly type: 'delete'
   readonly version?: Version
+}
+export interface DeltaFIFOOptions<T> {
+  readonly capacity?: number
+  readonly delivery?: 'every' | 'latest'
+  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
 }
 export interface Entry<T> {
   readonly key: string

@@ -1,5 +1,7 @@
 import type {
+  ChangeBase,
   Clock,
+  DeltaFIFOOptions,
   Entry,
   Leases,
   ListContext,
@@ -13,6 +15,7 @@ import type {
   SavedMirror,
   Sink,
   SourceContext,
+  SourceErrorCode,
   SourceErrorOptions,
   SourceErrorPhase,
   VersionPage,
@@ -24,12 +27,6 @@ export interface Added<T> extends ChangeBase<T> {
   readonly type: 'add'
 }
 export type Change<T> = Added<T> | Updated<T> | Deleted<T>
-export interface ChangeBase<T> {
-  readonly key: string
-  readonly object: T
-  readonly origin: Origin
-  readonly version: Version | undefined
-}
 export interface ChangeBatch<T> {
   readonly changes: readonly Change<T>[]
   readonly isSynced: boolean
@@ -84,11 +81,6 @@ export declare class DeltaFIFO<T> implements Sink<T> {
   replace(): ListTransaction<T>
   get version(): Version | undefined
 }
-export interface DeltaFIFOOptions<T> {
-  readonly capacity?: number
-  readonly delivery?: 'every' | 'latest'
-  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
-}
 export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {
   readonly each: (object: T, key: string) => Iterable<readonly [name: string, result: R]>
   readonly from?: Informer<T, unknown>
@@ -110,13 +102,10 @@ export interface GroupByOptions<V, R, I extends object> extends ViewOptions<R, I
   readonly each: (value: V, group: { readonly count: number }) => R | undefined
   readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'>
 }
-export interface HandlerContext {
-  readonly signal: AbortSignal
-}
 export interface Handlers<T> {
-  add?(change: Added<T>, context: HandlerContext): unknown
-  delete?(change: Deleted<T>, context: HandlerContext): unknown
-  update?(change: Updated<T>, context: HandlerContext): unknown
+  add?(change: Added<T>, context: { readonly signal: AbortSignal }): unknown
+  delete?(change: Deleted<T>, context: { readonly signal: AbortSignal }): unknown
+  update?(change: Updated<T>, context: { readonly signal: AbortSignal }): unknown
 }
 export interface Health {
   readonly isLive: boolean
@@ -379,21 +368,6 @@ export declare class SourceError extends Error {
   readonly retryAfterMs: number | undefined
   readonly source: string | undefined
 }
-export type SourceErrorCode =
-  | 'VERSION_EXPIRED'
-  | 'EPOCH_CHANGED'
-  | 'STALE_LIST'
-  | 'UNAVAILABLE'
-  | 'UNAUTHORIZED'
-  | 'NOT_FOUND'
-  | 'PROTOCOL'
-  | 'DECODE'
-  | 'TIMEOUT'
-  | 'STOPPED'
-  | 'HANDLER'
-  | 'LEASE_LOST'
-  | 'CONFLICT'
-  | 'INVALID_MARK'
 export interface SourceSet<S> {
   add(name: string, source: ListerWatcher<S>): void
   remove(name: string): void

@@ -2,7 +2,7 @@ import { KubeConfig, type makeInformer as theirs, type V1Pod } from '@kubernetes
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
-import type { Clock, Random, Sink } from '../../src/adapter.js'
+import type { Clock, Random, Sink, SourceErrorCode } from '../../src/adapter.js'
 import {
   type Change,
   type ChangeStream,
@@ -21,7 +21,6 @@ import {
   type ListerWatcher,
   Reflector,
   SourceError,
-  type SourceErrorCode,
   type SourceSet,
   type Status,
   type StoreView,

@@ -5,7 +5,8 @@ import { checkOptions, isFunction } from '../../util/validate-options.js'
 /**
  * The callbacks of a subscription. A returned promise is awaited before the next change of the same key. A handler that
  * throws, rejects, or does not settle within 10 s is reported with code `HANDLER`. Delivery continues: other
- * subscriptions are not affected, and a failed change is not delivered again.
+ * subscriptions are not affected, and a failed change is not delivered again. The signal in the second argument aborts
+ * when the subscription or the informer stops, and when the option `timeoutMs` is over.
  *
  * @example
  * ```ts
@@ -23,31 +24,11 @@ export interface Handlers<T> {
    * Called for an object that is new in the scope of the subscription. Without it at the call of `subscribe`, the
    * objects that the store holds are not read for the subscription, unless its scope needs that.
    */
-  add?(change: Added<T>, context: HandlerContext): unknown
+  add?(change: Added<T>, context: { readonly signal: AbortSignal }): unknown
   /** Called for an object in the scope that changed, and for each object at a resync. */
-  update?(change: Updated<T>, context: HandlerContext): unknown
+  update?(change: Updated<T>, context: { readonly signal: AbortSignal }): unknown
   /** Called for an object that was deleted, or that left the scope. */
-  delete?(change: Deleted<T>, context: HandlerContext): unknown
-}
-
-/**
- * The second argument of a handler.
- *
- * @example
- * ```ts
- * orders.subscribe(
- *   {
- *     add: async ({ key }, { signal }) => {
- *       await fetch(`https://hooks.example/${key}`, { method: 'POST', signal })
- *     },
- *   },
- *   { timeoutMs: 5_000 }, // Then the signal aborts.
- * )
- * ```
- */
-export interface HandlerContext {
-  /** Aborts when the subscription or the informer stops, and when the option `timeoutMs` is over. */
-  readonly signal: AbortSignal
+  delete?(change: Deleted<T>, context: { readonly signal: AbortSignal }): unknown
 }
 
 /** Throws a TypeError if `handlers` is not an object with functions as handlers. */

@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Change } from '../../../src/queue/change.js'
-import type { HandlerContext } from '../../../src/subscriptions/delivery/handler-types.js'
+import type { Handlers } from '../../../src/subscriptions/delivery/handler-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { FaultKind } from '../backend/fault-kinds.js'
 import type { Item } from '../backend/history.js'
@@ -42,7 +42,8 @@ export class HandlerScript<F extends Follower> {
   }
 
   subscribe(options: SubscribeOptions<Item, IndexesOf>): void {
-    const handle = (change: Change<Item>, { signal }: HandlerContext): unknown => this.#handle(change, signal)
+    const handle = (change: Change<Item>, { signal }: Parameters<NonNullable<Handlers<Item>['add']>>[1]): unknown =>
+      this.#handle(change, signal)
     this.#follower.subscription = this.#driver.informer.subscribe(
       { add: handle, update: handle, delete: handle },
       options,
