@@ -32,7 +32,7 @@ export interface Controller extends Subscription {
   readonly failing: ReadonlyMap<string, FailingKey>
   readonly isPaused: boolean
   pause(): void
-  readonly replicas: ReplicaStatus | undefined
+  readonly replica: ReplicaStatus | undefined
   resume(): void
 }
 export interface Delete<T> {
@@ -383,9 +383,9 @@ export interface ReconcileContext<T> {
 }
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
   readonly after?: readonly Syncable[]
+  readonly leases?: Leases
   readonly priority?: (key: string, reason: RunReason) => number
   readonly rateLimit?: RateLimit
-  readonly replicas?: Leases
   readonly retry?: RetryOptions
   readonly watches?: { readonly [K in keyof W]: Watch<W[K]> }
 }

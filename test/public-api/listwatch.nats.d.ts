@@ -36,7 +36,7 @@ export interface NatsLeasesOptions extends LeaseOptions {
   readonly bucket?: string
   readonly client: NatsClient
   readonly domain?: string
-  readonly replicas?: number
+  readonly streamReplicas?: number
 }
 export interface NatsMessage {
   readonly data: Uint8Array
@@ -49,7 +49,7 @@ export interface NatsRelayStoreOptions {
   readonly domain?: string
   readonly heartbeatMs?: number
   readonly name: string
-  readonly replicas?: number
+  readonly streamReplicas?: number
   readonly timeoutMs?: number
 }
 export declare function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T>

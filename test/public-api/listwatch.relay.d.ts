@@ -15,9 +15,9 @@ import type {
 } from 'listwatch'
 export interface PublishOptions {
   readonly clock?: Clock
+  readonly leases?: Leases
   readonly logger?: Logger
   readonly random?: Random
-  readonly replicas?: Leases
   readonly secrets?: boolean
 }
 export interface Relay extends AsyncDisposable {
