@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createInformer } from 'listwatch'
-import { RedisWriteError, redisCollection, redisWriter } from 'listwatch/redis'
+import { RedisWriteError, redisCollectionSource, redisWriter } from 'listwatch/redis'
 
 interface Flag {
   readonly percent: number
@@ -29,7 +29,7 @@ async function set(flag: string, of: number): Promise<void> {
 }
 
 async function follow(): Promise<void> {
-  const flags = createInformer({ source: redisCollection<Flag>({ client, name: 'flags' }) })
+  const flags = createInformer({ source: redisCollectionSource<Flag>({ client, name: 'flags' }) })
   flags.on('error', (error) => console.warn(error.message))
   process.once('SIGINT', () => void flags.stop())
   // Without Redis the service runs with the last known flags. Before the first list all flags are off.

@@ -24,8 +24,8 @@ if (process.argv[2] === 'publish') {
   const orders = createInformer({ source: table, cache: relayCache(store) })
   orders.on('error', ({ message }) => console.warn(message))
   // One relay writes; the others wait to replace it.
-  const replicas = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
-  const relay = publish(orders, store, { replicas })
+  const leases = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
+  const relay = publish(orders, store, { leases })
   relay.on('error', ({ message }) => console.warn(message))
   const stop = async (): Promise<void> => {
     await relay.stop({ drainMs: 5_000 })

@@ -13,10 +13,10 @@ import { LeaseTable } from './lease-table.js'
  * ```ts
  * import { memoryLeases } from 'listwatch/memory'
  *
- * const replicas = memoryLeases({ group: 'orders' })
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
- * replicas.disturb('late reply', 2) // The next two renewals are stored, and answered by `deliver`.
- * replicas.deliver()
+ * const leases = memoryLeases({ group: 'orders' })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
+ * leases.disturb('late reply', 2) // The next two renewals are stored, and answered by `deliver`.
+ * leases.deliver()
  * ```
  */
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
@@ -28,12 +28,12 @@ export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late 
  * ```ts
  * import { memoryLeases } from 'listwatch/memory'
  *
- * const replicas = memoryLeases({ group: 'orders' })
- * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
- * replicas.setAvailable(false) // After 0.7 `leaseMs` the signals of all runs abort.
- * replicas.setAvailable(true)
- * replicas.fork() // A failover that loses the last write.
- * console.log(replicas.records.map(({ member, renewal }) => [member, renewal]))
+ * const leases = memoryLeases({ group: 'orders' })
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
+ * leases.setAvailable(false) // After 0.7 `leaseMs` the signals of all runs abort.
+ * leases.setAvailable(true)
+ * leases.fork() // A failover that loses the last write.
+ * console.log(leases.records.map(({ member, renewal }) => [member, renewal]))
  * ```
  */
 export interface MemoryLeases extends Leases {
@@ -57,8 +57,8 @@ export interface MemoryLeases extends Leases {
  * import { memoryLeases } from 'listwatch/memory'
  *
  * const clock = new VirtualClock()
- * const replicas = memoryLeases({ group: 'orders', mode: 'leader', leaseMs: 1_000, clock }) // Default: 10 000.
- * createInformer({ source, clock }).reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * const leases = memoryLeases({ group: 'orders', mode: 'leader', leaseMs: 1_000, clock }) // Default: 10 000.
+ * createInformer({ source, clock }).reconcile((key, { object }) => makeItSo(key, object), { leases })
  * ```
  */
 export interface MemoryLeasesOptions {
@@ -76,7 +76,7 @@ export interface MemoryLeasesOptions {
 
 /**
  * Returns a lease store in memory.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example

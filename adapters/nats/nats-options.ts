@@ -36,7 +36,7 @@ export type NatsCodec<T> = (value: Uint8Array, key: string) => T
  * })
  * ```
  */
-export interface NatsKvOptions<T> {
+export interface NatsKvSourceOptions<T> {
   /**
    * A `NatsConnection` of the package @nats-io/transport-node 3.x. The source never closes it: stop the informer before
    * you do.
@@ -113,7 +113,7 @@ const isSubjects: OptionCheck = (value) => {
   return 'must be a subject such as "jobs.*" or "jobs.>", or an array of these'
 }
 
-const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> = {
+const optionChecks: Readonly<Record<keyof NatsKvSourceOptions<unknown>, OptionCheck>> = {
   client: isClient,
   bucket: isToken,
   subjects: isSubjects,
@@ -125,7 +125,7 @@ const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> 
 }
 
 /** Throws an OptionError that names the option and says what is allowed. */
-export function checkNatsOptions<T>(options: NatsKvOptions<T>): void {
+export function checkNatsOptions<T>(options: NatsKvSourceOptions<T>): void {
   checkOptions('natsKvSource', options, optionChecks)
   for (const option of ['client', 'bucket'] as const) {
     if (options?.[option] === undefined)

@@ -26,7 +26,7 @@ import {
 import { Consumer, type ConsumerOptions } from './consumer.js'
 import { HeldMessages } from './held-messages.js'
 import { KnownKeys } from './known-keys.js'
-import { checkNatsOptions, type NatsKvOptions, type NatsKvSource } from './nats-options.js'
+import { checkNatsOptions, type NatsKvSource, type NatsKvSourceOptions } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
 import { RecentMessages } from './recent-messages.js'
 import { RemovalSearch } from './removal-search.js'
@@ -46,7 +46,7 @@ import type { StoredMessage } from './stored-message.js'
  * const limits = createInformer({ source })
  * ```
  */
-export function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T> {
+export function natsKvSource<T = unknown>(options: NatsKvSourceOptions<T>): NatsKvSource<T> {
   checkNatsOptions(options)
   return new BucketSource<T>(options, PLAIN)
 }
@@ -69,7 +69,7 @@ export interface BucketForm {
 const PLAIN: BucketForm = { decodeKey: (name) => name, searchesFirst: false }
 
 /** The same as `natsKvSource` with checked options, for a bucket of another form. */
-export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
+export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketForm): NatsKvSource<T> {
   return new BucketSource<T>(options, form)
 }
 
@@ -90,14 +90,14 @@ class BucketSource<T> implements NatsKvSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
-  readonly #options: NatsKvOptions<T>
+  readonly #options: NatsKvSourceOptions<T>
   readonly #form: BucketForm
   readonly #filters: readonly string[]
   readonly #codec: ValueCodec<T>
   readonly #listed = new WeakMap<object, Listed>()
   readonly #known = new WeakMap<object, Known>()
 
-  constructor(options: NatsKvOptions<T>, form: BucketForm) {
+  constructor(options: NatsKvSourceOptions<T>, form: BucketForm) {
     const { bucket, codec = 'json', domain = '', subjects: filter = ALL } = options
     this.#options = options
     this.#form = form

@@ -28,7 +28,7 @@ import { type Session, sessionOf } from './session.js'
  * import { publish } from 'listwatch/relay'
  *
  * // The bucket `relay-orders` is created on three servers. Default: on one.
- * const store = natsRelayStore({ client: connection, name: 'orders', replicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
+ * const store = natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
  * const relay = publish(orders, store)
  * ```
  */
@@ -38,7 +38,7 @@ export interface NatsRelayStoreOptions {
   /** The name of the relay: letters, digits, "-" and "_". Its bucket is `relay-<name>`, which the store creates. */
   readonly name: string
   /** How many servers of a cluster keep the bucket, when the store creates it. Default 1; 3 for a cluster of three. */
-  readonly replicas?: number
+  readonly streamReplicas?: number
   /** The JetStream domain of the bucket. Default: that of the connection. */
   readonly domain?: string
   /** The longest silence of a healthy watch, in milliseconds. Default 10 000. */
@@ -65,7 +65,7 @@ const READ_TRIES = 20
 const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> = {
   client: isClient,
   name: isToken,
-  replicas: isCount,
+  streamReplicas: isCount,
   domain: isToken,
   heartbeatMs: isPositive,
   timeoutMs: isPositive,
@@ -84,7 +84,7 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
  * import { publish } from 'listwatch/relay'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * publish(orders, natsRelayStore({ client: connection, name: 'orders', replicas: 3 }))
+ * publish(orders, natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3 }))
  * ```
  */
 export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
@@ -107,7 +107,7 @@ class NatsRelayStore implements RelayStore {
   #last: { readonly position: Version; readonly subject: string } | undefined
 
   constructor(options: NatsRelayStoreOptions) {
-    const { name, replicas: _, ...own } = options
+    const { name, streamReplicas: _, ...own } = options
     this.#options = options
     this.#bucket = `relay-${name}`
     this.name = `nats:${this.#bucket}`
@@ -174,7 +174,10 @@ class NatsRelayStore implements RelayStore {
   }
 
   async #create(session: Session): Promise<BucketState> {
-    await createBucket(session, this.#bucket, this.#options.replicas ?? 1, { allow_msg_ttl: true, allow_atomic: true })
+    await createBucket(session, this.#bucket, this.#options.streamReplicas ?? 1, {
+      allow_msg_ttl: true,
+      allow_atomic: true,
+    })
     return this.#keeping(await readState(session, this.#bucket))
   }
 

@@ -5,7 +5,7 @@ import { DeadlineScope } from '../shared/deadline-scope.js'
 import { propertiesOf } from '../shared/properties.js'
 import { unavailable } from '../shared/source-errors.js'
 import type { NatsClient, NatsMessage } from './nats-client.js'
-import type { NatsKvOptions } from './nats-options.js'
+import type { NatsKvSourceOptions } from './nats-options.js'
 import { type StoredMessage, storedMessage } from './stored-message.js'
 
 export interface SessionOptions {
@@ -265,7 +265,7 @@ const TIMEOUT_MS = 10_000
 
 /** A session with the options of a source. */
 export function sessionOf(
-  { client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvOptions<unknown>, 'client' | 'domain' | 'timeoutMs'>,
+  { client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvSourceOptions<unknown>, 'client' | 'domain' | 'timeoutMs'>,
   { signal, clock }: Pick<SessionOptions, 'signal' | 'clock'>,
 ): Session {
   const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`

@@ -5,9 +5,12 @@
  */
 
 export type { LeaseOptions } from '../shared/lease-options.js'
-export type { RedisCollection } from './collection/collection-source.js'
+export type { RedisCollectionSource } from './collection/collection-source.js'
 export type { ApplyOptions, RedisChange } from './collection/redis-change.js'
-export { type RedisCollectionOptions, redisCollection } from './collection/redis-collection.js'
+export {
+  type RedisCollectionSourceOptions,
+  redisCollectionSource,
+} from './collection/redis-collection-source.js'
 export {
   type RedisShardedWriter,
   type RedisWriter,
@@ -18,7 +21,12 @@ export { type RedisRelayStoreOptions, redisRelayStore } from './collection/relay
 export { type RedisWriteCode, RedisWriteError } from './collection/write-error.js'
 export type { RedisClient } from './connection/client.js'
 export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec-types.js'
-export { type RedisKeysOptions, type RedisKeysSource, redisKeys } from './keys/keys-source.js'
+export { type RedisKeysSource, type RedisKeysSourceOptions, redisKeysSource } from './keys/keys-source.js'
 export { type RedisLeasesOptions, redisLeases } from './leases/redis-leases.js'
 export type { StreamChange, StreamDecode } from './stream/stream-change.js'
-export { type RedisStream, type RedisStreamOptions, redisStream, type StreamSnapshot } from './stream/stream-source.js'
+export {
+  type RedisStreamSource,
+  type RedisStreamSourceOptions,
+  redisStreamSource,
+  type StreamSnapshot,
+} from './stream/stream-source.js'

@@ -78,6 +78,6 @@ function reasonOf({ failure, isNew, settleMs }: ReplicaGate): string {
 /** The error of a relay when another one has written to its store. */
 export function conflictMessage({ message }: SourceError, store: string, leases: Leases | undefined): string {
   return leases === undefined
-    ? `another relay writes to ${store}: give all of them the option "replicas" (${message})`
+    ? `another relay writes to ${store}: give all of them the option "leases" (${message})`
     : `another relay has written to ${store}: if this repeats, its leases are not those of ${leases.name} (${message})`
 }

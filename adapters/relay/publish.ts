@@ -35,8 +35,8 @@ const isLeases: OptionCheck = (value) =>
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
- * const relay = publish(orders, store, { replicas })
+ * const leases = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
+ * const relay = publish(orders, store, { leases })
  * orders.start()
  * process.once('SIGINT', async () => {
  *   await relay.stop({ drainMs: 5_000 })
@@ -46,7 +46,7 @@ const isLeases: OptionCheck = (value) =>
  */
 export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, options: PublishOptions = {}): Relay {
   checkOptions('publish', options, {
-    replicas: isLeases,
+    leases: isLeases,
     secrets: isBoolean,
     logger: isObject,
     clock: isObject,
@@ -67,6 +67,6 @@ export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, optio
       `publish: the source has secrets, and ${store.name} would contain them; allow it with secrets: true`,
       { option: 'secrets' },
     )
-  const { clock = systemClock, random = systemRandom, replicas, logger } = options
-  return new Publisher<T>(informer as unknown as Informer<T>, mirror, store, { clock, random, replicas, logger })
+  const { clock = systemClock, random = systemRandom, leases, logger } = options
+  return new Publisher<T>(informer as unknown as Informer<T>, mirror, store, { clock, random, leases, logger })
 }

@@ -31,7 +31,7 @@ const STOP_GRACE_MS = 1_000
 interface PublisherHost {
   readonly clock: Clock
   readonly random: Random
-  readonly replicas: Leases | undefined
+  readonly leases: Leases | undefined
   readonly logger: Logger | undefined
 }
 
@@ -64,7 +64,7 @@ export class Publisher<T> implements Relay {
   #stopped: Promise<void> | undefined
 
   constructor(informer: Informer<T>, mirror: RelayedMirror, store: RelayStore, host: PublisherHost) {
-    const { clock, random, replicas, logger } = host
+    const { clock, random, leases, logger } = host
     this.#informer = informer
     this.#mirror = mirror
     this.#store = store
@@ -74,7 +74,7 @@ export class Publisher<T> implements Relay {
     this.#stream = new MirrorStream(informer, `relay to ${store.name}`, { hasSnapshot: false, isFirst })
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
     this.#writer = new StoreWriter(store, random)
-    this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
+    this.#leadership = new Leadership(leases, { clock, random, report: (error) => this.#events.report(error) })
     this.#retry = new RetryDelay(clock, random)
     this.#status = {
       state: 'waiting',
@@ -366,11 +366,11 @@ export class Publisher<T> implements Relay {
   }
 
   async #failed(thrown: unknown): Promise<void> {
-    const { replicas } = this.#host
+    const { leases } = this.#host
     const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
     const isForeign = error.code === 'CONFLICT' && (await this.#isForeign())
-    const isReplaced = isForeign && replicas === undefined
-    const message = isForeign ? conflictMessage(error, this.#store.name, replicas) : error.message
+    const isReplaced = isForeign && leases === undefined
+    const message = isForeign ? conflictMessage(error, this.#store.name, leases) : error.message
     this.#status = { ...this.#status, state: 'backing-off', reason: message, lastError: error }
     if (error.code === 'PROTOCOL') this.#isAligned = false // The same batch would be refused again.
     // The leases have reported their own error.

@@ -15,8 +15,8 @@ import type { Wait } from '../../src/util/deadline.js'
  * import { natsLeases, natsRelayStore } from 'listwatch/nats'
  * import { publish } from 'listwatch/relay'
  *
- * const replicas = natsLeases({ client: connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
- * const relay = publish(orders, natsRelayStore({ client: connection, name: 'orders' }), { replicas, logger: console })
+ * const leases = natsLeases({ client: connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
+ * const relay = publish(orders, natsRelayStore({ client: connection, name: 'orders' }), { leases, logger: console })
  * ```
  */
 export interface PublishOptions {
@@ -25,7 +25,7 @@ export interface PublishOptions {
    * it. Without leases, a relay that begins replaces the one before it at once; if both run, each reports `CONFLICT`
    * every 30 s.
    */
-  readonly replicas?: Leases
+  readonly leases?: Leases
   /** Allows objects of a source of secrets, such as `Secret`s of Kubernetes. Default: false. */
   readonly secrets?: boolean
   /** Receives errors of the relay. Default: no log. */
@@ -86,7 +86,7 @@ export interface RelayStatus {
   readonly changes: number
   /** The last failure; it stays after the recovery. */
   readonly lastError: SourceError | undefined
-  /** Its place among the relays of the store; undefined without `replicas`. */
+  /** Its place among the relays of the store; undefined without `leases`. */
   readonly replica: ReplicaStatus | undefined
 }
 

@@ -43,9 +43,9 @@ async function pQueue(): Promise<void> {
   await queue.onIdle()
 }
 
-async function controllerOf(replicas?: Leases): Promise<() => Promise<void>> {
+async function controllerOf(leases?: Leases): Promise<() => Promise<void>> {
   const orders = createInformer({ source: memorySource({ entries: keys.map((key) => [key, key] as const) }) })
-  const controller = orders.reconcile(reconcile, { concurrency: CONCURRENCY, ...(replicas && { replicas }) })
+  const controller = orders.reconcile(reconcile, { concurrency: CONCURRENCY, ...(leases && { leases }) })
   await orders.start().synced()
   await done.promise // It has run all keys once.
   return async () => {
@@ -57,11 +57,11 @@ async function controllerOf(replicas?: Leases): Promise<() => Promise<void>> {
 /** The greatest difference of a share from the mean, as a part of the mean. */
 async function unevenness(members: number): Promise<number> {
   const clock = new VirtualClock()
-  const replicas = memoryLeases({ group: 'orders', clock })
+  const leases = memoryLeases({ group: 'orders', clock })
   const source = memorySource({ entries: keys.map((key) => [key, key] as const) })
   const orders = createInformer({ source, clock })
   const owned = Array.from({ length: members }, () => new Set<string>())
-  for (const own of owned) orders.reconcile(async (key) => void own.add(key), { replicas })
+  for (const own of owned) orders.reconcile(async (key) => void own.add(key), { leases })
   await orders.start().synced()
   await clock.advance(SETTLED_MS)
   for (const own of owned) own.clear()

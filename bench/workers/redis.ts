@@ -1,7 +1,13 @@
 // Lists a collection, catches up with it or with a stream, or writes: node redis.ts <task> <port> [<version>]
 import { Redis } from 'ioredis'
 import { systemClock } from 'listwatch/adapter'
-import { type RedisStream, type RedisWriter, redisCollection, redisStream, redisWriter } from 'listwatch/redis'
+import {
+  type RedisStreamSource,
+  type RedisWriter,
+  redisCollectionSource,
+  redisStreamSource,
+  redisWriter,
+} from 'listwatch/redis'
 import { createClient } from 'redis'
 import { makeDataset } from '../dataset.ts'
 
@@ -18,7 +24,7 @@ const context = {
   clock: systemClock,
   random: { next: () => 0.5 },
 }
-type Source = Pick<RedisStream<unknown>, 'list' | 'watch'>
+type Source = Pick<RedisStreamSource<unknown>, 'list' | 'watch'>
 
 async function list(source: Source): Promise<{ size: number; version: string }> {
   const result = { size: 0, version: '' }
@@ -105,8 +111,8 @@ let took: number | undefined
 
 const writer = (name: string): RedisWriter<string> =>
   redisWriter<string>({ client: user, name, codec: 'string', retention: 10_000_000 })
-const collection: Source = redisCollection({ client: user, name: 'bench' })
-const stream: Source = redisStream({
+const collection: Source = redisCollectionSource({ client: user, name: 'bench' })
+const stream: Source = redisStreamSource({
   client: user,
   stream: 'bench-events',
   decode: (fields) => ({ key: fields.get('key') ?? '', object: JSON.parse(fields.get('row') ?? '') as unknown }),

@@ -26,7 +26,7 @@ const controller = orders.reconcile(
   async (key) => {
     if (!firstRuns.has(key)) firstRuns.set(key, Number(process.hrtime.bigint() / 1_000n))
   },
-  { replicas: await openLeases(options), concurrency: 16 },
+  { leases: await openLeases(options), concurrency: 16 },
 )
 process.on('message', (request: Request) => {
   if (request === 'forget' || request === 'change') firstRuns.clear()
@@ -35,8 +35,8 @@ process.on('message', (request: Request) => {
       for (const [key, object] of orders.entries()) tx.put(key, object + 1)
     })
   if (request === 'state') {
-    const { replicas, backlog } = controller
-    process.send?.({ share: replicas?.share ?? 0, run: firstRuns.size, waiting: backlog.keys } satisfies State)
+    const { replica, backlog } = controller
+    process.send?.({ share: replica?.share ?? 0, run: firstRuns.size, waiting: backlog.keys } satisfies State)
   }
   if (request === 'times') process.send?.([...firstRuns.values()])
 })

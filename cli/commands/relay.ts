@@ -41,7 +41,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
       throw error
     },
   )
-  const { store, replicas } = target
+  const { store, leases } = target
   const shutdown = shutdownSignal()
   if (open.source.isSensitive === true && flags.showSecrets !== true) {
     open.close()
@@ -49,7 +49,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     throw new CliError(`the source has secrets, and ${store.name} would contain them: allow it with --show-secrets`)
   }
   const rows = createInformer({ source: open.source, cache: relayCache(store) })
-  const relaying = publish(rows, store, { secrets: true, replicas })
+  const relaying = publish(rows, store, { secrets: true, leases })
   const hasScreen = process.stdout.isTTY
   const end = async (): Promise<void> => {
     await relaying.stop({ drainMs: DRAIN_MS })

@@ -1,9 +1,9 @@
 import {
   type RedisClient,
-  redisCollection,
-  redisKeys,
+  redisCollectionSource,
+  redisKeysSource,
   redisRelayStore,
-  redisStream,
+  redisStreamSource,
   type StreamDecode,
 } from '../../adapters/redis/index.js'
 import { Session } from '../../adapters/redis/internal.js'
@@ -86,9 +86,9 @@ function sourceOf(
   { collection, relay, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
 ): ListerWatcher<Row> {
   if (relay !== undefined) return relaySource<Row>({ store: redisRelayStore({ client, name: relay }) })
-  if (collection !== undefined) return redisCollection<Row>({ client, name: collection, codec })
-  if (stream === undefined) return redisKeys<Row>({ client, prefix: keys.slice(0, -1), codec })
-  return redisStream<Row>({
+  if (collection !== undefined) return redisCollectionSource<Row>({ client, name: collection, codec })
+  if (stream === undefined) return redisKeysSource<Row>({ client, prefix: keys.slice(0, -1), codec })
+  return redisStreamSource<Row>({
     client,
     stream,
     decode: decodeBy(key),

@@ -9,7 +9,7 @@ import { addressOf } from './open-redis.js'
 /** The store that the option --to names, and the leases of its relays. */
 export interface OpenRelayStore {
   readonly store: RelayStore
-  readonly replicas: Leases
+  readonly leases: Leases
   /** Closes the client of the user's driver. Stop the relay first. */
   close(): void
 }
@@ -33,7 +33,7 @@ async function openNatsStore(url: string, { name, retention }: RelayStoreFlags):
   const { connection } = await connectNats(url)
   return {
     store: natsRelayStore({ client: connection, name }),
-    replicas: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
+    leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
     close: () => closeNats(connection),
   }
 }
@@ -45,7 +45,7 @@ async function openRedisStore(url: string, { name, retention }: RelayStoreFlags)
   const client = new Redis({ ...address, lazyConnect: true })
   return {
     store: redisRelayStore({ client, name, ...(retention === undefined ? {} : { retention }) }),
-    replicas: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
+    leases: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
     close: () => client.disconnect(),
   }
 }

@@ -102,7 +102,7 @@ sites.reconcile(writer.finalizer<Site>('example.com/workers', { reconcile, clean
     { informer: pages, keys: ownedBy('Site') },
     { informer: pods, keys: ownedBy('Site') },
   ],
-  replicas: kubernetesLeases({
+  leases: kubernetesLeases({
     kubeConfig,
     namespace: 'default',
     group: 'site-operator',

@@ -58,7 +58,7 @@ sites.reconcile(reconcile, {
   concurrency: 4,
   timeoutMs: 30_000,
   watches: [{ informer: workers, keys: ({ site }) => [site] }],
-  replicas: postgresLeases({
+  leases: postgresLeases({
     pool: leasePool,
     group: 'site-operator',
     leaseMs: Number(process.env['LEASE_MS'] ?? 10_000),

@@ -1,7 +1,7 @@
 import { SourceError } from './errors.js'
 
 /**
- * The lease store of one group of replicas. `reconcile` takes it as its option `replicas`: each replica then runs only
+ * The lease store of one group of replicas. `reconcile` takes it as its option `leases`: each replica then runs only
  * the keys that it owns.
  *
  * @example
@@ -13,7 +13,7 @@ import { SourceError } from './errors.js'
  *   const name = `my leases "${group}"`
  *   return { name, mode: 'share', leaseMs: 10_000, renewMs: 2_000, open: () => openSession(group) }
  * }
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas: myLeases('orders') })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases: myLeases('orders') })
  * ```
  */
 export interface Leases {

@@ -182,7 +182,7 @@ function newController<T, I, W extends readonly unknown[]>(
 ): NewController<T> {
   if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
   checkReconcileOptions(options)
-  const { retry, rateLimit, priority, replicas, watches, after = [], ...scope } = options
+  const { retry, rateLimit, priority, leases, watches, after = [], ...scope } = options
   const watched: readonly ControllerWatch<W[number]>[] = watches ?? []
   const others = [...after, ...watched.map(({ informer }) => informer)]
   const feed = feedOf(scope)

@@ -1,4 +1,4 @@
-import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -28,7 +28,7 @@ async function subjectOf(
   { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
-  const source = redisCollection<Item>({
+  const source = redisCollectionSource<Item>({
     client: userClient(driver, proxy.port),
     name,
     heartbeatMs,

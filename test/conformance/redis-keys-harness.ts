@@ -1,4 +1,4 @@
-import { redisKeys } from '../../adapters/redis/index.js'
+import { redisKeysSource } from '../../adapters/redis/index.js'
 import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -37,7 +37,7 @@ async function subjectOf(
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const writer = redis.client()
   return {
-    source: redisKeys<Item>({ client: userClient(driver, proxy.port), prefix, heartbeatMs }),
+    source: redisKeysSource<Item>({ client: userClient(driver, proxy.port), prefix, heartbeatMs }),
     read: ({ value }) => value,
     keyOf: (key) => prefix + key,
     refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { redisStream, type StreamChange, type StreamSnapshot } from '../../adapters/redis/index.js'
+import { redisStreamSource, type StreamChange, type StreamSnapshot } from '../../adapters/redis/index.js'
 import type {
   ConformanceChange,
   ConformanceOptions,
@@ -61,7 +61,7 @@ async function subjectOf(
     last = added.catch(() => {})
     return added
   }
-  const source = redisStream<Item>({
+  const source = redisStreamSource<Item>({
     client,
     stream,
     decode: (fields) => {

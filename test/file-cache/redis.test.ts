@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { redisCollection, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisStreamSource, redisWriter } from '../../adapters/redis/index.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeRedis } from '../servers/index.js'
@@ -35,7 +35,7 @@ function collection(redis: RedisServer): Collection {
   }
   const run = (expected: Values): Promise<Life> =>
     life({
-      source: redisCollection<number>({ client: userClient('ioredis 6', redis.port), name }),
+      source: redisCollectionSource<number>({ client: userClient('ioredis 6', redis.port), name }),
       cache: { path },
       expected,
     })
@@ -51,7 +51,7 @@ function stream(redis: RedisServer): Collection {
   }
   const run = (expected: Values): Promise<Life> =>
     life({
-      source: redisStream<number>({
+      source: redisStreamSource<number>({
         client: userClient('ioredis 6', redis.port),
         stream: name,
         decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : Number(n) })),

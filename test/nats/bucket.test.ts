@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type NatsKvOptions, natsKvSource } from '../../adapters/nats/index.js'
+import { type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
@@ -27,7 +27,7 @@ let buckets = 0
 /** A mirror of a new bucket with the keys `a`, `b` and `c`, behind a proxy. */
 async function stage(
   nats: NatsServer,
-  { bucket = `bucket-${++buckets}`, ...options }: Partial<NatsKvOptions<number>> = {},
+  { bucket = `bucket-${++buckets}`, ...options }: Partial<NatsKvSourceOptions<number>> = {},
   config: Parameters<Kvm['create']>[1] = {},
 ): Promise<Stage> {
   const proxy = await startFaultProxy({ targetPort: nats.port })

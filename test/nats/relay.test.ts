@@ -48,11 +48,11 @@ class RelayStage {
     const store = natsRelayStore({
       client: connection,
       name: this.name,
-      replicas: this.engine.replicas,
+      streamReplicas: this.engine.replicas,
       timeoutMs: 2_000,
     })
     const informer = createInformer({ source: this.upstream, logger: quiet, cache: relayCache(store) })
-    const relay = publish(informer, store, { logger: quiet, ...(replicas === undefined ? {} : { replicas }) })
+    const relay = publish(informer, store, { logger: quiet, ...(replicas === undefined ? {} : { leases: replicas }) })
     informer.start()
     const kill = async (): Promise<void> => {
       await connection.close()
@@ -203,8 +203,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       const connection = await own.connect()
       const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
       await own.kill()
-      const replicas = natsLeases({ client: connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
-      const relay = publish(informer, natsRelayStore({ client: connection, name: 'away' }), { replicas, logger: quiet })
+      const leases = natsLeases({ client: connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
+      const relay = publish(informer, natsRelayStore({ client: connection, name: 'away' }), { leases, logger: quiet })
       context.onTestFinished(async () => {
         await relay.stop()
         await informer.stop()

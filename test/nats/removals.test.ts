@@ -1,7 +1,7 @@
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
-import { type NatsKvOptions, natsKvSource } from '../../adapters/nats/index.js'
+import { type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
 import type { NatsClient } from '../../adapters/nats/nats-client.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { describeServer } from '../servers/index.js'
@@ -41,7 +41,7 @@ async function stage(
   bucket: string,
   keys: readonly string[],
   onPublish: (subject: string, payload: string, send: Send, erase: Stage['erase']) => void,
-  options: Partial<NatsKvOptions<number>> = {},
+  options: Partial<NatsKvSourceOptions<number>> = {},
 ): Promise<Stage> {
   const admin = await nats.connect()
   const kv = (await new Kvm(admin).create(bucket)) as Bucket

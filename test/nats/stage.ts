@@ -1,6 +1,6 @@
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { type NatsKvOptions, type NatsKvSource, natsKvSource } from '../../adapters/nats/index.js'
+import { type NatsKvSource, type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { NatsServer } from '../servers/nats.js'
@@ -18,7 +18,7 @@ export interface StageOptions {
   readonly nats: NatsServer
   readonly bucket?: string
   readonly config?: Parameters<Kvm['create']>[1]
-  readonly source?: Partial<NatsKvOptions<Item>>
+  readonly source?: Partial<NatsKvSourceOptions<Item>>
   /** The connection of the mirror. Default: one through the proxy. */
   readonly connect?: () => Promise<NatsConnection>
   /** The time between two pings of the mirror's connection, which is stale after two without a response. Default: 1 s. */

@@ -127,7 +127,7 @@ describeServer('nginx', 'followers behind nginx', (server) => {
     })
     const probes = setInterval(() => void fetch(`${url}/ready`).catch(() => {}), 50)
     onTestFinished(() => clearInterval(probes))
-    const replicas = memoryLeases({ group: 'workers', leaseMs: 1_000 })
+    const leases = memoryLeases({ group: 'workers', leaseMs: 1_000 })
     const handled = new Map<string, string | undefined>()
     const running = new Set<string>()
     const flaws: string[] = []
@@ -141,7 +141,7 @@ describeServer('nginx', 'followers behind nginx', (server) => {
         handled.set(key, object?.text)
         running.delete(key)
       }
-      each.reconcile(run, { replicas, concurrency: 50 })
+      each.reconcile(run, { leases, concurrency: 50 })
     }
     const [leaving, staying] = followers
     const wanted = new Map<string, string>()

@@ -17,7 +17,13 @@ export interface NatsClient {
   ): { unsubscribe(): void }
 }
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
-export interface NatsKvOptions<T> {
+export interface NatsKvSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+  versions(context: ListContext): AsyncIterable<VersionPage>
+}
+export interface NatsKvSourceOptions<T> {
   readonly bucket: string
   readonly client: NatsClient
   readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
@@ -27,17 +33,11 @@ export interface NatsKvOptions<T> {
   readonly timeoutMs?: number
   readonly verifyMs?: number
 }
-export interface NatsKvSource<T> extends ListerWatcher<T> {
-  hasReached(at: Version, mark: Version): boolean
-  head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
-  versions(context: ListContext): AsyncIterable<VersionPage>
-}
 export interface NatsLeasesOptions extends LeaseOptions {
   readonly bucket?: string
   readonly client: NatsClient
   readonly domain?: string
-  readonly replicas?: number
+  readonly streamReplicas?: number
 }
 export interface NatsMessage {
   readonly data: Uint8Array
@@ -50,9 +50,9 @@ export interface NatsRelayStoreOptions {
   readonly domain?: string
   readonly heartbeatMs?: number
   readonly name: string
-  readonly replicas?: number
+  readonly streamReplicas?: number
   readonly timeoutMs?: number
 }
-export declare function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T>
+export declare function natsKvSource<T = unknown>(options: NatsKvSourceOptions<T>): NatsKvSource<T>
 export declare function natsLeases(options: NatsLeasesOptions): Leases
 export declare function natsRelayStore(options: NatsRelayStoreOptions): RelayStore

@@ -16,12 +16,12 @@ export interface RedisClient {
   readonly options: object
 }
 export type RedisCodecName = 'json' | 'string' | 'bytes'
-export interface RedisCollection<T> extends ListerWatcher<T> {
+export interface RedisCollectionSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
   readonly heartbeatMs: number
 }
-export interface RedisCollectionOptions<T> {
+export interface RedisCollectionSourceOptions<T> {
   readonly client: RedisClient
   readonly codec?: RedisCodecName | RedisDecode<T>
   readonly heartbeatMs?: number
@@ -33,7 +33,10 @@ export interface RedisCollectionOptions<T> {
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
 export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string
 export type RedisKeys = 'string' | 'bytes'
-export interface RedisKeysOptions<T> {
+export interface RedisKeysSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+}
+export interface RedisKeysSourceOptions<T> {
   readonly client: RedisClient
   readonly codec?: RedisCodecName | RedisDecode<T>
   readonly heartbeatMs?: number
@@ -41,9 +44,6 @@ export interface RedisKeysOptions<T> {
   readonly maxKeys?: number
   readonly prefix: string
   readonly timeoutMs?: number
-}
-export interface RedisKeysSource<T> extends ListerWatcher<T> {
-  readonly heartbeatMs: number
 }
 export interface RedisLeasesOptions extends LeaseOptions {
   readonly client: RedisClient
@@ -60,12 +60,12 @@ export interface RedisShardedWriter<T> extends RedisWriter<T> {
   shardOf(key: string): string
   readonly shards: ReadonlyMap<string, RedisWriter<T>>
 }
-export interface RedisStream<T> extends ListerWatcher<T> {
+export interface RedisStreamSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
   readonly heartbeatMs: number
 }
-export interface RedisStreamOptions<T> {
+export interface RedisStreamSourceOptions<T> {
   readonly client: RedisClient
   readonly decode: StreamDecode<T>
   readonly heartbeatMs?: number
@@ -107,16 +107,16 @@ export interface StreamSnapshot<T> {
   readonly after: string
   readonly entries: Iterable<readonly [key: string, object: T]>
 }
-export declare function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shardCount: number },
-): Readonly<Record<string, RedisCollection<T>>>
-export declare function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shardCount?: undefined },
-): RedisCollection<T>
-export declare function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T>
+export declare function redisCollectionSource<T = unknown>(
+  options: RedisCollectionSourceOptions<T> & { readonly shardCount: number },
+): Readonly<Record<string, RedisCollectionSource<T>>>
+export declare function redisCollectionSource<T = unknown>(
+  options: RedisCollectionSourceOptions<T> & { readonly shardCount?: undefined },
+): RedisCollectionSource<T>
+export declare function redisKeysSource<T = unknown>(options: RedisKeysSourceOptions<T>): RedisKeysSource<T>
 export declare function redisLeases(options: RedisLeasesOptions): Leases
 export declare function redisRelayStore(options: RedisRelayStoreOptions): RelayStore
-export declare function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T>
+export declare function redisStreamSource<T = unknown>(options: RedisStreamSourceOptions<T>): RedisStreamSource<T>
 export declare function redisWriter<T = unknown>(
   options: RedisWriterOptions<T> & { readonly shardCount: number },
 ): RedisShardedWriter<T>

@@ -2,9 +2,9 @@ import type { Clock, Leases, MirrorCache, Random, RelayStore, ReplicaStatus, Sou
 import type { Informer, ListerWatcher, Logger, SourceError, Version, Wait } from 'listwatch'
 export interface PublishOptions {
   readonly clock?: Clock
+  readonly leases?: Leases
   readonly logger?: Logger
   readonly random?: Random
-  readonly replicas?: Leases
   readonly secrets?: boolean
 }
 export interface Relay extends AsyncDisposable {

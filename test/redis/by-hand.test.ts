@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { context, listed } from '../support/source-calls.js'
@@ -151,7 +151,7 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
     void proxy.cutAfter(1, 'toClient')
     const again = () => writer.apply([{ put: 'a', object: 2 }], { ifVersion })
     await expect(again()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-    const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
     expect(await again()).toBe(await source.head(context()))
   })
 })

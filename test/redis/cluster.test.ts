@@ -2,7 +2,13 @@ import { Cluster as Cluster6 } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ClusterRoute } from '../../adapters/redis/connection/cluster-route.js'
-import { type RedisClient, redisCollection, redisKeys, redisLeases, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisClient,
+  redisCollectionSource,
+  redisKeysSource,
+  redisLeases,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { sourceSet } from '../../src/informer/sources/source-set.js'
@@ -99,7 +105,7 @@ describeRedis('a cluster', (server) => {
     const name = `cluster-${++names}`
     await using writer = redisWriter<Item>({ client: client(), name, shardCount: 8 })
     for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
-    const sources = redisCollection<Item>({ client: client(), name, shardCount: 8 })
+    const sources = redisCollectionSource<Item>({ client: client(), name, shardCount: 8 })
     const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
     expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
     const owners = new Set<number>()
@@ -116,7 +122,7 @@ describeRedis('a cluster', (server) => {
     const of = { client: client(), name: `cluster-${++names}`, shardCount: 8 }
     await using writer = redisWriter<Item>(of)
     for (let n = 0; n < 20; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
-    const informer = createInformer({ source: sourceSet(redisCollection<Item>(of)) })
+    const informer = createInformer({ source: sourceSet(redisCollectionSource<Item>(of)) })
     onTestFinished(() => informer.stop())
     await informer.start().synced({ timeoutMs: 60_000 })
     expect(informer.size).toBe(20)
@@ -142,7 +148,7 @@ describeRedis('a cluster', (server) => {
     const user = client(driver) as Cluster6
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
-    const source = redisCollection<Item>({ client: user, name })
+    const source = redisCollectionSource<Item>({ client: user, name })
     await listed(source)
     await user.quit()
     expect((await listed(source)).objects.size).toBe(1)
@@ -179,7 +185,7 @@ describeRedis('a cluster', (server) => {
       for (const door of doors.values()) await door[Symbol.asyncDispose]()
     })
     await kind?.write(client(), name, 'a', 1)
-    const source = redisCollection<Item>({ client: user, name, heartbeatMs: 500 })
+    const source = redisCollectionSource<Item>({ client: user, name, heartbeatMs: 500 })
     await using mirror = await mirrorOf(() => source)
     await mirror.live()
     const from = await cluster().ownerOf(key)
@@ -195,7 +201,7 @@ describeRedis('a cluster', (server) => {
 
   test('plain keys whose prefix has no hash tag are rejected at the call', () => {
     const user = client()
-    expect(() => redisKeys({ client: user, prefix: 'user:' })).toThrow('must have a hash tag')
+    expect(() => redisKeysSource({ client: user, prefix: 'user:' })).toThrow('must have a hash tag')
   })
 
   test.each(driverNames)(
@@ -214,7 +220,7 @@ describeRedis('a cluster', (server) => {
       const session = redisLeases({ client: user, group: name }).open()
       onTestFinished(() => session.close())
       let renewals = 0
-      await using mirror = await mirrorOf(() => redisCollection<Item>({ client: user, name, heartbeatMs: 200 }))
+      await using mirror = await mirrorOf(() => redisCollectionSource<Item>({ client: user, name, heartbeatMs: 200 }))
       await followRotations(mirror, {
         write: async (n) => {
           // One whose answer is lost may have been written.

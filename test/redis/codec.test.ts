@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisKeys, redisStream, redisWriter, type StreamDecode } from '../../adapters/redis/index.js'
+import {
+  redisCollectionSource,
+  redisKeysSource,
+  redisStreamSource,
+  redisWriter,
+  type StreamDecode,
+} from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeRedis } from '../servers/index.js'
 import { context, listed } from '../support/source-calls.js'
@@ -29,7 +35,7 @@ describeRedis('a codec of the user', (server) => {
             .slice(key.length + 1),
         ),
       )
-    const { objects } = await listed(redisCollection<Date>({ ...of, codec: decode }))
+    const { objects } = await listed(redisCollectionSource<Date>({ ...of, codec: decode }))
     expect([...objects]).toEqual([['a', new Date(5)]])
   })
 
@@ -42,7 +48,7 @@ describeRedis('a codec of the user', (server) => {
     await writer.apply([{ put: 'a', object: 'x' }])
     await using other = redisWriter<string>({ ...of, codec: broken })
     await expect(other.apply([{ put: 'b', object: 'x' }])).rejects.toThrow('no such object')
-    expect((await listed(redisCollection({ ...of, codec: broken }))).invalid).toEqual(['a'])
+    expect((await listed(redisCollectionSource({ ...of, codec: broken }))).invalid).toEqual(['a'])
     expect(await own.redis.client().hlen(`{${of.name}}:h`)).toBe(1)
   })
 
@@ -108,7 +114,7 @@ describeRedis('a codec of the user', (server) => {
       (decode: unknown) =>
       async ({ client, name: stream }: Of) => {
         await own.redis.client().xadd(stream, '*', 'a', '1')
-        return redisStream<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
+        return redisStreamSource<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
       }
     const sources: readonly (readonly [what: string, make: (of: Of) => Promise<ListerWatcher<unknown>>])[] = [
       [
@@ -116,14 +122,14 @@ describeRedis('a codec of the user', (server) => {
         async (of) => {
           await using writer = redisWriter(of)
           await writer.apply([{ put: 'a', object: 1 }])
-          return redisCollection<unknown>({ ...of, codec: late })
+          return redisCollectionSource<unknown>({ ...of, codec: late })
         },
       ],
       [
         'plain keys',
         async ({ client, name }) => {
           await own.redis.client().set(`${name}:a`, '1')
-          return redisKeys<unknown>({ client, prefix: `${name}:`, codec: late })
+          return redisKeysSource<unknown>({ client, prefix: `${name}:`, codec: late })
         },
       ],
       ['entries of a stream', streamed(late)],

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { redisCollection, redisKeys, redisStream } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisKeysSource, redisStreamSource } from '../../adapters/redis/index.js'
 import type { ListerWatcher, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { CheckedSource } from '../support/checked-source.js'
@@ -50,13 +50,13 @@ export class KindFollower extends Follower<Item> {
 /** A mirror of each kind, all at this port; the first is of the collection, or of another source in its place. */
 export function followersAt(pair: Pair, port: number, instead?: (port: number) => ListerWatcher<Item>): KindFollower[] {
   const client = userClient('ioredis 6', port)
-  const collection = instead?.(port) ?? redisCollection<Item>({ client, name: COLLECTION, ...times })
+  const collection = instead?.(port) ?? redisCollectionSource<Item>({ client, name: COLLECTION, ...times })
   const first = new KindFollower('collection', collection, pair, async (redis) => {
     const values = Object.entries(await redis.hgetall(`{${COLLECTION}}:h`))
     return new Map(values.map(([key, value]) => [key, /\d+/.exec(value)?.[0] ?? '']))
   })
   if (instead !== undefined) return [first]
-  const stream = redisStream<Item>({
+  const stream = redisStreamSource<Item>({
     client,
     stream: STREAM,
     decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
@@ -71,7 +71,12 @@ export function followersAt(pair: Pair, port: number, instead?: (port: number) =
       pair,
       async (redis) => new Map(Object.entries(await redis.hgetall(STREAM_TRUTH))),
     ),
-    new KindFollower('keys', redisKeys<Item>({ client, prefix: PREFIX, codec: itemOf, ...times }), pair, plainKeys),
+    new KindFollower(
+      'keys',
+      redisKeysSource<Item>({ client, prefix: PREFIX, codec: itemOf, ...times }),
+      pair,
+      plainKeys,
+    ),
   ]
 }
 

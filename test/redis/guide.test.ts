@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -34,13 +34,13 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
   }
 
   test('the program of a collection shows what it wrote, and ends', async () => {
-    expect(await run('redisCollection<{')).toBe('{ enabled: true }\n')
+    expect(await run('redisCollectionSource<{')).toBe('{ enabled: true }\n')
   })
 
   test('the program of a collection needs no more rights than those of `both`', async () => {
     const both = rights.find((line) => line.startsWith('ACL SETUSER both')) ?? ''
     await own.redis.client().call('ACL', ...both.replace('…', 'word').split(/\s+/).slice(1))
-    expect(await run('redisCollection<{', `redis://both:word@${own.redis.endpoint}`)).toBe('{ enabled: true }\n')
+    expect(await run('redisCollectionSource<{', `redis://both:word@${own.redis.endpoint}`)).toBe('{ enabled: true }\n')
   })
 
   test('the rights of `reader` and `writer` are enough for a mirror and for its writer', async () => {
@@ -53,7 +53,7 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
     }
     await using writer = redisWriter({ client: await clientOf('writer'), name: 'flags' })
     const flags = createInformer({
-      source: redisCollection<unknown>({ client: await clientOf('reader'), name: 'flags' }),
+      source: redisCollectionSource<unknown>({ client: await clientOf('reader'), name: 'flags' }),
     })
     onTestFinished(() => flags.stop())
     const errors: Error[] = []
@@ -65,12 +65,12 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
   })
 
   test('the program of a stream shows what it wrote, and ends', async () => {
-    expect(await run('redisStream<')).toBe('{ cents: 250 }\n')
+    expect(await run('redisStreamSource<')).toBe('{ cents: 250 }\n')
   })
 
   test('the program of plain keys shows one of them, and ends', async () => {
     await own.redis.client().set('user:1', '{"name":"Ann"}')
-    expect(await run('redisKeys<')).toBe("{ name: 'Ann' }\n")
+    expect(await run('redisKeysSource<')).toBe("{ name: 'Ann' }\n")
   })
 })
 

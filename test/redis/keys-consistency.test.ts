@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type RedisClient, type RedisKeysSource, redisKeys } from '../../adapters/redis/index.js'
+import { type RedisClient, type RedisKeysSource, redisKeysSource } from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
@@ -17,7 +17,7 @@ interface Event {
 describeRedis('a consistent snapshot of plain keys', (server) => {
   const own = useRedis(server)
   const sourceOf = (client: RedisClient, prefix: string, options: { readonly timeoutMs?: number } = {}) =>
-    redisKeys<number>({ client, prefix, heartbeatMs: 100, ...options })
+    redisKeysSource<number>({ client, prefix, heartbeatMs: 100, ...options })
   /** A watch that has delivered the current state. */
   const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
     const { version } = await listed(source)
@@ -127,7 +127,7 @@ describeRedis('a consistent snapshot of plain keys', (server) => {
     const keys = Array.from({ length: 32 }, (_, n) => `${prefix}${n}`)
     for (const key of keys) await admin.set(key, `"${'x'.repeat(1024 * 1024)}"`)
     const { client, answers } = measured(own.redis.port)
-    const { objects } = await listed(redisKeys<string>({ client, prefix }))
+    const { objects } = await listed(redisKeysSource<string>({ client, prefix }))
     expect([...objects.keys()].sort()).toEqual([...keys].sort())
     expect(Math.max(...answers)).toBeLessThan(8 * 1024 * 1024)
   })
@@ -148,7 +148,9 @@ describeRedis('a consistent snapshot of plain keys', (server) => {
           .set(keys[31] ?? '', value(2))
           .exec()
     }
-    const { objects } = await listed(redisKeys<string>({ client: steered([own.redis.port], write, 'MGET'), prefix }))
+    const { objects } = await listed(
+      redisKeysSource<string>({ client: steered([own.redis.port], write, 'MGET'), prefix }),
+    )
     const first = keys.map((key) => objects.get(key)?.[0])
     expect(first).toEqual([undefined, '1', '1', ...Array.from({ length: 28 }, () => '0'), '2'])
   })
@@ -246,6 +248,6 @@ describeRedis('a consistent snapshot of plain keys', (server) => {
     await admin.hset(`${prefix}hash`, 'a', '1')
     await admin.set(`${prefix}a`, '1')
     const client = userClient('ioredis 6', own.redis.port)
-    expect((await listed(redisKeys({ client, prefix, maxKeys: 1 }))).objects.size).toBe(1)
+    expect((await listed(redisKeysSource({ client, prefix, maxKeys: 1 }))).objects.size).toBe(1)
   })
 })

@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { redisKeys } from '../../adapters/redis/index.js'
+import { redisKeysSource } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -35,7 +35,7 @@ describeRedis('plain keys in a cluster', (server) => {
     const set = async (key: string, n: number): Promise<unknown> => await writer.set(prefix + key, item(n))
     for (const key of keys) await set(key, 1)
     const user = clientOf(cluster)
-    const mirror = await Mirror.open(first, () => redisKeys<Item>({ client: user, prefix, heartbeatMs: 300 }))
+    const mirror = await Mirror.open(first, () => redisKeysSource<Item>({ client: user, prefix, heartbeatMs: 300 }))
     const deleted: string[] = []
     mirror.informer.subscribe({ delete: ({ key }) => void deleted.push(key) })
     return {
@@ -131,12 +131,12 @@ describeRedis('plain keys in a cluster', (server) => {
   test('on several nodes are not mirrored from one node: a list fails with a hint', async () => {
     const { cluster } = await open([])
     for (const { port } of cluster.nodes) {
-      await expect(listed(redisKeys({ client: userClient('ioredis 6', port), prefix: 'user:' }))).rejects.toMatchObject(
-        {
-          code: 'PROTOCOL',
-          message: expect.stringContaining('add a hash tag to the prefix, such as "{user}:"'),
-        },
-      )
+      await expect(
+        listed(redisKeysSource({ client: userClient('ioredis 6', port), prefix: 'user:' })),
+      ).rejects.toMatchObject({
+        code: 'PROTOCOL',
+        message: expect.stringContaining('add a hash tag to the prefix, such as "{user}:"'),
+      })
     }
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redisKeys } from '../../adapters/redis/index.js'
+import { redisKeysSource } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { context, listed } from '../support/source-calls.js'
@@ -20,7 +20,7 @@ async function keysOf(
 }> {
   const prefix = `keys-${++prefixes}:`
   const mirror = await Mirror.open(redis, (port) =>
-    redisKeys<Item>({ client: userClient('ioredis 6', port), prefix, heartbeatMs: 500, ...options }),
+    redisKeysSource<Item>({ client: userClient('ioredis 6', port), prefix, heartbeatMs: 500, ...options }),
   )
   const shows = (wanted: Readonly<Record<string, number>>): Promise<void> =>
     mirror.shows(Object.fromEntries(Object.entries(wanted).map(([key, n]) => [prefix + key, n])))
@@ -31,7 +31,7 @@ const item = (n: number): string => JSON.stringify({ n })
 
 /** A watch of the keys that begin with `a`, which has read all of them. */
 async function watched(redis: RedisServer) {
-  const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', heartbeatMs: 100 })
+  const source = redisKeysSource({ client: userClient('ioredis 6', redis.port), prefix: 'a', heartbeatMs: 100 })
   const { version } = await listed(source)
   const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
   await watch.next()
@@ -259,7 +259,7 @@ describeRedis('plain keys', (server) => {
   test.concurrent("are shown without the client's own prefix", async () => {
     const client = userClient('ioredis 5', own.redis.port, { keyPrefix: 'app*:' })
     await own.redis.client().mset('app*:user:1', item(1), 'apple:user:2', item(2))
-    expect((await listed(redisKeys<Item>({ client, prefix: 'user:' }))).objects).toEqual(
+    expect((await listed(redisKeysSource<Item>({ client, prefix: 'user:' }))).objects).toEqual(
       new Map([['user:1', { n: 1 }]]),
     )
   })

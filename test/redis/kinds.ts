@@ -1,4 +1,10 @@
-import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisClient,
+  redisCollectionSource,
+  redisKeysSource,
+  redisStreamSource,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { RedisServer } from '../servers/redis.js'
@@ -30,7 +36,7 @@ export const kinds: readonly Kind[] = [
     hasMarks: true,
     shown: (values) => values,
     source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
-      redisCollection<Item>({ client, name, heartbeatMs, ...times }),
+      redisCollectionSource<Item>({ client, name, heartbeatMs, ...times }),
     write: async (client, name, key, n) => {
       await using writer = redisWriter<Item>({ client, name })
       return await writer.apply([n === undefined ? { delete: key } : { put: key, object: { n } }])
@@ -42,7 +48,7 @@ export const kinds: readonly Kind[] = [
     hasMarks: true,
     shown: (values) => values,
     source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
-      redisStream<Item>({
+      redisStreamSource<Item>({
         client,
         stream: name,
         heartbeatMs,
@@ -62,7 +68,7 @@ export const plainKeys: Kind = {
   hasMarks: false,
   shown: (values, name) => Object.fromEntries(Object.entries(values).map(([key, n]) => [`${name}/${key}`, n])),
   source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
-    redisKeys<Item>({ client, prefix: `${name}/`, heartbeatMs, ...times }),
+    redisKeysSource<Item>({ client, prefix: `${name}/`, heartbeatMs, ...times }),
   write: async (client, name, key, n) => {
     await (n === undefined
       ? client.call('DEL', `${name}/${key}`)

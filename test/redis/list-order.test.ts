@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { listed } from '../support/source-calls.js'
 import { steered, userClient } from './drivers.js'
@@ -22,7 +22,7 @@ describeRedis('a list of a collection', (server) => {
         await writeAll(times)
         await writer.apply([times % 2 === 0 ? { put: 'k0', object: times } : { delete: 'k0' }])
       }
-      const source = redisCollection<number>({ client: steered([own.redis.port], write, command), name })
+      const source = redisCollectionSource<number>({ client: steered([own.redis.port], write, command), name })
       const { objects } = await listed(source, 200)
       const wanted = await own.redis.client().hgetall(`{${name}}:h`)
       expect(times).toBeGreaterThan(1)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RedisChange, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { type RedisChange, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import type { Version } from '../../src/contract/version.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeRedis } from '../servers/index.js'
@@ -74,7 +74,7 @@ describeRedis('lists of a collection that is written all the time', (server) => 
           written++
         }
       })
-      const source = redisCollection<string>({ client, name, codec: 'string' })
+      const source = redisCollectionSource<string>({ client, name, codec: 'string' })
       const lists: Awaited<ReturnType<typeof listed<string>>>[] = []
       const before = written
       while (lists.length < LISTS) lists.push(await listed(source))

@@ -2,7 +2,7 @@ import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, test } from 'vitest'
 import { crc16, slotOf } from '../../adapters/redis/connection/hash-slot.js'
-import { redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisKeysSource, redisStreamSource, redisWriter } from '../../adapters/redis/index.js'
 
 const lazy = { lazyConnect: true } as const
 const clients = {
@@ -65,11 +65,11 @@ const plain: Wrong = [
 const kinds: readonly (readonly [kind: string, make: (options: never) => unknown, wrong: Wrong])[] = [
   [
     'a collection',
-    redisCollection,
+    redisCollectionSource,
     [...both, ['a wait without an end', { ...good, heartbeatMs: 0 }, 'must be a whole number of at least 1']],
   ],
-  ['a stream', redisStream, streams],
-  ['plain keys', redisKeys, plain],
+  ['a stream', redisStreamSource, streams],
+  ['plain keys', redisKeysSource, plain],
   [
     'a writer',
     redisWriter,
@@ -119,12 +119,12 @@ describe('invalid changes of a writer are refused at the call, and the error nam
 })
 
 test.each(Object.entries(clients))('a %s is a client', (_what, client) => {
-  expect(redisCollection({ client, name: 'flags' }).name).toBe('redis:flags')
+  expect(redisCollectionSource({ client, name: 'flags' }).name).toBe('redis:flags')
 })
 
 describe('shards', () => {
   test('are sources with names of their own', () => {
-    const sources = redisCollection({ ...good, shardCount: 3 })
+    const sources = redisCollectionSource({ ...good, shardCount: 3 })
     expect(Object.entries(sources).map(([name, source]) => [name, source.name])).toEqual([
       ['0', 'redis:flags/0'],
       ['1', 'redis:flags/1'],

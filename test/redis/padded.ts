@@ -1,4 +1,10 @@
-import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisClient,
+  redisCollectionSource,
+  redisKeysSource,
+  redisStreamSource,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Item, Mirror } from './mirror.js'
 
@@ -22,7 +28,7 @@ export const forms: readonly Form[] = [
   {
     name: 'a collection',
     large: 8_000_000,
-    source: (client, name) => redisCollection<Item>({ client, name, ...TIMES }),
+    source: (client, name) => redisCollectionSource<Item>({ client, name, ...TIMES }),
     write: async (client, name, put, object) => {
       await using writer = redisWriter<Padded>({ client, name, timeoutMs: 30_000 })
       return await writer.apply([{ put, object }])
@@ -32,7 +38,7 @@ export const forms: readonly Form[] = [
     name: 'a stream',
     large: 2_500_000, // An answer has up to four entries: the first and the newest one, too.
     source: (client, stream) =>
-      redisStream<Item>({
+      redisStreamSource<Item>({
         client,
         stream,
         decode: (fields) => ({ key: fields.get('key') ?? '', object: { n: Number(fields.get('n')) } }),
@@ -44,7 +50,12 @@ export const forms: readonly Form[] = [
     name: 'plain keys',
     large: 8_000_000,
     source: (client, name) =>
-      redisKeys<Item>({ client, prefix: `${name}/`, codec: (value) => JSON.parse(String(value)) as Item, ...TIMES }),
+      redisKeysSource<Item>({
+        client,
+        prefix: `${name}/`,
+        codec: (value) => JSON.parse(String(value)) as Item,
+        ...TIMES,
+      }),
     write: (client, name, key, value) => client.call('SET', `${name}/${key}`, JSON.stringify(value)),
   },
 ]

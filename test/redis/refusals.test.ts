@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisKeysSource, redisStreamSource, redisWriter } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { describeRedis } from '../servers/index.js'
@@ -41,14 +41,14 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
 
   for (const driver of driverNames) {
     describe(driver, () => {
-      const collectionAt = (port: number) => redisCollection({ client: userClient(driver, port), name: 'a' })
+      const collectionAt = (port: number) => redisCollectionSource({ client: userClient(driver, port), name: 'a' })
       const source = (options: object = {}, name = 'refusals'): ListerWatcher<unknown> =>
-        redisCollection({ client: userClient(driver, own.redis.port, options), name, timeoutMs: 2_000 })
+        redisCollectionSource({ client: userClient(driver, own.redis.port, options), name, timeoutMs: 2_000 })
 
       test('a wrong password, which is in no part of the error, until the client has another one', async () => {
         await user('known', '~*', '+@all')
         const client = userClient(driver, own.redis.port, { username: 'known', password: 'wrong-word' })
-        const collection = redisCollection({ client, name: 'refusals' })
+        const collection = redisCollectionSource({ client, name: 'refusals' })
         const error = await refusal(collection)
         expect(error.code).toBe('UNAUTHORIZED')
         expect(error.message).toContain("check the client's username and password")
@@ -103,7 +103,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await own.redis.client().set('typed-stream', 'text')
         const client = userClient(driver, own.redis.port)
         const decode = (fields: unknown, key: string) => ({ key, object: fields })
-        const typed = redisStream<unknown>({ client, stream: 'typed-stream', decode })
+        const typed = redisStreamSource<unknown>({ client, stream: 'typed-stream', decode })
         await refuses(typed, 'PROTOCOL', `WRONGTYPE typed-stream is not a stream ${ANOTHER_KIND}`)
       })
 
@@ -133,12 +133,12 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         for (const [name, rules] of Object.entries({ streams: STREAM_READER, keys: KEYS_READER }))
           await admin.call('ACL', 'SETUSER', name, 'reset', 'on', '>word', ...rules)
         const client = (username: string) => userClient(driver, redis.port, { username, password: 'word' })
-        const stream = redisStream<unknown>({
+        const stream = redisStreamSource<unknown>({
           client: client('streams'),
           stream: 'prices',
           decode: (fields, key) => ({ key, object: fields }),
         })
-        const keys = redisKeys({ client: client('keys'), prefix: 'user:' })
+        const keys = redisKeysSource({ client: client('keys'), prefix: 'user:' })
         expect(await mirrorAs(stream, () => admin.xadd('prices', '*', 'a', '2'))).toEqual([1, 1])
         expect(await mirrorAs(keys, () => admin.set('user:b', '1'))).toEqual([1, 1])
         await admin.config('SET', 'maxmemory', '1')
@@ -241,9 +241,11 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
       { put: 'a', object: Buffer.from('x') },
     ])
     await writer.close()
-    const { objects, invalid } = await listed(redisCollection({ client, name: 'bytes', codec: 'string' }))
+    const { objects, invalid } = await listed(redisCollectionSource({ client, name: 'bytes', codec: 'string' }))
     expect([[...objects], invalid]).toEqual([[['a', 'x']], ['\ud800ff00']])
-    const bytes = await listed(redisCollection<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' }))
+    const bytes = await listed(
+      redisCollectionSource<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' }),
+    )
     expect(bytes.objects.get('\xff\x00')).toEqual(new Uint8Array([0, 255]))
   })
 
@@ -253,6 +255,6 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
     await writer.apply([{ put: 'a', object: 1 }])
     await writer.close()
     expect(await own.redis.client().exists('app:{prefixed}:h', 'app:{prefixed}:s', 'app:{prefixed}:m')).toBe(3)
-    expect((await listed(redisCollection({ client, name: 'prefixed' }))).objects.size).toBe(1)
+    expect((await listed(redisCollectionSource({ client, name: 'prefixed' }))).objects.size).toBe(1)
   })
 })

@@ -80,8 +80,8 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
     const client = new Redis({ host: '127.0.0.1', port, username: 'relay', password: 'secret', lazyConnect: true })
     onTestFinished(() => client.disconnect())
     const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
-    const replicas = redisLeases({ client, group: 'relay:away', mode: 'leader', leaseMs: 1_500 })
-    const relay = publish(informer, redisRelayStore({ client, name: 'away' }), { replicas, logger: quiet })
+    const leases = redisLeases({ client, group: 'relay:away', mode: 'leader', leaseMs: 1_500 })
+    const relay = publish(informer, redisRelayStore({ client, name: 'away' }), { leases, logger: quiet })
     onTestFinished(async () => {
       await relay.stop()
       await informer.stop()

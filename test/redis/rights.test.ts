@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { followRotations } from '../support/load.js'
 import { context, listed, refusal } from '../support/source-calls.js'
@@ -106,7 +106,7 @@ describeRedis('a user of the server', (server) => {
   describe('that reads', () => {
     test('with the rights of the guide lists, watches, and meets an absent collection', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:*`, ...BOTH, ...READER)
-      const source = redisCollection({ client, name, heartbeatMs: 100 })
+      const source = redisCollectionSource({ client, name, heartbeatMs: 100 })
       const { version, objects } = await listed(source)
       expect(objects.size).toBe(0)
       const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
@@ -129,11 +129,11 @@ describeRedis('a user of the server', (server) => {
           ...READER.filter((each) => each !== right),
         )
         // Some are needed for a collection that is there, and some for one that is not.
-        const source = redisCollection({ client, name, heartbeatMs: 100 })
+        const source = redisCollectionSource({ client, name, heartbeatMs: 100 })
         const errors: unknown[] = []
         const note = (error: unknown): unknown => errors.push(error)
         const watched = async (): Promise<void> => {
-          const after = (await listed(redisCollection({ client: userClient('ioredis 6', own.redis.port), name })))
+          const after = (await listed(redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })))
             .version
           for await (const { events } of source.watch({ ...context(), after, onProgressRequest: () => {} }))
             if (events.length === 0) break
@@ -154,7 +154,7 @@ describeRedis('a user of the server', (server) => {
 
     test('without permission for its keys fails with the reason', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:m`, ...BOTH, ...READER)
-      expect(await refusal(redisCollection({ client, name }))).toMatchObject({
+      expect(await refusal(redisCollectionSource({ client, name }))).toMatchObject({
         code: 'UNAUTHORIZED',
         message: expect.stringContaining('see the guide for the ACL'),
       })

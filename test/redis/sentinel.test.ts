@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { GROUP, RedisSentinel } from '../servers/redis-sentinel.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -94,7 +94,10 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
   test('is left at once by a list that is stopped', async () => {
     await outlives((client) => {
       const stop = new AbortController()
-      const list = redisCollection({ client, name: NAME, timeoutMs }).list({ ...context(stop.signal), pageSize: 10 })
+      const list = redisCollectionSource({ client, name: NAME, timeoutMs }).list({
+        ...context(stop.signal),
+        pageSize: 10,
+      })
       list[Symbol.asyncIterator]()
         .next()
         .catch(() => {})

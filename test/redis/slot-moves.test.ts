@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { RedisWriteError, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { RedisWriteError, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeServer } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -24,7 +24,7 @@ describeServer('redis 7.0', 'a collection whose slot moves', (server) => {
       await writer.apply(Array.from({ length: 2_000 }, (_, n) => ({ put: `k${from + n}`, object: n })))
     const hash = `{${name}}:h`
     const move = async (): Promise<void> => await cluster().migrate(hash, ((await cluster().ownerOf(hash)) + 1) % 3)
-    return { client, writer, hash, move, source: redisCollection<number>({ client, name, timeoutMs: 2_000 }) }
+    return { client, writer, hash, move, source: redisCollectionSource<number>({ client, name, timeoutMs: 2_000 }) }
   }
 
   test('while it is listed is listed whole or not at all', async () => {

@@ -1,9 +1,9 @@
 import {
   type RedisChange,
-  type RedisCollectionOptions,
+  type RedisCollectionSourceOptions,
   type RedisWriter,
   type RedisWriterOptions,
-  redisCollection,
+  redisCollectionSource,
   redisWriter,
 } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
@@ -22,7 +22,7 @@ export interface StageOptions {
   readonly redis: RedisServer
   /** Default `ioredis 6`. */
   readonly driver?: DriverName
-  readonly source?: Partial<Omit<RedisCollectionOptions<Item>, 'shardCount'>>
+  readonly source?: Partial<Omit<RedisCollectionSourceOptions<Item>, 'shardCount'>>
   readonly writer?: Partial<Omit<RedisWriterOptions<Item>, 'shardCount'>>
   /** Another source than ours in its place, such as one that is broken on purpose. */
   readonly instead?: (source: ListerWatcher<Item>) => ListerWatcher<Item>
@@ -45,7 +45,9 @@ export class Stage extends BackendStage<Item> {
   ) {
     const name = `stage-${++stages}`
     const own = { client: userClient(driver, proxy.port), name, heartbeatMs: 200, timeoutMs: 10_000 }
-    super(proxy, instead(redisCollection<Item>({ ...own, ...source })), { clock: new CountingClock(fastClock(SPEED)) })
+    super(proxy, instead(redisCollectionSource<Item>({ ...own, ...source })), {
+      clock: new CountingClock(fastClock(SPEED)),
+    })
     this.redis = redis
     this.name = name
     this.writer = redisWriter<Item>({ client: userClient(driver, redis.port), name, ...writer })

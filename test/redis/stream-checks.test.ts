@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RedisStreamOptions, redisStream } from '../../adapters/redis/index.js'
+import { type RedisStreamSourceOptions, redisStreamSource } from '../../adapters/redis/index.js'
 import type { Version } from '../../src/contract/version.js'
 import { describeRedis } from '../servers/index.js'
 import { context, listed } from '../support/source-calls.js'
@@ -124,8 +124,8 @@ const rewrites: readonly (Required<Pick<Story, 'what' | 'happens' | 'says'>> & {
 describeRedis('a stream is verified with the counters of the server', (server) => {
   const own = useRedis(server)
   let streams = 0
-  const make = (options: Partial<RedisStreamOptions<string>> = {}, stream = `checked-${++streams}`) => {
-    const source = redisStream<string>({
+  const make = (options: Partial<RedisStreamSourceOptions<string>> = {}, stream = `checked-${++streams}`) => {
+    const source = redisStreamSource<string>({
       client: userClient('ioredis 6', own.redis.port),
       stream,
       decode: (fields) => ({ key: fields.get('is') ?? '', object: '' }),
@@ -169,7 +169,7 @@ describeRedis('a stream is verified with the counters of the server', (server) =
   })
 
   describe('with a snapshot', () => {
-    const from = (after: string, options: Partial<RedisStreamOptions<string>> = {}) =>
+    const from = (after: string, options: Partial<RedisStreamSourceOptions<string>> = {}) =>
       make({ snapshot: async () => ({ entries: [], after }), ...options })
 
     const snapshots: readonly (readonly [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
-  type RedisStreamOptions,
-  redisStream,
+  type RedisStreamSourceOptions,
+  redisStreamSource,
   type StreamDecode,
   type StreamSnapshot,
 } from '../../adapters/redis/index.js'
@@ -15,7 +15,7 @@ import { useRedis } from './support.js'
 /** A stream of its own, who writes it, and a mirror of it. */
 async function streamOf(
   redis: RedisServer,
-  options: Partial<RedisStreamOptions<Item>> = {},
+  options: Partial<RedisStreamSourceOptions<Item>> = {},
 ): Promise<{
   readonly stream: string
   readonly mirror: Mirror
@@ -23,7 +23,7 @@ async function streamOf(
 }> {
   const stream = `stream-${++streams}`
   const mirror = await Mirror.open(redis, (port) =>
-    redisStream<Item>({
+    redisStreamSource<Item>({
       client: userClient('ioredis 6', port),
       stream,
       decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : { n: Number(n) } })),
@@ -172,7 +172,7 @@ describeRedis('a stream', (server) => {
       for (let n = 0; n < 300; n++) await admin.xadd(stream, '*', `k${n % 20}`, n)
       const client = userClient('ioredis 6', own.redis.port)
       const decode: StreamDecode<string> = (fields) => Array.from(fields, ([key, object]) => ({ key, object }))
-      const source = redisStream<string>({ client, stream, decode, whenTrimmed: 'fold' })
+      const source = redisStreamSource<string>({ client, stream, decode, whenTrimmed: 'fold' })
       const objects = new Map<string, string>()
       let version = ''
       let pages = 0
@@ -234,7 +234,7 @@ describeRedis('a stream', (server) => {
         const decode = ((fields: ReadonlyMap<string, string>) =>
           fields.has('odd') ? nonsense : { key: 'a', object: 1 }) as unknown as StreamDecode<number>
         const client = userClient('ioredis 6', own.redis.port)
-        const { objects, invalid } = await listed(redisStream<number>({ client, stream, decode }))
+        const { objects, invalid } = await listed(redisStreamSource<number>({ client, stream, decode }))
         expect([[...objects], invalid]).toEqual([[['a', 1]], ['']])
       },
     )
@@ -261,7 +261,7 @@ describeRedis('a stream', (server) => {
   test.concurrent('a list is stopped while it waits for a snapshot that never resolves', async () => {
     const stop = new AbortController()
     const asked = Promise.withResolvers<void>()
-    const source = redisStream<Item>({
+    const source = redisStreamSource<Item>({
       client: userClient('ioredis 6', own.redis.port),
       stream: 'unread',
       decode: () => undefined,
@@ -307,7 +307,7 @@ describeRedis('a stream', (server) => {
 
   test.concurrent('the key prefix of the client is added to the key of the stream', async () => {
     const client = userClient('ioredis 6', own.redis.port, { keyPrefix: 'app:' })
-    const source = redisStream<Item>({
+    const source = redisStreamSource<Item>({
       client,
       stream: 'prefixed',
       decode: (fields) => ({ key: 'k', object: { n: Number(fields.get('n')) } }),

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeServer } from '../servers/index.js'
 import { listed, refusal } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
@@ -17,12 +17,12 @@ describeServer('redis 7.0', 'a server that wants TLS', (server) => {
       await using writer = redisWriter({ client: userClient(driver, tlsPort, { tls }), name: 'secret' })
       await writer.apply([{ put: 'a', object: 1 }])
       const { objects } = await listed(
-        redisCollection({ client: userClient(driver, tlsPort, { tls }), name: 'secret' }),
+        redisCollectionSource({ client: userClient(driver, tlsPort, { tls }), name: 'secret' }),
       )
       expect([...objects]).toEqual([['a', 1]])
       for (const wrong of [{}, { ...tls, servername: 'other.test' }]) {
         const error = await refusal(
-          redisCollection({ client: userClient(driver, tlsPort, { tls: wrong }), name: 'secret' }),
+          redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), name: 'secret' }),
         )
         expect([error.code, error.message]).toEqual([
           'UNAVAILABLE',

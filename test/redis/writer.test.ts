@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type RedisChange, type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { type RedisChange, type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -68,7 +68,7 @@ describeRedis('a writer', (server) => {
   test('deletes an absent key, and the collection can be listed', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }, { delete: 'b' }])
-    const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
     expect((await listed(source)).objects).toEqual(new Map([['a', 1]]))
   })
 
@@ -269,7 +269,7 @@ describeRedis('a writer', (server) => {
     test('returns the version of its own write also for the first change of a collection', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
-      const source = redisCollection({ client: userClient('ioredis 6', own.redis.port), name })
+      const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
       const before = await source.head(context())
       await writer.apply([])
       await own.redis.client().del(`{${name}}:s`, `{${name}}:m`)

@@ -1,7 +1,13 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
-import { type RedisClient, redisCollection, redisKeys, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisClient,
+  redisCollectionSource,
+  redisKeysSource,
+  redisStreamSource,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 import { OptionError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -13,9 +19,9 @@ import { useRedis } from './support.js'
 
 const decode = (): undefined => undefined
 const makers: readonly (readonly [call: string, make: (client: RedisClient) => unknown])[] = [
-  ['redisCollection', (client) => redisCollection({ client, name: 'a' })],
-  ['redisStream', (client) => redisStream({ client, stream: 'a', decode })],
-  ['redisKeys', (client) => redisKeys({ client, prefix: '{a}' })],
+  ['redisCollectionSource', (client) => redisCollectionSource({ client, name: 'a' })],
+  ['redisStreamSource', (client) => redisStreamSource({ client, stream: 'a', decode })],
+  ['redisKeysSource', (client) => redisKeysSource({ client, prefix: '{a}' })],
   ['redisWriter', (client) => redisWriter({ client, name: 'a' })],
 ]
 const redis = new Redis({ lazyConnect: true })
@@ -48,9 +54,9 @@ function thrownBy(run: () => unknown): unknown {
 
 /** The sources, of an empty collection, stream and prefix. */
 const sourcesOf = (client: RedisClient): readonly ListerWatcher<unknown>[] => [
-  redisCollection({ client, name: 'a' }),
-  redisStream({ client, stream: 'a', decode }),
-  redisKeys({ client, prefix: '{a}' }),
+  redisCollectionSource({ client, name: 'a' }),
+  redisStreamSource({ client, stream: 'a', decode }),
+  redisKeysSource({ client, prefix: '{a}' }),
 ]
 
 describeRedis('a Redis client', (server) => {

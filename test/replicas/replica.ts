@@ -58,8 +58,8 @@ const informer = createInformer({ source })
 informer.on('error', (error) => {
   if (error.code !== 'HANDLER') console.log(`${name} ${error.code}: ${error.message}`)
 })
-const replicas = await openLeases(options)
-informer.reconcile(run, { replicas, concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
+const leases = await openLeases(options)
+informer.reconcile(run, { leases, concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
 process.on('message', (changes: Readonly<Record<string, number>>) => {
   for (const [key, value] of Object.entries(changes)) source.put(key, value)
 })

@@ -54,9 +54,9 @@ declare global {
   const etcdSource: typeof import('listwatch/etcd').etcdSource
   const memorySource: typeof import('listwatch/memory').memorySource
   const postgresSource: typeof import('listwatch/postgres').postgresSource
-  const redisCollection: typeof import('listwatch/redis').redisCollection
-  const redisKeys: typeof import('listwatch/redis').redisKeys
-  const redisStream: typeof import('listwatch/redis').redisStream
+  const redisCollectionSource: typeof import('listwatch/redis').redisCollectionSource
+  const redisKeysSource: typeof import('listwatch/redis').redisKeysSource
+  const redisStreamSource: typeof import('listwatch/redis').redisStreamSource
   const redisWriter: typeof import('listwatch/redis').redisWriter
   const sourceSet: typeof import('listwatch').sourceSet
   const describeListerWatcher: typeof import('listwatch/testing').describeListerWatcher

@@ -3,10 +3,10 @@ import type { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { describe, expectTypeOf, test } from 'vitest'
 import {
   type RedisClient,
-  type RedisCollection,
+  type RedisCollectionSource,
   type RedisShardedWriter,
   type RedisWriter,
-  redisCollection,
+  redisCollectionSource,
   redisWriter,
 } from '../../adapters/redis/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -28,18 +28,18 @@ describe('collections of Redis', () => {
   })
 
   test('are a source, or one for each shard', () => {
-    expectTypeOf(redisCollection<Flag>({ client, name: 'a' })).toEqualTypeOf<RedisCollection<Flag>>()
-    expectTypeOf(sourceSet(redisCollection<Flag>({ client, name: 'a', shardCount: 4 }))).toEqualTypeOf<
+    expectTypeOf(redisCollectionSource<Flag>({ client, name: 'a' })).toEqualTypeOf<RedisCollectionSource<Flag>>()
+    expectTypeOf(sourceSet(redisCollectionSource<Flag>({ client, name: 'a', shardCount: 4 }))).toEqualTypeOf<
       SourceSet<Flag>
     >()
-    expectTypeOf(createInformer({ source: redisCollection<Flag>({ client, name: 'a' }) }).get('x')).toEqualTypeOf<
+    expectTypeOf(createInformer({ source: redisCollectionSource<Flag>({ client, name: 'a' }) }).get('x')).toEqualTypeOf<
       Flag | undefined
     >()
   })
 
   test('are of what the codec makes', () => {
-    expectTypeOf(redisCollection({ client, name: 'a', codec: (value) => value.length })).toEqualTypeOf<
-      RedisCollection<number>
+    expectTypeOf(redisCollectionSource({ client, name: 'a', codec: (value) => value.length })).toEqualTypeOf<
+      RedisCollectionSource<number>
     >()
   })
 

@@ -11,8 +11,8 @@ import { EtcdLeaseSession } from './lease-session.js'
  * ```ts
  * import { etcdLeases } from 'listwatch/etcd'
  *
- * const replicas = etcdLeases({ client: etcd, group: 'orders', prefix: 'shop/' }) // Default: `listwatch/leases/`.
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * const leases = etcdLeases({ client: etcd, group: 'orders', prefix: 'shop/' }) // Default: `listwatch/leases/`.
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
  * ```
  */
 export interface EtcdLeasesOptions
@@ -28,14 +28,14 @@ export interface EtcdLeasesOptions
 /**
  * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain
  * keys: the other members remove that of a member that has crashed.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
  * ```ts
  * import { etcdLeases } from 'listwatch/etcd'
  *
- * const replicas = etcdLeases({ endpoints: ['http://127.0.0.1:2379'], group: 'orders' })
+ * const leases = etcdLeases({ endpoints: ['http://127.0.0.1:2379'], group: 'orders' })
  * ```
  */
 export function etcdLeases(options: EtcdLeasesOptions): Leases {

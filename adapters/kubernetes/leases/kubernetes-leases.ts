@@ -12,8 +12,8 @@ import { KubernetesLeaseSession } from './lease-session.js'
  * ```ts
  * import { kubernetesLeases } from 'listwatch/kubernetes'
  *
- * const replicas = kubernetesLeases({ kubeConfig, namespace: 'shop', group: 'orders', mode: 'leader' })
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * const leases = kubernetesLeases({ kubeConfig, namespace: 'shop', group: 'orders', mode: 'leader' })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
  * ```
  */
 export interface KubernetesLeasesOptions extends LeaseOptions {
@@ -36,14 +36,14 @@ const isGroup: OptionCheck = (value) =>
  * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of
  * `coordination.k8s.io/v1` for each member. A renewal is an update and a list. The rights `create`, `get`, `list`,
  * `watch`, `update` and `delete` on leases are needed.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example
  * ```ts
  * import { kubernetesLeases } from 'listwatch/kubernetes'
  *
- * const replicas = kubernetesLeases({ kubeConfig, namespace: 'default', group: 'orders' })
+ * const leases = kubernetesLeases({ kubeConfig, namespace: 'default', group: 'orders' })
  * ```
  */
 export function kubernetesLeases(options: KubernetesLeasesOptions): Leases {

@@ -12,8 +12,8 @@ import { NatsLeaseSession } from './lease-session.js'
  * ```ts
  * import { natsLeases } from 'listwatch/nats'
  *
- * const replicas = natsLeases({ client: connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas }) // Default bucket: `listwatch-leases`.
+ * const leases = natsLeases({ client: connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases }) // Default bucket: `listwatch-leases`.
  * ```
  */
 export interface NatsLeasesOptions extends LeaseOptions {
@@ -28,7 +28,7 @@ export interface NatsLeasesOptions extends LeaseOptions {
    * How many servers of a cluster keep the bucket, when it is created. With 1, no lease is renewed while that server is
    * away. Default 1; 3 for a cluster of three.
    */
-  readonly replicas?: number
+  readonly streamReplicas?: number
   /** The JetStream domain of the bucket. Default: that of the connection. */
   readonly domain?: string
 }
@@ -38,7 +38,7 @@ const DEFAULT_BUCKET = 'listwatch-leases'
 /**
  * Creates the lease store of a group of replicas in NATS JetStream: one key of a bucket. A renewal replaces it only if
  * no other member has done so since it was read.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
@@ -47,16 +47,16 @@ const DEFAULT_BUCKET = 'listwatch-leases'
  * import { natsLeases } from 'listwatch/nats'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * const replicas = natsLeases({ client: connection, group: 'orders', replicas: 3 })
+ * const leases = natsLeases({ client: connection, group: 'orders', streamReplicas: 3 })
  * ```
  */
 export function natsLeases(options: NatsLeasesOptions): Leases {
   return leasesOf(options, {
     call: 'natsLeases',
     store: 'nats',
-    checks: { client: isClient, bucket: isToken, replicas: isCount, domain: isToken },
+    checks: { client: isClient, bucket: isToken, streamReplicas: isCount, domain: isToken },
     required: [['client', 'await connect({ servers }) of @nats-io/transport-node']],
-    open: ({ bucket = DEFAULT_BUCKET, replicas = 1, ...given }, settings) =>
+    open: ({ bucket = DEFAULT_BUCKET, streamReplicas: replicas = 1, ...given }, settings) =>
       new NatsLeaseSession({ ...given, ...settings, bucket, replicas }),
   })
 }

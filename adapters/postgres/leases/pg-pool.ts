@@ -33,7 +33,7 @@ export interface PgPoolClient {
  * import pg from 'pg'
  *
  * const ownPool = new pg.Pool({ connectionString: url, max: 2 }) // Other work cannot use it up.
- * const replicas = postgresLeases({ pool: ownPool, group: 'orders' })
+ * const leases = postgresLeases({ pool: ownPool, group: 'orders' })
  * ```
  */
 export interface PgPool {

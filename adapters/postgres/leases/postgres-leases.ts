@@ -15,8 +15,8 @@ import type { PgPool } from './pg-pool.js'
  * import pg from 'pg'
  *
  * const connect = () => new pg.Client({ connectionString: url }) // Default: changes are noticed at the next renewal.
- * const replicas = postgresLeases({ pool, connect, group: 'orders', leaseMs: 5_000 }) // Default: 10 000.
- * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * const leases = postgresLeases({ pool, connect, group: 'orders', leaseMs: 5_000 }) // Default: 10 000.
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
  * ```
  */
 export interface PostgresLeasesOptions extends LeaseOptions {
@@ -36,7 +36,7 @@ export interface PostgresLeasesOptions extends LeaseOptions {
 
 /**
  * Returns the lease store of a group of replicas in Postgres. `listwatch pg install-leases` creates its tables first.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example
@@ -44,7 +44,7 @@ export interface PostgresLeasesOptions extends LeaseOptions {
  * import { postgresLeases } from 'listwatch/postgres'
  * import pg from 'pg'
  *
- * const replicas = postgresLeases({ pool: new pg.Pool({ connectionString: url }), group: 'orders' })
+ * const leases = postgresLeases({ pool: new pg.Pool({ connectionString: url }), group: 'orders' })
  * ```
  */
 export function postgresLeases(options: PostgresLeasesOptions): Leases {

@@ -45,13 +45,13 @@ const VERIFY_BLOCKS = 5
  * import { Redis } from 'ioredis'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const limits = createInformer({ source: redisCollection<Limit>({ client, name: 'limits' }) })
+ * const limits = createInformer({ source: redisCollectionSource<Limit>({ client, name: 'limits' }) })
  * await limits.start().synced()
  * const version = await redisWriter<Limit>({ client, name: 'limits' }).apply([{ delete: 'acme' }])
  * await limits.waitFor(version)
  * ```
  */
-export interface RedisCollection<T> extends ListerWatcher<T> {
+export interface RedisCollectionSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: the options `heartbeatMs` and `timeoutMs`. */
   readonly heartbeatMs: number
   /**
@@ -67,7 +67,7 @@ export interface RedisCollection<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-export class CollectionSource<T> implements RedisCollection<T> {
+export class CollectionSource<T> implements RedisCollectionSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number

@@ -43,7 +43,7 @@ export interface RedisWriterOptions<T> {
    * client.
    */
   readonly client: RedisClient
-  /** The name of the collection, as in the options of the `redisCollection` that reads it. */
+  /** The name of the collection, as in the options of the `redisCollectionSource` that reads it. */
   readonly name: string
   /** How an object becomes a value: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: RedisCodecName | RedisEncode<T>
@@ -97,7 +97,7 @@ export interface RedisWriter<T> extends AsyncDisposable {
  * import { Cluster } from 'ioredis'
  *
  * const client = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
- * const shards = redisCollection<Limit>({ client, name: 'limits', shardCount: 16 })
+ * const shards = redisCollectionSource<Limit>({ client, name: 'limits', shardCount: 16 })
  * const limits = createInformer({ source: sourceSet(shards) }).start()
  * const writer = redisWriter<Limit>({ client, name: 'limits', shardCount: 16 })
  * const version = await writer.apply([{ delete: 'acme' }])
@@ -132,7 +132,7 @@ export function redisWriter<T = unknown>(
   options: RedisWriterOptions<T> & { readonly shardCount: number },
 ): RedisShardedWriter<T>
 /**
- * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
+ * Creates a writer for a collection that `redisCollectionSource` mirrors, in Redis 7 or later, or Valkey. It connects on
  * first use.
  * @returns The writer.
  * @throws OptionError when an option is missing or not allowed.

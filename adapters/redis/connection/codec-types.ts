@@ -8,7 +8,7 @@
  * import type { RedisDecode } from 'listwatch/redis'
  *
  * const codec: RedisDecode<Limit> = (value) => deserialize(value) // The reverse of `serialize`.
- * const source = redisCollection({ client: new Redis(url, { lazyConnect: true }), name: 'limits', codec })
+ * const source = redisCollectionSource({ client: new Redis(url, { lazyConnect: true }), name: 'limits', codec })
  * ```
  */
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
@@ -35,9 +35,9 @@ export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string
  * import { Redis } from 'ioredis'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const objects = redisKeys<Limit>({ client, prefix: 'limits:' }) // Default: `json`.
- * const texts = redisKeys<string>({ client, prefix: 'motd:', codec: 'string' })
- * const images = redisKeys<Uint8Array>({ client, prefix: 'icon:', codec: 'bytes' })
+ * const objects = redisKeysSource<Limit>({ client, prefix: 'limits:' }) // Default: `json`.
+ * const texts = redisKeysSource<string>({ client, prefix: 'motd:', codec: 'string' })
+ * const images = redisKeysSource<Uint8Array>({ client, prefix: 'icon:', codec: 'bytes' })
  * ```
  */
 export type RedisCodecName = 'json' | 'string' | 'bytes'
@@ -49,7 +49,7 @@ export type RedisCodecName = 'json' | 'string' | 'bytes'
  * import { Redis } from 'ioredis'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const hashes = createInformer({ source: redisKeys<Limit>({ client, prefix: 'by-hash:', keys: 'bytes' }) })
+ * const hashes = createInformer({ source: redisKeysSource<Limit>({ client, prefix: 'by-hash:', keys: 'bytes' }) })
  * const limit = hashes.get(`by-hash:${Buffer.from('00ff', 'hex').toString('latin1')}`) // One character for each byte.
  * ```
  */

@@ -31,13 +31,13 @@ import type { Values } from './key-reader.js'
 import { TrackedKeys } from './tracked-keys.js'
 
 /**
- * The options of `redisKeys`.
+ * The options of `redisKeysSource`.
  *
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisKeys<string>({
+ * const source = redisKeysSource<string>({
  *   client: new Redis(url, { lazyConnect: true }),
  *   prefix: 'feature:', // Only keys with strings are mirrored.
  *   codec: 'string', // Default: `json`.
@@ -45,7 +45,7 @@ import { TrackedKeys } from './tracked-keys.js'
  * })
  * ```
  */
-export interface RedisKeysOptions<T> {
+export interface RedisKeysSourceOptions<T> {
   /** A `Redis` of ioredis, or a `Cluster` if the prefix has a whole hash tag. The source never closes it. */
   readonly client: RedisClient
   /** The prefix of the keys, after the client's `keyPrefix`. Only keys that hold strings are mirrored. */
@@ -75,7 +75,7 @@ export interface RedisKeysOptions<T> {
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const features = redisKeys<string>({ client: new Redis(url), prefix: 'feature:', codec: 'string' })
+ * const features = redisKeysSource<string>({ client: new Redis(url), prefix: 'feature:', codec: 'string' })
  * const informer = createInformer({ source: features })
  * await informer.start().synced()
  * await informer.until('feature:dark-mode', (value) => value === 'on', { signal }) // There are no marks to wait for.
@@ -86,7 +86,7 @@ export interface RedisKeysSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
 }
 
-const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck>> = {
+const optionChecks: Readonly<Record<keyof RedisKeysSourceOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   prefix: isName,
   codec: isCodec,
@@ -106,17 +106,17 @@ const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisKeys<Limit>({ client: new Redis(url, { lazyConnect: true }), prefix: 'limits:' })
+ * const source = redisKeysSource<Limit>({ client: new Redis(url, { lazyConnect: true }), prefix: 'limits:' })
  * const limits = createInformer({ source })
  * ```
  */
-export function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T> {
-  checkOptions('redisKeys', options, optionChecks)
-  assertGiven('redisKeys', options, ['client', 'prefix'])
+export function redisKeysSource<T = unknown>(options: RedisKeysSourceOptions<T>): RedisKeysSource<T> {
+  checkOptions('redisKeysSource', options, optionChecks)
+  assertGiven('redisKeysSource', options, ['client', 'prefix'])
   const { client, prefix } = options
   if (asCluster(client) !== undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefixOf(client) + prefix)) {
     throw new OptionError(
-      `redisKeys: in a Cluster the option "prefix" must have a hash tag, such as "{user}:": other keys are on several servers`,
+      `redisKeysSource: in a Cluster the option "prefix" must have a hash tag, such as "{user}:": other keys are on several servers`,
       { option: 'prefix' },
     )
   }
@@ -135,7 +135,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
   readonly #blockMs: number
   #batches = 0
 
-  constructor(options: RedisKeysOptions<T>) {
+  constructor(options: RedisKeysSourceOptions<T>) {
     const { client, prefix, codec = 'json', keys = 'string' } = options
     const { maxKeys = 100_000, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
     this.#codec = new EventCodec(codec, keys)

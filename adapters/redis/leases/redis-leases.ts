@@ -13,7 +13,7 @@ import { RedisLeaseSession } from './lease-session.js'
  * import { redisLeases } from 'listwatch/redis'
  *
  * const client = new Redis({ name: 'shop', sentinels: [{ host: 'sentinel-0', port: 26_379 }], lazyConnect: true })
- * const replicas = redisLeases({ client, group: 'orders', waitForReplicas: 1 }) // For three servers. Default: none.
+ * const leases = redisLeases({ client, group: 'orders', waitForReplicas: 1 }) // For three servers. Default: none.
  * ```
  */
 export interface RedisLeasesOptions extends LeaseOptions {
@@ -33,7 +33,7 @@ export interface RedisLeasesOptions extends LeaseOptions {
 /**
  * Creates the lease store of a group of replicas in Redis 7 or later, or Valkey. It has one key, `{<group>}:leases`,
  * after the client's `keyPrefix`.
- * @returns The lease store, for the option `replicas` of `reconcile`.
+ * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
@@ -41,7 +41,7 @@ export interface RedisLeasesOptions extends LeaseOptions {
  * import { Redis } from 'ioredis'
  * import { redisLeases } from 'listwatch/redis'
  *
- * const replicas = redisLeases({ client: new Redis(url, { lazyConnect: true }), group: 'orders' })
+ * const leases = redisLeases({ client: new Redis(url, { lazyConnect: true }), group: 'orders' })
  * ```
  */
 export function redisLeases(options: RedisLeasesOptions): Leases {

@@ -68,13 +68,13 @@ export interface StreamSnapshot<T> {
 }
 
 /**
- * The options of `redisStream`.
+ * The options of `redisStreamSource`.
  *
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisStream<string>({
+ * const source = redisStreamSource<string>({
  *   client: new Redis(url, { lazyConnect: true }),
  *   stream: 'stock',
  *   decode: (fields) => ({ key: fields.get('sku') ?? '', object: fields.get('count') }),
@@ -83,7 +83,7 @@ export interface StreamSnapshot<T> {
  * })
  * ```
  */
-export interface RedisStreamOptions<T> {
+export interface RedisStreamSourceOptions<T> {
   /**
    * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.
    */
@@ -119,12 +119,12 @@ export interface RedisStreamOptions<T> {
  *
  * const client = new Redis(url)
  * const decode = (fields: ReadonlyMap<string, string>) => ({ key: fields.get('sku') ?? '', object: fields.get('n') })
- * const stock = createInformer({ source: redisStream<string>({ client, stream: 'stock', decode }) }).start()
+ * const stock = createInformer({ source: redisStreamSource<string>({ client, stream: 'stock', decode }) }).start()
  * const id = await client.xadd('stock', '*', 'sku', 'A1', 'n', '7')
  * if (id !== null) await stock.waitFor(id)
  * ```
  */
-export interface RedisStream<T> extends ListerWatcher<T> {
+export interface RedisStreamSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: the options `heartbeatMs` and `timeoutMs`. */
   readonly heartbeatMs: number
   /**
@@ -140,7 +140,7 @@ export interface RedisStream<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionCheck>> = {
+const optionChecks: Readonly<Record<keyof RedisStreamSourceOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   stream: isName,
   decode: isFunction,
@@ -160,7 +160,7 @@ const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionChe
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisStream<{ readonly total: number }>({
+ * const source = redisStreamSource<{ readonly total: number }>({
  *   client: new Redis(url, { lazyConnect: true }),
  *   stream: 'orders',
  *   decode: (fields) => {
@@ -170,17 +170,17 @@ const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionChe
  * })
  * ```
  */
-export function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T> {
-  checkOptions('redisStream', options, optionChecks)
-  assertGiven('redisStream', options, ['client', 'stream', 'decode'])
+export function redisStreamSource<T = unknown>(options: RedisStreamSourceOptions<T>): RedisStreamSource<T> {
+  checkOptions('redisStreamSource', options, optionChecks)
+  assertGiven('redisStreamSource', options, ['client', 'stream', 'decode'])
   return new StreamSource<T>(options)
 }
 
-class StreamSource<T> implements RedisStream<T> {
+class StreamSource<T> implements RedisStreamSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
-  readonly #options: RedisStreamOptions<T>
+  readonly #options: RedisStreamSourceOptions<T>
   readonly #key: string
   readonly #blockMs: number
   readonly #timeoutMs: number
@@ -188,7 +188,7 @@ class StreamSource<T> implements RedisStream<T> {
   readonly #runner: SessionRunner<Connected>
   readonly #responseSize = new ResponseSizeLimit()
 
-  constructor(options: RedisStreamOptions<T>) {
+  constructor(options: RedisStreamSourceOptions<T>) {
     this.#options = options
     this.#key = keyPrefixOf(options.client) + options.stream
     this.#blockMs = options.heartbeatMs ?? 2_000

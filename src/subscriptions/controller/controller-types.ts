@@ -34,7 +34,7 @@ export interface ReconcileContext<T> {
    * - `changed`: the object was added, changed or deleted.
    * - `enqueued`: `enqueue` was called.
    * - `watches`: an object of an informer in `watches` was added, changed or deleted.
-   * - `gained`: with the option `replicas`, the key has moved to this replica.
+   * - `gained`: with the option `leases`, the key has moved to this replica.
    * - `initial`: the object was in the store when the controller began.
    * - `retry`: the last run failed, and its delay is over.
    * - `requeued`: the last run called `requeueAfter`.
@@ -49,9 +49,9 @@ export interface ReconcileContext<T> {
    */
   readonly signal: AbortSignal
   /**
-   * With the option `replicas`: a number that is greater than each fence with which another replica ran the key before.
+   * With the option `leases`: a number that is greater than each fence with which another replica ran the key before.
    * A store that rejects writes with a smaller fence than the last one is safe from writes of replicas that were
-   * paused. Without `replicas`: undefined.
+   * paused. Without `leases`: undefined.
    */
   readonly fence: number | undefined
   /**
@@ -163,7 +163,7 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    * Shares the keys with the controllers of other processes that have the same lease store and group: a key runs on one
    * replica at a time. Default: this controller runs every key.
    */
-  readonly replicas?: Leases
+  readonly leases?: Leases
 }
 
 /**
@@ -213,9 +213,9 @@ export interface FailingKey {
  * ```ts
  * import { postgresLeases } from 'listwatch/postgres'
  *
- * const replicas = postgresLeases({ pool, group: 'orders' })
- * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
- * const place = controller.replicas
+ * const leases = postgresLeases({ pool, group: 'orders' })
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { leases })
+ * const place = controller.replica
  * console.log(`${place?.member}: one of ${place?.members.length} replicas, for ${place?.leaseEndsInMs} ms`)
  * ```
  */
@@ -247,8 +247,8 @@ export interface ReplicaStatus {
  * ```
  */
 export interface Controller extends Subscription {
-  /** With the option `replicas`: its place in the group. Otherwise undefined. */
-  readonly replicas: ReplicaStatus | undefined
+  /** With the option `leases`: its place in the group. Otherwise undefined. */
+  readonly replica: ReplicaStatus | undefined
   /**
    * The keys whose last run failed. A key that is not retried stays until a run of it succeeds; of such keys the latest
    * 10 000 are kept.

@@ -100,7 +100,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     })
     this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#errors.slow(key, ms), SLOW_RUN_MS)
-    this.#replicas = options.replicas && this.#join(options.replicas)
+    this.#replicas = options.leases && this.#join(options.leases)
     this.connect()
   }
 
@@ -110,7 +110,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
   }
 
-  get replicas(): ReplicaStatus | undefined {
+  get replica(): ReplicaStatus | undefined {
     return this.#replicas?.status
   }
 
@@ -281,7 +281,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   /** Joins the group of replicas. */
-  #join(leases: NonNullable<ReconcileOptions<T>['replicas']>): ReplicatedKeys<T> {
+  #join(leases: NonNullable<ReconcileOptions<T>['leases']>): ReplicatedKeys<T> {
     const gained = (key: string, deletion: Deleted<T> | undefined): void => {
       if (this.#queue.isDraining) return
       if (deletion !== undefined && !this.#deleted.has(key)) this.#deleted.set(key, deletion)

@@ -26,7 +26,7 @@ export function checkReconcileOptions<T, I, W extends readonly unknown[]>(option
     retry: isObject,
     rateLimit: isObject,
     priority: isFunction,
-    replicas: isLeases,
+    leases: isLeases,
     watches: isListOf('{ informer, keys }', isWatch),
     after: isListOf('informers or groups', isAwaited),
   })

@@ -118,7 +118,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
         let opened = 0
         const campaign = new LeaseCampaign(() => {
           const connection = connections[opened++ % 3] as NatsConnection
-          return natsLeases({ client: connection, group: 'g', replicas: 3, leaseMs: LEASE_MS })
+          return natsLeases({ client: connection, group: 'g', streamReplicas: 3, leaseMs: LEASE_MS })
         })
         await campaign.recovered()
         const faults: readonly ((leader: number) => unknown)[] = [

@@ -19,7 +19,7 @@ describeServer('nats 2.15', '[J9] leases in NATS', (server) => {
     await leasesConformance('in a bucket with three replicas', {
       create: async (group) => {
         const connection = await started().connect()
-        return natsLeases({ client: connection, group, bucket: 'other', replicas: 3, leaseMs: 5_000 })
+        return natsLeases({ client: connection, group, bucket: 'other', streamReplicas: 3, leaseMs: 5_000 })
       },
       timeoutMs: 30_000,
     })

@@ -147,7 +147,7 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
     const informer = createInformer({ source: this.source, cache: relayCache(store), clock, random, logger: quiet })
     const leases = this.#leases
     const replicas = leases && { ...leasesOf(leases), open: () => cutSession(leases.open(), cut) }
-    const relay = publish(informer, store, { clock, random, logger: quiet, ...(replicas && { replicas }) })
+    const relay = publish(informer, store, { clock, random, logger: quiet, ...(replicas && { leases: replicas }) })
     informer.start()
     this.#processes.push({ informer, relay, link })
     if (this.#processes.length > 1) this.mark(leases === undefined ? 'relays competed' : 'a relay stood by')

@@ -71,7 +71,7 @@ export class RelatedKeys {
       concurrency: 2,
       after: [{ synced: ({ signal } = {}) => this.#otherSynced(signal) }],
       watches: [{ informer, keys: ({ tenant }) => [tenant] }],
-      ...(this.#leases !== undefined && { replicas: this.#leases }),
+      ...(this.#leases !== undefined && { leases: this.#leases }),
     })
     this.#replicas.push(controller)
   }

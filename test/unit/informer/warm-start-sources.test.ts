@@ -5,7 +5,7 @@ import { etcdSource } from '../../../adapters/etcd/index.js'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../../adapters/kubernetes/index.js'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { postgresSource } from '../../../adapters/postgres/index.js'
-import { redisCollection, redisKeys, redisStream } from '../../../adapters/redis/index.js'
+import { redisCollectionSource, redisKeysSource, redisStreamSource } from '../../../adapters/redis/index.js'
 import { withKeepAliveBatches } from '../../../adapters/shared/keep-alive-batches.js'
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
@@ -52,19 +52,19 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
   ],
   [
     'a Redis collection',
-    (options) => redisCollection({ client: redis, name: 'a', ...options }).selection,
+    (options) => redisCollectionSource({ client: redis, name: 'a', ...options }).selection,
     [{}, { name: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
     [{}, { heartbeatMs: 5 }],
   ],
   [
     'Redis keys',
-    (options) => redisKeys({ client: redis, prefix: 'a', ...options }).selection,
+    (options) => redisKeysSource({ client: redis, prefix: 'a', ...options }).selection,
     [{}, { codec: 'string' }, { keys: 'bytes' }],
     [{}, { heartbeatMs: 5 }],
   ],
   [
     'a Redis stream',
-    (options) => redisStream({ client: redis, stream: 'a', decode: () => [], ...options }).selection,
+    (options) => redisStreamSource({ client: redis, stream: 'a', decode: () => [], ...options }).selection,
     [{}, { decode: () => [{ key: 'b' }] }, { whenTrimmed: 'fold' }],
     [{}, { heartbeatMs: 5 }],
   ],

@@ -263,8 +263,8 @@ describe('a relay that restored its mirror from the store', () => {
 
 test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
   const replicas = (group: string): Leases => memoryLeases({ group, clock, mode: 'leader' })
-  const { source, store, first } = await relayed(['a'], { replicas: replicas('one') })
-  const second = relayOf(source, storeOf(store), { replicas: replicas('two') })
+  const { source, store, first } = await relayed(['a'], { leases: replicas('one') })
+  const second = relayOf(source, storeOf(store), { leases: replicas('two') })
   await clock.advance(10_000)
   source.put('a', { n: 1 })
   await clock.advance(30_000)
@@ -309,10 +309,10 @@ describe('a relay that waits for a lease', () => {
 
   test('[Y1] and had no access meanwhile does not clear the followers later', async () => {
     const leases = replicas()
-    const { source, store, first } = await relayed(['a'], { replicas: leases })
+    const { source, store, first } = await relayed(['a'], { leases })
     await clock.advance(3_000)
     source.fail(noAccess(), 2)
-    const second = relayOf(source, storeOf(store), { replicas: leases, onAccessLost: 'clear' })
+    const second = relayOf(source, storeOf(store), { leases, onAccessLost: 'clear' })
     await clock.advance(60_000)
     expect([...second.informer.keys()]).toEqual(['a'])
     expect(second.relay.status.state).toBe('standby')
@@ -324,9 +324,9 @@ describe('a relay that waits for a lease', () => {
 
   test('ends when its informer is stopped', async () => {
     const leases = replicas()
-    const { source, store, first } = await relayed(['a'], { replicas: leases })
+    const { source, store, first } = await relayed(['a'], { leases })
     await clock.advance(3_000)
-    const second = relayOf(source, storeOf(store), { replicas: leases })
+    const second = relayOf(source, storeOf(store), { leases })
     await clock.advance(5_000)
     expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
     await meanwhile(15_000, second.informer.stop())
@@ -460,9 +460,9 @@ test('stop ends a relay whose store cannot be closed', async () => {
 test('publish of an informer that was stopped throws STOPPED, and opens no leases', async () => {
   const informer = createInformer({ source: memorySource<Item>(), clock, random })
   await informer.stop()
-  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
-  const open = vi.spyOn(replicas, 'open')
-  expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas })).toThrow(
+  const leases = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const open = vi.spyOn(leases, 'open')
+  expect(() => publish(informer, memoryRelayStore(), { clock, random, leases })).toThrow(
     expect.objectContaining({ code: 'STOPPED' }),
   )
   expect(open).not.toHaveBeenCalled()

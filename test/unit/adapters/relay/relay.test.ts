@@ -181,14 +181,14 @@ describe('of two relays', () => {
 
   test('[Y6][Y14] with leases the second waits, and replaces the first when that ends', async () => {
     const leases = replicas()
-    const { source, store, first, follower } = await relayed(['a'], { replicas: leases })
+    const { source, store, first, follower } = await relayed(['a'], { leases })
     await clock.advance(1_000)
     expect(first.relay.status).toMatchObject({
       state: 'standby',
       reason: 'it has no lease yet: a new relay waits up to 5 s, in case an earlier relay still writes',
     })
     await clock.advance(3_000)
-    const second = relayOf(source, storeOf(store), { replicas: leases })
+    const second = relayOf(source, storeOf(store), { leases })
     await clock.advance(10_000)
     source.put('a', { n: 1 })
     await settled()
@@ -206,14 +206,14 @@ describe('of two relays', () => {
 
   test('[Y14] a relay whose leases cannot be reached says so, with the address and without the password, and does not name an error of the leases that is over', async () => {
     const memory = replicas()
-    const { source, store } = await relayed(['a'], { replicas: memory })
+    const { source, store } = await relayed(['a'], { leases: memory })
     await clock.advance(4_000)
     let isAway = true
     const leases = leasesWith(memory, (session) => async (...args) => {
       if (isAway) throw new Error('connect ECONNREFUSED redis://relay:secret@10.0.0.1:6379')
       return await session.renew(...args)
     })
-    const { relay } = relayOf(source, storeOf(store), { replicas: leases })
+    const { relay } = relayOf(source, storeOf(store), { leases })
     for (isAway of [true, false, true, false]) {
       await clock.advance(6_000)
       const away = `it has no lease, because ${leases.name}: connect ECONNREFUSED redis://relay:***@10.0.0.1:6379`
@@ -240,9 +240,9 @@ describe('of two relays', () => {
         (...args) =>
           isCut ? new Promise(() => {}) : session.renew(...args),
     )
-    const first = relayOf(source, link, { cache: undefined, replicas: leases })
+    const first = relayOf(source, link, { cache: undefined, leases: leases })
     await clock.advance(6_000)
-    const second = relayOf(source, storeOf(store), { replicas: memory })
+    const second = relayOf(source, storeOf(store), { leases: memory })
     await clock.advance(6_000)
     expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
     isAway = true
@@ -261,7 +261,7 @@ describe('of two relays', () => {
     source.put('a', { n: 1 })
     await clock.advance(2_000)
     expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
-    expect(first.errors[0]?.message).toContain('give all of them the option "replicas"')
+    expect(first.errors[0]?.message).toContain('give all of them the option "leases"')
     expect(first.relay.status.state).toBe('backing-off')
     expect(second.relay.status.state).toBe('live')
     expect(follower.content()).toEqual({ a: 1 })
@@ -510,7 +510,7 @@ describe('wrong arguments', () => {
   test.each<[string, () => unknown]>([
     ['publish: the first argument must be an informer', () => publish({} as typeof informer, store)],
     ['publish: the store must be a relay store', () => publish(informer, {} as MemoryRelayStore)],
-    ['publish: option "replicas" must be leases', () => publish(informer, store, { replicas: 1 as never })],
+    ['publish: option "leases" must be leases', () => publish(informer, store, { leases: 1 as never })],
     ['allow it with secrets: true', () => publish(secrets, store)],
     ['relaySource: option "store" is missing', () => relaySource({} as never)],
     ['option "upstream" must have the method hasReached', () => relaySource({ store, upstream: 1 as never })],

@@ -73,7 +73,7 @@ class Group {
       this.runs.push(run)
       return this.work(run)
     }
-    this.controllers.push(informer.reconcile(fn, { replicas: this.leases, ...options }))
+    this.controllers.push(informer.reconcile(fn, { leases: this.leases, ...options }))
     this.informers.push(informer.start())
     return replica
   }
@@ -170,7 +170,7 @@ describe('a controller on several replicas', () => {
     async (options) => {
       group = new Group()
       const { clock, leases } = group
-      group.add({ replicas: leavingLate(leases, () => clock.sleep(100)) })
+      group.add({ leases: leavingLate(leases, () => clock.sleep(100)) })
       await group.clock.advance(JOIN_MS)
       let isStopped = false
       const stopped = group.informers[0]?.stop(options).then(() => {
@@ -216,15 +216,15 @@ describe('a controller on several replicas', () => {
     group.add()
     await group.clock.advance(JOIN_MS)
     const [run] = group.runs
-    const member = group.controllers[0]?.replicas?.member
+    const member = group.controllers[0]?.replica?.member
     group.leases.setAvailable(false)
     group.taken()
     await group.clock.advance(9_500)
     expect(run?.context.signal.reason).toBeInstanceOf(LeaseLostError)
-    expect(group.controllers[0]?.replicas).toMatchObject({ share: 0, leaseEndsInMs: 0 })
+    expect(group.controllers[0]?.replica).toMatchObject({ share: 0, leaseEndsInMs: 0 })
     await group.clock.advance(60_000)
     expect(group.taken()).toEqual([])
-    expect(group.controllers[0]?.replicas?.member).not.toBe(member)
+    expect(group.controllers[0]?.replica?.member).not.toBe(member)
     group.leases.setAvailable(true)
     await group.clock.advance(5_000)
     expect(group.taken()).toHaveLength(1)
@@ -253,7 +253,7 @@ describe('a controller on several replicas', () => {
     group.work = ({ replica }) => (replica === 1 ? new Promise(() => {}) : Promise.resolve())
     group.add({}, clock)
     for (let step = 0; step < 150; step++) await Promise.all([group.clock.advance(100), clock.advance(100)])
-    const { members = [], member } = group.controllers[1]?.replicas ?? {}
+    const { members = [], member } = group.controllers[1]?.replica ?? {}
     const owners = new Owners('share', members)
     const lost = KEYS.find((key) => owners.owns(member ?? '', hashOf(key)) && !group.keysOf(1).includes(key)) ?? ''
     group.source.delete(lost)
@@ -304,8 +304,8 @@ describe('a controller on several replicas', () => {
 
   test('[L9] a key that was enqueued on another replica is run by the next owner', async () => {
     await joined(2)
-    const owner = new Owners('share', group.controllers[0]?.replicas?.members ?? [])
-    const member = group.controllers[0]?.replicas?.member ?? ''
+    const owner = new Owners('share', group.controllers[0]?.replica?.members ?? [])
+    const member = group.controllers[0]?.replica?.member ?? ''
     const key = Array.from({ length: 50 }, (_, nth) => `other-${nth}`).find((each) => owner.owns(member, hashOf(each)))
     group.taken()
     group.controllers[1]?.enqueue(key ?? '')
@@ -338,7 +338,7 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(0)
     startReplay.mockRestore()
     await group.clock.advance(15_000)
-    expect(group.leases.records.map(({ member }) => member)).toEqual([group.controllers[0]?.replicas?.member])
+    expect(group.leases.records.map(({ member }) => member)).toEqual([group.controllers[0]?.replica?.member])
     expect(new Set(group.keysOf(0))).toEqual(new Set(KEYS))
   })
 
@@ -384,7 +384,7 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(15_000)
     const leader = group.runs.at(-1)?.replica ?? 0
     expect(group.keysOf(leader).sort()).toEqual([...KEYS].sort())
-    expect(new Set(group.controllers.map(({ replicas }) => replicas?.share))).toEqual(new Set([0, 1]))
+    expect(new Set(group.controllers.map(({ replica: replicas }) => replicas?.share))).toEqual(new Set([0, 1]))
     group.taken()
     void group.informers[leader]?.stop()
     await group.clock.advance(3_000)
@@ -394,10 +394,10 @@ describe('a controller on several replicas', () => {
   test('the status has the members, the share, the lease and the fence', async () => {
     group = new Group()
     group.add()
-    expect(group.controllers[0]?.replicas).toMatchObject({ members: [], share: 0, leaseEndsInMs: 0, fence: undefined })
+    expect(group.controllers[0]?.replica).toMatchObject({ members: [], share: 0, leaseEndsInMs: 0, fence: undefined })
     group.add()
     await group.clock.advance(15_000)
-    const [first, second] = group.controllers.map(({ replicas }) => replicas)
+    const [first, second] = group.controllers.map(({ replica: replicas }) => replicas)
     expect(new Set(first?.members)).toEqual(new Set([first?.member, second?.member]))
     expect((first?.share ?? 0) + (second?.share ?? 0)).toBe(1)
     expect(first?.share).toBeCloseTo(0.5, 1)
@@ -405,13 +405,13 @@ describe('a controller on several replicas', () => {
     expect(first?.fence).toBeGreaterThan(5)
   })
 
-  test('reconcile refuses an option replicas that is not a lease store', () => {
+  test('reconcile refuses an option leases that is not a lease store', () => {
     group = new Group()
     const informer = createInformer({ source: group.source, clock: group.clock })
-    const wrong = { replicas: { name: 'no' } } as unknown as ReconcileOptions<number>
+    const wrong = { leases: { name: 'no' } } as unknown as ReconcileOptions<number>
     expect(() => informer.reconcile(async () => {}, wrong)).toThrow(
-      'reconcile: option "replicas" must be a lease store, as `memoryLeases` returns, got an object',
+      'reconcile: option "leases" must be a lease store, as `memoryLeases` returns, got an object',
     )
-    expect(() => informer.subscribe({}, wrong as object)).toThrow('unknown option "replicas"')
+    expect(() => informer.subscribe({}, wrong as object)).toThrow('unknown option "leases"')
   })
 })

@@ -3,16 +3,16 @@ import { isCodec } from '../../shared/value-codec.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
 import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'
-import { CollectionSource, type RedisCollection } from './collection-source.js'
+import { CollectionSource, type RedisCollectionSource } from './collection-source.js'
 
 /**
- * The options of `redisCollection`.
+ * The options of `redisCollectionSource`.
  *
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisCollection<string>({
+ * const source = redisCollectionSource<string>({
  *   client: new Redis(url, { lazyConnect: true }),
  *   name: 'greetings', // The keys are `{greetings}:h`, `{greetings}:s` and `{greetings}:m`.
  *   codec: 'string', // Default: `json`.
@@ -21,7 +21,7 @@ import { CollectionSource, type RedisCollection } from './collection-source.js'
  * })
  * ```
  */
-export interface RedisCollectionOptions<T> {
+export interface RedisCollectionSourceOptions<T> {
   /**
    * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.
    */
@@ -45,7 +45,7 @@ export interface RedisCollectionOptions<T> {
   readonly shardCount?: number
 }
 
-const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, OptionCheck>> = {
+const optionChecks: Readonly<Record<keyof RedisCollectionSourceOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
   name: nameFlaw,
   codec: isCodec,
@@ -57,13 +57,13 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
 
 /**
  * Creates one source for each shard, by the name of the shard. One informer mirrors all of them with
- * `sourceSet(redisCollection({ shardCount: 4, … }))`.
+ * `sourceSet(redisCollectionSource({ shardCount: 4, … }))`.
  * @returns The sources, for `sourceSet`.
  * @throws OptionError when an option is missing or not allowed.
  */
-export function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shardCount: number },
-): Readonly<Record<string, RedisCollection<T>>>
+export function redisCollectionSource<T = unknown>(
+  options: RedisCollectionSourceOptions<T> & { readonly shardCount: number },
+): Readonly<Record<string, RedisCollectionSource<T>>>
 /**
  * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
  * before the first list, watch or head.
@@ -74,18 +74,18 @@ export function redisCollection<T = unknown>(
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisCollection<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * const source = redisCollectionSource<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
  * const limits = createInformer({ source })
  * ```
  */
-export function redisCollection<T = unknown>(
-  options: RedisCollectionOptions<T> & { readonly shardCount?: undefined },
-): RedisCollection<T>
-export function redisCollection<T>(
-  options: RedisCollectionOptions<T>,
-): RedisCollection<T> | Readonly<Record<string, RedisCollection<T>>> {
-  checkOptions('redisCollection', options, optionChecks)
-  assertGiven('redisCollection', options, ['client', 'name'])
+export function redisCollectionSource<T = unknown>(
+  options: RedisCollectionSourceOptions<T> & { readonly shardCount?: undefined },
+): RedisCollectionSource<T>
+export function redisCollectionSource<T>(
+  options: RedisCollectionSourceOptions<T>,
+): RedisCollectionSource<T> | Readonly<Record<string, RedisCollectionSource<T>>> {
+  checkOptions('redisCollectionSource', options, optionChecks)
+  assertGiven('redisCollectionSource', options, ['client', 'name'])
   const {
     client,
     codec = 'json',
@@ -94,7 +94,7 @@ export function redisCollection<T>(
     timeoutMs = 5_000,
     shardCount,
   } = options
-  const source = (name: string): RedisCollection<T> =>
+  const source = (name: string): RedisCollectionSource<T> =>
     new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs })
   if (shardCount === undefined) return source(options.name)
   const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
