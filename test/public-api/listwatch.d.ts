@@ -44,7 +44,7 @@ export interface Controller extends Subscription {
   readonly failing: ReadonlyMap<string, FailingKey>
   readonly isPaused: boolean
   pause(): void
-  readonly replicas: ReplicaStatus | undefined
+  readonly replica: ReplicaStatus | undefined
   resume(): void
 }
 export interface ControllerWatch<U> {
@@ -332,9 +332,9 @@ export interface ReconcileContext<T> {
 }
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
   readonly after?: readonly { synced(wait?: Wait): Promise<void> }[]
+  readonly leases?: Leases
   readonly priority?: (key: string, reason: ReconcileContext<T>['reason']) => number
   readonly rateLimit?: RateLimit
-  readonly replicas?: Leases
   readonly retry?: RetryOptions
   readonly watches?: { readonly [K in keyof W]: ControllerWatch<W[K]> }
 }
