@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { binary, ensureBuilt } from './support/build.js'
+import { portOf } from './support/listening.js'
 import { Program, type ProgramOptions, prepare } from './support/programs.js'
 import { filesUnder, root } from './support/sources.js'
 
@@ -64,15 +63,7 @@ function run(name: string, options?: ProgramOptions): Program {
 }
 
 /** A server for the test, and its address. */
-async function serve(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const serve = async (server: Server): Promise<string> => `http://127.0.0.1:${await portOf(server)}`
 
 describe('02: a controller', () => {
   test('runs each job, again when a pod says so, cleans up what is gone, and ends when the migration is done', async () => {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
+import { portOf } from '../support/listening.js'
 import { root } from '../support/sources.js'
 
 interface Order {
@@ -363,11 +363,11 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     const server = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html')
       response.end('<body></body>')
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    })
+    const port = await portOf(server)
     const attacker = await page.context().newPage()
     try {
-      await attacker.goto(`http://${host}:${Object(server.address()).port}/`)
+      await attacker.goto(`http://${host}:${port}/`)
       let sent = 0
       const answered: string[] = []
       attacker.on('request', () => sent++)
@@ -384,8 +384,6 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
       expect(await attacker.frames()[1]?.content()).not.toContain('page.js')
     } finally {
       await attacker.close()
-      server.closeAllConnections()
-      server.close()
     }
   })
 

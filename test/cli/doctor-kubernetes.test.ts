@@ -8,6 +8,7 @@ import { describeKubernetes } from '../servers/index.js'
 import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
+import { portOf } from '../support/listening.js'
 import { findings, namesOf } from './doctor.js'
 import { type CommandOptions, kubeConfigEnv, listwatch, refusalOf } from './support.js'
 
@@ -82,20 +83,14 @@ describeKubernetes('doctor kubernetes://', (programs) => {
           answer.pipe(response)
         })
         from.on('error', () => response.destroy()).end()
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
+      })
       const options = own.kubernetes.kubeConfig()
-      const url = `http://127.0.0.1:${Object(server.address()).port}`
+      const url = `http://127.0.0.1:${await portOf(server)}`
       const clusters = options.clusters.map(({ name }) => ({ name, server: url, caData: '', skipTLSVerify: true }))
-      try {
-        const found = await findings(PODS, using({ ...options, clusters }))
-        return [...found]
-          .filter(([name]) => name !== 'unverified-server')
-          .map(([name, { problem, remedy }]) => `${name}: ${problem}: ${remedy}`)
-      } finally {
-        server.closeAllConnections()
-        server.close()
-      }
+      const found = await findings(PODS, using({ ...options, clusters }))
+      return [...found]
+        .filter(([name]) => name !== 'unverified-server')
+        .map(([name, { problem, remedy }]) => `${name}: ${problem}: ${remedy}`)
     }
     const name = 'server-version'
     const tested = 'this program was tested with 1.37'

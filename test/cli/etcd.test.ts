@@ -8,7 +8,7 @@ import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { Program } from '../support/programs.js'
-import { deleted, example, listwatch, refusalOf, SECRET, synced, temporaryFolder, told } from './support.js'
+import { example, expectStates, listwatch, refusalOf, SECRET, temporaryFolder } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -20,19 +20,11 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     await client.put('/jobs/1').value('{"state":"new"}')
     await client.put('/other').value('{}')
     const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--json'])
-    await synced(child)
-    await client.put('/jobs/1').value('{"state":"done"}')
-    await client.delete().key('/jobs/1')
-    await deleted(child)
-    expect(told(child)).toEqual([
-      ['add', '/jobs/1', { state: 'new' }],
-      ['synced', undefined, undefined],
-      ['update', '/jobs/1', { state: 'done' }],
-      ['delete', '/jobs/1', { state: 'done' }],
-    ])
-    child.kill('SIGINT')
-    await child.ended
-    expect(child.errors).toBe('')
+    const write = async (): Promise<void> => {
+      await client.put('/jobs/1').value('{"state":"done"}')
+      await client.delete().key('/jobs/1')
+    }
+    await expectStates(child, write, '/jobs/1', [{ state: 'new' }, { state: 'done' }])
   })
 
   const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
-import { Agent, createServer, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Agent, createServer, request } from 'node:http'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -12,6 +10,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { blocksOf } from '../support/documents.js'
+import { portOf } from '../support/listening.js'
 import { filesUnder, textOf } from '../support/sources.js'
 import { example, urlOf } from './support.js'
 
@@ -64,20 +63,14 @@ describe('examples/polled-source.ts', () => {
     let version = 1
     let unchanged = 0
     let isDown = false
-    const server: Server = createServer((request, response) => {
+    const server = createServer((request, response) => {
       if (isDown) response.writeHead(503, { 'retry-after': '1' }).end()
       else if (request.headers['if-none-match'] === `"${version}"`) {
         unchanged++
         response.writeHead(304).end()
       } else response.setHeader('etag', `"${version}"`).end(JSON.stringify(countries))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const child = example('polled-source.ts', [`http://127.0.0.1:${(server.address() as AddressInfo).port}/countries`])
+    const child = example('polled-source.ts', [`http://127.0.0.1:${await portOf(server)}/countries`])
     await child.until(() => child.lines.includes('+ Soviet Union'), 'the first list')
     await waitUntil('a poll that finds nothing new', () => unchanged > 0)
     countries = [

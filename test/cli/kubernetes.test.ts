@@ -4,17 +4,7 @@ import { FakeKubernetes } from '../kubernetes/fake.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
-import {
-  deleted,
-  example,
-  kubeConfigEnv,
-  listwatch,
-  refusalOf,
-  SECRET,
-  synced,
-  temporaryFolder,
-  told,
-} from './support.js'
+import { example, expectStates, kubeConfigEnv, listwatch, refusalOf, SECRET, temporaryFolder } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -139,19 +129,12 @@ describeKubernetes('watch kubernetes://', (server) => {
     await admin.create(maps, { metadata: { name: 'other' }, data: { n: '1' } })
     const env = kubeConfigEnv(own.kubernetes.kubeConfig())
     const child = listwatch(['watch', 'kubernetes://told/cm', '-l', 'app=web', '--json'], { env })
-    await synced(child)
-    await admin.patch(`${maps}/a`, { data: { n: '2' } })
-    await admin.delete(`${maps}/a`)
-    await deleted(child)
-    expect(told(child)).toMatchObject([
-      ['add', 'told/a', { kind: 'ConfigMap', data: { n: '1' } }],
-      ['synced', undefined, undefined],
-      ['update', 'told/a', { data: { n: '2' } }],
-      ['delete', 'told/a', { data: { n: '2' } }],
-    ])
-    child.kill('SIGINT')
-    await child.ended
-    expect(child.errors).toBe('')
+    const of = (n: string): object => expect.objectContaining({ kind: 'ConfigMap', data: { n } })
+    const write = async (): Promise<void> => {
+      await admin.patch(`${maps}/a`, { data: { n: '2' } })
+      await admin.delete(`${maps}/a`)
+    }
+    await expectStates(child, write, 'told/a', [of('1'), of('2')])
   })
 
   test('in a pipe says how many objects there are', async () => {

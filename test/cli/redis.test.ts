@@ -9,7 +9,19 @@ import { RedisServer } from '../servers/redis.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
-import { deleted, example, listwatch, main, node, refusalOf, resultOf, SECRET, synced, told } from './support.js'
+import {
+  deleted,
+  example,
+  expectStates,
+  listwatch,
+  main,
+  node,
+  refusalOf,
+  resultOf,
+  SECRET,
+  synced,
+  told,
+} from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -20,19 +32,11 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
     const child = listwatch(['watch', own.redis.url, '--collection', 'orders', '--json'])
-    await synced(child)
-    await writer.apply([{ put: '1', object: { state: 'done' } }])
-    await writer.apply([{ delete: '1' }])
-    await deleted(child)
-    expect(told(child)).toEqual([
-      ['add', '1', { state: 'new' }],
-      ['synced', undefined, undefined],
-      ['update', '1', { state: 'done' }],
-      ['delete', '1', { state: 'done' }],
-    ])
-    child.kill('SIGINT')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
-    expect(child.errors).toBe('')
+    const write = async (): Promise<void> => {
+      await writer.apply([{ put: '1', object: { state: 'done' } }])
+      await writer.apply([{ delete: '1' }])
+    }
+    await expectStates(child, write, '1', [{ state: 'new' }, { state: 'done' }])
   })
 
   test.each([
@@ -51,17 +55,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     const client = own.redis.client()
     await client.xadd('events', '*', 'id', '7', 'state', 'new')
     const child = listwatch(['watch', own.redis.url, '--stream', 'events', '--json'])
-    await synced(child)
-    await client.xadd('events', '*', 'id', '7')
-    await deleted(child)
-    expect(told(child)).toEqual([
-      ['add', '7', { id: '7', state: 'new' }],
-      ['synced', undefined, undefined],
-      ['delete', '7', { id: '7', state: 'new' }],
-    ])
-    child.kill('SIGINT')
-    await child.ended
-    expect(child.errors).toBe('')
+    await expectStates(child, () => client.xadd('events', '*', 'id', '7'), '7', [{ id: '7', state: 'new' }])
   })
 
   test('--stream of which a part was trimmed is refused, and shown with --fold', async () => {
@@ -80,17 +74,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     const client = own.redis.client()
     await client.set('user:1', '{"name":"ada"}')
     const child = listwatch(['watch', own.redis.url, '--keys', 'user:*', '--json'])
-    await synced(child)
-    await client.del('user:1')
-    await deleted(child)
-    expect(told(child)).toEqual([
-      ['add', 'user:1', { name: 'ada' }],
-      ['synced', undefined, undefined],
-      ['delete', 'user:1', { name: 'ada' }],
-    ])
-    child.kill('SIGINT')
-    await child.ended
-    expect(child.errors).toBe('')
+    await expectStates(child, () => client.del('user:1'), 'user:1', [{ name: 'ada' }])
   })
 
   test('a watch continues after the reader of its errors has ended', async () => {

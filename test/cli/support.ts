@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
-import { onTestFinished, type TestContext } from 'vitest'
+import { expect, onTestFinished, type TestContext } from 'vitest'
 import type { Database } from '../postgres/support.js'
 import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { binary } from '../support/build.js'
@@ -82,6 +82,28 @@ export function told(child: Child): unknown[] {
     const { type, key, object } = JSON.parse(line) as { type: string; key?: string; object?: unknown }
     return [type, key, object]
   })
+}
+
+/** A `watch --json` of one object prints its first state and the later ones, and nothing else until it is stopped. */
+export async function expectStates(
+  child: Child,
+  write: () => Promise<unknown>,
+  key: string,
+  states: readonly object[],
+) {
+  await synced(child)
+  await write()
+  await deleted(child)
+  const [first, ...later] = states
+  expect(told(child)).toEqual([
+    ['add', key, first],
+    ['synced', undefined, undefined],
+    ...later.map((state) => ['update', key, state]),
+    ['delete', key, states.at(-1)],
+  ])
+  child.kill('SIGINT')
+  expect(await child.ended).toEqual({ code: 0, signal: null })
+  expect(child.errors).toBe('')
 }
 
 export interface Result {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
@@ -10,6 +10,7 @@ import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
+import { portOf } from '../support/listening.js'
 import { root } from '../support/sources.js'
 import { main, node, resultOf, temporaryFolder, urlOf } from './support.js'
 import { Terminal } from './terminal.js'
@@ -228,13 +229,6 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
           .map((line) => (JSON.parse(line) as { type: string }).type),
       ).toEqual(['add', 'synced'])
     })
-
-    test('a failure leaves one line, and the cursor', async () => {
-      const session = onTerminal(['watch', 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
-      expect(await session.child.ended).toEqual({ code: 2, signal: null })
-      expect(session.terminal().text).toMatch(/^reading orders …\nlistwatch: cannot connect to /)
-      expectTidy(session)
-    })
   })
 
   describeServer('postgres 18', 'list and get', (postgres) => {
@@ -319,14 +313,16 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect((await child.ended).code).toBe(0)
       expect(child.output).toMatch(/^\{"checks":\d+,"findings":\[\]\}\r\n$/)
     })
+  })
 
-    test('a failure leaves one line', async () => {
-      const session = onTerminal(['doctor', 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
-      expect(await session.child.ended).toEqual({ code: 2, signal: null })
-      expect(session.terminal().frames).toContain('connecting')
-      expect(session.terminal().text).toMatch(/^listwatch: cannot connect to /)
-      expectTidy(session)
-    })
+  test.each([
+    ['watch', /^reading orders …\nlistwatch: cannot connect to /],
+    ['doctor', /^listwatch: cannot connect to /],
+  ])('%s that fails leaves one line, and the cursor', async (command, says) => {
+    const session = onTerminal([command, 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
+    expect(await session.child.ended).toEqual({ code: 2, signal: null })
+    expect(session.terminal().text).toMatch(says)
+    expectTidy(session)
   })
 
   test.each([30, 60, 79])('help of %i columns breaks lines between words only', async (columns) => {
@@ -347,14 +343,9 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
 
   test('Ctrl-C ends doctor while it connects, and erases its progress', async () => {
     const silent = createServer()
-    onTestFinished(() => void silent.close())
-    silent.listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    const { port } = silent.address() as AddressInfo
-    const session = onTerminal(['doctor', `redis://127.0.0.1:${port}`, '--keys', 'user:*'])
+    const session = onTerminal(['doctor', `redis://127.0.0.1:${await portOf(silent)}`, '--keys', 'user:*'])
     const { child, terminal, press } = session
-    const [socket] = (await once(silent, 'connection')) as [Socket]
-    onTestFinished(() => void socket.destroy())
+    await once(silent, 'connection')
     await child.until(() => terminal().text === 'connecting', 'the progress')
     press('\x03')
     await child.ended

@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
@@ -11,6 +10,7 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
+import { portOf } from '../support/listening.js'
 import { followRotations } from '../support/load.js'
 import { listed } from './follow.js'
 import { Stage } from './stage.js'
@@ -189,50 +189,31 @@ describeEtcd('an address of another server', (server) => {
     })
   })
 
-  test('a server that is not etcd fails with a one-line message', async () => {
-    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    try {
-      const { port } = Object(other.address()) as { readonly port: number }
-      await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
-        code: 'UNAVAILABLE',
-        message: expect.stringContaining(`(127.0.0.1:${port} is not etcd: check host and port)`),
-      })
-    } finally {
-      other.close()
-    }
-  })
-
-  test('a server that ends each connection fails with a message that names the endpoint', async () => {
-    const other = createTcpServer((socket) => {
-      socket.on('error', () => {}).once('data', () => socket.end())
-    }).listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    try {
-      const { port } = Object(other.address()) as { readonly port: number }
-      await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
-        code: 'UNAVAILABLE',
-        message: expect.stringContaining(`(127.0.0.1:${port} ended the connection: is this an etcd server? check`),
-      })
-    } finally {
-      other.close()
-    }
+  test.each([
+    [
+      'is not etcd',
+      () => createServer((_request, response) => response.end('hello')),
+      'is not etcd: check host and port)',
+    ],
+    [
+      'ends each connection',
+      () => createTcpServer((socket) => socket.once('data', () => socket.end())),
+      'ended the connection: is this an etcd server? check',
+    ],
+  ])('a server that %s fails with a message that names the endpoint', async (_what, make, says) => {
+    const endpoints = `127.0.0.1:${await portOf(make())}`
+    await expect(listed(etcdSource({ endpoints, prefix: 'a' }))).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining(`(${endpoints} ${says}`),
+    })
   })
 
   test('a server that resets each connection fails with a hint', async () => {
-    const other = createTcpServer((socket) => {
-      socket.on('error', () => {}).once('data', () => socket.resetAndDestroy())
-    }).listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    try {
-      const { port } = Object(other.address()) as { readonly port: number }
-      for (const scheme of ['http', 'https'])
-        await expect(listed(etcdSource({ endpoints: `${scheme}://127.0.0.1:${port}`, prefix: 'a' }))).rejects.toThrow(
-          /check host and port; check the scheme of the endpoints and credentials/,
-        )
-    } finally {
-      other.close()
-    }
+    const port = await portOf(createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())))
+    for (const scheme of ['http', 'https'])
+      await expect(listed(etcdSource({ endpoints: `${scheme}://127.0.0.1:${port}`, prefix: 'a' }))).rejects.toThrow(
+        /check host and port; check the scheme of the endpoints and credentials/,
+      )
   })
 
   test('TLS to a server without TLS fails with a hint', async () => {

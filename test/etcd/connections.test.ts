@@ -13,6 +13,11 @@ import { useEtcd } from './support.js'
 /** A value of 256 kB. */
 const large = (n: number): string => JSON.stringify({ n, padding: 'x'.repeat(256_000) })
 
+/** Reads to the end, or to the error. */
+async function drained(iterator: AsyncIterator<unknown>): Promise<void> {
+  while ((await iterator.next()).done !== true);
+}
+
 /** Revisions that etcd sends in one message. */
 async function writeLarge({ writer, prefix }: Stage, count: number): Promise<void> {
   for (let at = 0; at < count; at++) await writer.put(`${prefix}large${at}`).value(large(at))
@@ -221,10 +226,7 @@ describeEtcd('a connection that fails', (server) => {
       await pages.next()
       await mirror.put(['k1', 1])
       await mirror.compact()
-      const drain = async (): Promise<void> => {
-        while ((await pages.next()).done !== true);
-      }
-      await expect(drain()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      await expect(drained(pages)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
       await mirror.live()
       await mirror.healed()
     }))
@@ -240,10 +242,7 @@ describeEtcd('a connection that fails', (server) => {
       [Symbol.asyncIterator]()
     await watch.next() // The server has responded to a progress request once.
     proxy.halfOpen()
-    const drain = async (): Promise<void> => {
-      while ((await watch.next()).done !== true);
-    }
-    await expect(drain()).rejects.toMatchObject({
+    await expect(drained(watch)).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/^no (data for|response from) /),
     })
@@ -292,10 +291,7 @@ describeEtcd('a connection that fails', (server) => {
       await Promise.all(writing)
       await mirror.compact()
       mirror.proxy.pass()
-      const drain = async (): Promise<void> => {
-        while ((await watch.next()).done !== true);
-      }
-      await expect(drain()).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+      await expect(drained(watch)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
       stop.abort()
     }))
 

@@ -22,6 +22,100 @@ async function writeElsewhere(etcd: EtcdServer, count: number): Promise<void> {
 
 const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')
 
+type Writes = (stage: Stage, etcd: EtcdServer) => Promise<unknown>
+
+/** What is written while the mirror is away from the restored server, and before. */
+interface Fork {
+  readonly title: string
+  readonly form?: 'endpoints' | 'client'
+  /** Before the backup. */
+  readonly before: Writes
+  /** After it: what the mirror has read, and the restored history does not have. */
+  readonly mirrored: Writes
+  readonly restored: Writes
+  readonly code?: string
+}
+
+/** Puts keys of this name, one after the other. */
+const puts =
+  (name: string, count: number): Writes =>
+  async (stage) => {
+    for (let at = 0; at < count; at++) await stage.put([`${name}${at}`, at])
+  }
+
+/** The two histories delete or change one of three keys, and then differ in little else. */
+const ofThreeKeys = (title: string, name: string, n: number | undefined, restored: Writes): Fork => ({
+  title,
+  before: puts('k', 3),
+  mirrored: (stage) => stage.put([name, n]),
+  restored,
+})
+
+const forks: readonly Fork[] = [
+  ...(['endpoints', 'client'] as const).map((form) => ({
+    title: `if it is ahead of the mirror after the reconnect, with the same ids and the same term (${form})`,
+    form,
+    before: (stage: Stage) => stage.fill(50),
+    mirrored: puts('lost', 30),
+    restored: puts('new', 60),
+  })),
+  {
+    title: 'if the same key was written at the same revision, with another value',
+    before: (stage) => stage.put(['k', 1]),
+    mirrored: (stage) => stage.put(['k', 2]),
+    restored: (stage) => stage.put(['k', 3]),
+  },
+  ofThreeKeys('if only the number of keys shows it', 'k0', undefined, (_, etcd) => writeElsewhere(etcd, 5)),
+  ofThreeKeys('if only the newest entry shows it', 'k0', 2, (_, etcd) => writeElsewhere(etcd, 5)),
+  ofThreeKeys(
+    'if each history deleted one key, and the mirrored one its newest',
+    'k2',
+    undefined,
+    async (stage, etcd) => {
+      await stage.put(['k0', undefined])
+      await writeElsewhere(etcd, 5)
+    },
+  ),
+  {
+    title: 'if the same key was written at the same revision, and earlier revisions are compacted',
+    before: async (stage, etcd) => {
+      await stage.put(['k', 1])
+      await writeElsewhere(etcd, 60)
+    },
+    mirrored: (stage) => stage.put(['k', 2]),
+    restored: async (stage, etcd) => {
+      await stage.put(['k', 3])
+      await writeElsewhere(etcd, 5)
+      await stage.compact()
+    },
+    code: 'VERSION_EXPIRED',
+  },
+  {
+    title: 'if the range was idle since before the backup, and other keys were written',
+    before: (stage) => stage.fill(5),
+    mirrored: async (stage, etcd) => {
+      await writeElsewhere(etcd, 50)
+      // A bookmark takes the mirror to there; then what is written there now is behind it.
+      await stage.informer.waitFor((await stage.source.head?.(contextOf(stage))) ?? '', { timeoutMs: 60_000 })
+    },
+    restored: async (stage, etcd) => {
+      await stage.put(['k1', 7])
+      await stage.put(['new', 8])
+      await writeElsewhere(etcd, 60)
+    },
+  },
+  {
+    title: 'if the newest entry of the mirrored history was deleted before',
+    before: (stage) => stage.fill(5),
+    mirrored: async (stage) => {
+      await stage.put(['x', 1])
+      await stage.put(['x', undefined])
+      await stage.put(['k1', undefined])
+    },
+    restored: puts('y', 9),
+  },
+]
+
 describeEtcd('a restored backup is another history, and is listed again', (server) => {
   for (const form of ['endpoints', 'client'] as const) {
     test.concurrent(`if the revision went back (${form})`, () =>
@@ -33,22 +127,6 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
         await stage.healed()
         await etcd.restore(backup)
         await etcd.start()
-        await stage.healed()
-        expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-      }))
-
-    test.concurrent(`if it is ahead of the mirror after the reconnect, with the same ids and the same term (${form})`, () =>
-      withOwn(server, { form }, async (stage, etcd) => {
-        await stage.fill(50)
-        const backup = await etcd.backup()
-        await stage.live()
-        for (let at = 0; at < 30; at++) await stage.put([`lost${at}`, at])
-        await stage.healed()
-        stage.proxy.refuse()
-        await etcd.restore(backup)
-        await etcd.start()
-        for (let at = 0; at < 60; at++) await stage.put([`new${at}`, at])
-        stage.proxy.pass()
         await stage.healed()
         expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
       }))
@@ -82,116 +160,22 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
       await stage.healed()
     }))
 
-  test.concurrent('if the same key was written at the same revision, with another value', () =>
-    withOwn(server, {}, async (stage, etcd) => {
-      await stage.put(['k', 1])
+  test.concurrent.each(forks)('$title', ({ form, before, mirrored, restored, code = 'EPOCH_CHANGED' }) =>
+    withOwn(server, form === undefined ? {} : { form }, async (stage, etcd) => {
+      await before(stage, etcd)
       const backup = await etcd.backup()
       await stage.live()
-      await stage.put(['k', 2])
+      await mirrored(stage, etcd)
       await stage.healed()
       stage.proxy.refuse()
       await etcd.restore(backup)
       await etcd.start()
-      await stage.put(['k', 3])
+      await restored(stage, etcd)
       stage.proxy.pass()
       await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-    }))
-
-  /** The writes of the mirrored history after the backup. The restored history writes other keys only. */
-  const differently: readonly (readonly [tells: string, n: number | undefined])[] = [
-    ['the number of keys', undefined],
-    ['the newest entry', 2],
-  ]
-  test.concurrent.each(differently)('if only %s shows it', (_tells, n) =>
-    withOwn(server, {}, async (stage, etcd) => {
-      for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
-      const backup = await etcd.backup()
-      await stage.live()
-      await stage.put(['a', n])
-      await stage.healed()
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      await writeElsewhere(etcd, 5)
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
+      expect([stage.relists, codes(stage)]).toEqual([1, [code]])
     }),
   )
-
-  test.concurrent('if each history deleted one key, and the mirrored one its newest', () =>
-    withOwn(server, {}, async (stage, etcd) => {
-      for (const name of ['a', 'b', 'c']) await stage.put([name, 1])
-      const backup = await etcd.backup()
-      await stage.live()
-      await stage.put(['c', undefined])
-      await stage.healed()
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      await stage.put(['a', undefined])
-      await writeElsewhere(etcd, 5)
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-    }))
-
-  test.concurrent('if the same key was written at the same revision, and earlier revisions are compacted', () =>
-    withOwn(server, {}, async (stage, etcd) => {
-      await stage.put(['k', 1])
-      await writeElsewhere(etcd, 60)
-      const backup = await etcd.backup()
-      await stage.live()
-      await stage.put(['k', 2])
-      await stage.healed()
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      await stage.put(['k', 3])
-      await writeElsewhere(etcd, 5)
-      await stage.compact()
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['VERSION_EXPIRED']])
-    }))
-
-  test.concurrent('if the range was idle since before the backup, and other keys were written', () =>
-    withOwn(server, {}, async (stage, etcd) => {
-      await stage.fill(5)
-      const backup = await etcd.backup()
-      await stage.live()
-      await writeElsewhere(etcd, 50)
-      // A bookmark takes the mirror to there; then what is written there now is behind it.
-      await stage.informer.waitFor((await stage.source.head?.(contextOf(stage))) ?? '', { timeoutMs: 60_000 })
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      await stage.put(['k1', 7])
-      await stage.put(['new', 8])
-      await writeElsewhere(etcd, 60)
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-    }))
-
-  test.concurrent('if the newest entry of the mirrored history was deleted before', () =>
-    withOwn(server, {}, async (stage, etcd) => {
-      await stage.fill(5)
-      const backup = await etcd.backup()
-      await stage.live()
-      await stage.put(['x', 1])
-      await stage.put(['x', undefined])
-      await stage.put(['k1', undefined])
-      await stage.healed()
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      for (let at = 0; at < 9; at++) await stage.put([`y${at}`, at])
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-    }))
 
   test.concurrent('if the history was compacted between the newest entry and the position of the mirror', () =>
     withOwn(server, {}, async (stage, etcd) => {

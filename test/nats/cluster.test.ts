@@ -19,7 +19,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     return found
   }
 
-  /** A bucket with three replicas. The mirror reads member `at`, or others if it may move; the writer reaches them all. */
+  /** A bucket with three replicas and 20 keys. The mirror reads member `at`, or others if it may move; the writer reaches them all. */
   const withStage = async (
     { at = 0, moves = false, ...options }: Partial<StageOptions> & { at?: number; moves?: boolean },
     act: (stage: Stage) => Promise<void>,
@@ -27,7 +27,10 @@ describeServer('nats 2.15', 'three servers', (server) => {
     const order = [at, (at + 1) % 3, (at + 2) % 3]
     const move = moves ? { connect: (): Promise<NatsConnection> => started().connect(order) } : {}
     const admin = (): Promise<NatsConnection> => started().connect()
-    await Stage.with({ nats: member(at), config: { replicas: 3 }, admin, ...move, ...options }, act)
+    await Stage.with({ nats: member(at), config: { replicas: 3 }, admin, ...move, ...options }, async (stage) => {
+      await stage.fill(20)
+      await act(stage)
+    })
   }
 
   /** Writes 1 to the key `k1` at a member, when it accepts that. Returns the revision. */
@@ -48,7 +51,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('the server of the connection is killed: the mirror resumes at another, without a list', async () => {
     await withStage({ moves: true }, async (stage) => {
-      await stage.fill(20)
       await stage.live()
       await member(0).kill()
       await stage.put('k1', 1)
@@ -60,7 +62,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('[J4] the leader of the stream is killed, and comes back: the mirror resumes without a list', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
       stage.proxy.retarget(member(leader + 1).port)
       stage.proxy.reset()
@@ -77,7 +78,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('[J4] the leader of the stream steps down again and again during writes: nothing is lost or listed', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       await stage.live()
       for (let n = 1; n <= 5; n++) {
         await started().leaderOf(stage.stream)
@@ -95,7 +95,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('[J5][J6] the leader is partitioned with the mirror: the mirror reports it, resumes afterwards, and is never stale', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
       stage.proxy.retarget(member(leader).port)
       stage.proxy.reset()
@@ -120,7 +119,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('[J6] a follower is partitioned with the mirror: the mirror reports it, and resumes afterwards', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
       const follower = (leader + 1) % 3
       stage.proxy.retarget(member(follower).port)
@@ -138,7 +136,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('the leader is stopped while others elect another, and continues: its old state is not taken for the newest', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
       await stage.live()
       stage.proxy.retarget(member(leader).port)
@@ -159,7 +156,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('[J6] two of three servers are gone: the mirror reports it, serves what it has, and resumes with the majority', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       await stage.live()
       await member(1).kill()
       await member(2).kill()
@@ -176,7 +172,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('all servers are killed: the mirror resumes without a list', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       await stage.live()
       await stage.put('k1', 1)
       for (const at of [0, 1, 2]) await member(at).kill()
@@ -190,7 +185,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('a bucket that gets three replicas keeps its history', async () => {
     await withStage({ config: { replicas: 1 } }, async (stage) => {
-      await stage.fill(20)
       await stage.live()
       const { config } = await stage.ask<{ config: object }>(`STREAM.INFO.${stage.stream}`)
       await stage.ask(`STREAM.UPDATE.${stage.stream}`, { ...config, num_replicas: 3 })
@@ -203,7 +197,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
 
   test('a bucket that is restored from a backup is another history', async () => {
     await withStage({}, async (stage) => {
-      await stage.fill(20)
       const backup = await backupOf(stage.admin, stage.stream)
       await stage.live()
       await stage.put('lost', 1)

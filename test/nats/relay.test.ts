@@ -116,13 +116,27 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     const started = startForTests(() => NatsServer.start({ server }))
     const engine = (): Engine => ({ connect: () => started().connect(), replicas: 1 })
 
-    test('a follower waits for marks of the upstream, and receives each batch as a whole', async (context) => {
+    /** A relay that has written the first objects, and a follower that has them. */
+    async function followed(context: TestContext) {
       const stage = new RelayStage(engine(), context)
       stage.write()
-      const { relay } = await stage.relay()
+      const { relay, informer, kill } = await stage.relay()
       await relay.synced(WAIT)
       const follower = await stage.follower()
       await follower.start().synced(WAIT)
+      /** The relay knows that the server has its last write. */
+      const confirmed = () => waitUntil('the response', () => relay.status.version === informer.version)
+      /** More was written, and both have it. */
+      const settled = async (): Promise<void> => {
+        await stage.writes(20)
+        await stage.agree(follower)
+        await confirmed()
+      }
+      return { stage, relay, follower, kill, settled }
+    }
+
+    test('a follower waits for marks of the upstream, and receives each batch as a whole', async (context) => {
+      const { stage, follower } = await followed(context)
       for (let round = 0; round < 20; round++) {
         const mark = await stage.writes(10)
         await follower.waitFor(mark, WAIT)
@@ -133,17 +147,12 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('relays are killed at any moment, and others continue: the follower reads no list', async (context) => {
-      const stage = new RelayStage(engine(), context)
-      stage.write()
-      let { relay, kill } = await stage.relay()
-      await relay.synced(WAIT)
-      const follower = await stage.follower()
-      await follower.start().synced(WAIT)
+      let { stage, follower, kill } = await followed(context)
       for (let round = 0; round < 5; round++) {
         const writing = stage.writes(60)
         await sleep(20 + 17 * round)
         await kill()
-        ;({ relay, kill } = await stage.relay())
+        ;({ kill } = await stage.relay())
         await writing
       }
       await stage.agree(follower)
@@ -184,19 +193,6 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    /** A relay that has written the first objects, and a follower that has them. */
-    async function followed(context: TestContext) {
-      const stage = new RelayStage(engine(), context)
-      stage.write()
-      const { relay, informer } = await stage.relay()
-      await relay.synced(WAIT)
-      const follower = await stage.follower()
-      await follower.start().synced(WAIT)
-      /** The relay knows that the server has its last write. */
-      const confirmed = () => waitUntil('the response', () => relay.status.version === informer.version)
-      return { stage, relay, follower, confirmed }
-    }
-
     test('[Y14] a relay whose leases are on a server that is away has the error and the address as its reason', async (context) => {
       const own = await NatsServer.start({ server })
       context.onTestFinished(() => own[Symbol.asyncDispose]())
@@ -218,15 +214,10 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('two relays without leases never write a state that the upstream did not have', async (context) => {
-      const stage = new RelayStage(engine(), context)
-      stage.write()
-      const one = await stage.relay()
-      await one.relay.synced(WAIT)
-      const follower = await stage.follower()
-      await follower.start().synced(WAIT)
+      const { stage, follower, kill } = await followed(context)
       const two = await stage.relay()
       await stage.writes(100)
-      await one.kill()
+      await kill()
       await stage.agree(follower)
       await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
     })
@@ -314,10 +305,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     }
 
     test('[Y8] a bucket that is purged, which leaves its sequence, is written again at the next write', async (context) => {
-      const { stage, relay, follower, confirmed } = await followed(context)
-      await stage.writes(20)
-      await stage.agree(follower)
-      await confirmed()
+      const { stage, relay, follower, settled } = await followed(context)
+      await settled()
       await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`)
       stage.write()
       await joins(stage, relay)
@@ -332,10 +321,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     test.for(purged)(
       '[Y8] after a purge of %s the bucket is written again, without a change',
       async ([, keys], context) => {
-        const { stage, relay, follower, confirmed } = await followed(context)
-        await stage.writes(20)
-        await stage.agree(follower)
-        await confirmed()
+        const { stage, relay, follower, settled } = await followed(context)
+        await settled()
         await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.${keys}` })
         await joins(stage, relay)
         await stage.agree(follower)
@@ -343,10 +330,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     )
 
     test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async (context) => {
-      const { stage, relay, follower, confirmed } = await followed(context)
-      await stage.writes(20)
-      await stage.agree(follower)
-      await confirmed()
+      const { stage, relay, follower, settled } = await followed(context)
+      await settled()
       await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.=00relay` })
       stage.write()
       await joins(stage, relay)
@@ -354,10 +339,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('[Y8] a key that another client deletes is written again', async (context) => {
-      const { stage, relay, follower, confirmed } = await followed(context)
-      await stage.writes(20)
-      await stage.agree(follower)
-      await confirmed()
+      const { stage, relay, follower, settled } = await followed(context)
+      await settled()
       const connection = await started().connect()
       context.onTestFinished(() => connection.close())
       await (await new Kvm(connection).open(`relay-${stage.name}`)).delete('a')

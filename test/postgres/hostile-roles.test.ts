@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { parse } from 'libpg-query'
 import { type Client, Pool } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -17,15 +16,21 @@ import { waitUntil } from '../servers/wait-until.js'
 import {
   alarmUnless,
   attempt,
+  installVersion1,
   isAlarmRaised,
   outcomeOf,
+  ownedTable,
   ownerOf,
+  ownerOfTwo,
   PARTITIONED,
   pooledClient,
   prepared as preparedAt,
   RENEWAL,
   roleOf,
   TABLE,
+  TRAPPED_WRITES,
+  trapType,
+  workers,
 } from './hostile.js'
 import { type Database, errorOf, expectMirrorEqualsTable, listed, mirror, mirrorOf, useServer } from './support.js'
 
@@ -39,7 +44,11 @@ function trapFunction(schema: string, attacker: string): string {
 }
 
 /** A type whose cast is a function in SQL. Postgres replaces its call by its body, and calls what the body calls at planning. */
-function inlinedTrap(schema: string, attacker: string, context: 'ASSIGNMENT' | 'IMPLICIT'): readonly string[] {
+function inlinedTrap(
+  schema: string,
+  attacker: string,
+  context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT',
+): readonly string[] {
   return [
     trapFunction(schema, attacker),
     `CREATE TYPE ${schema}.trap AS (v int)`,
@@ -56,54 +65,44 @@ describePostgres('a hostile role', (postgres) => {
 
   /** A role that owns the schema listwatch, with the logs of the tables t and u, and is not a superuser. */
   async function ownedSchema(): Promise<{ readonly db: Database; readonly owner: string; readonly client: Client }> {
-    const db = await prepared(`${TABLE}; CREATE TABLE u (id int PRIMARY KEY)`)
-    const owner = await ownerOf(db, 't')
-    await db.sql(`ALTER TABLE u OWNER TO ${owner}; GRANT CREATE ON DATABASE ${db.name} TO ${owner}`)
-    const client = await db.connect({ user: owner })
+    const { db, owner, client } = await ownerOfTwo(at)
     for (const table of ['t', 'u']) await installChangeLog(client, { table })
     await client.query(trapFunction(owner, owner))
     return { db, owner, client }
   }
 
   describe('that owns a mirrored table does not become the installer', () => {
-    const writes = [
-      'INSERT INTO t VALUES (ROW(50), 0)',
-      'UPDATE t SET n = 0 WHERE (id).v = 1',
-      'UPDATE t SET id = ROW(60) WHERE (id).v = 1',
-      'DELETE FROM t WHERE (id).v = 2',
-    ]
-
-    async function owned(
+    const owned = async (
       level: 'statement' | 'row',
       context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT',
-    ): Promise<{ db: Database; owner: string; client: Client; changeType: string }> {
-      const db = await prepared(TABLE)
-      const owner = await ownerOf(db, 't')
-      await db.install('t', { level, wake: 'none' })
-      const client = await db.connect({ user: owner })
-      expect(await attempt(client, inlinedTrap(owner, owner, context))).toEqual([])
-      const changeType = `ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`
-      return { db, owner, client, changeType }
-    }
+    ): ReturnType<typeof ownedTable> =>
+      await ownedTable(await prepared(TABLE), level, (...args) => inlinedTrap(...args, context))
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
-      test.each(writes)('through a cast whose function is called when the trigger is planned: %s', async (write) => {
-        const { db, client, changeType } = await owned(level)
-        await client.query(changeType)
-        expect(await attempt(client, [write])).toEqual([])
-        expect(await isAlarmRaised(db)).toBe(false)
-        expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
-      })
+      test.each(TRAPPED_WRITES)(
+        'through a cast whose function is called when the trigger is planned: %s',
+        async (write) => {
+          const { db, client, changeType } = await owned(level)
+          await client.query(changeType)
+          expect(await attempt(client, [write])).toEqual([])
+          expect(await isAlarmRaised(db)).toBe(false)
+          expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
+        },
+      )
 
-      test('through such a cast in a session that has plans of the triggers', async () => {
-        const { db, client, changeType } = await owned(level)
+      test.each([
+        ['such a cast', inlinedTrap],
+        ['a cast in PL/pgSQL', trapType],
+      ])('through %s in a session that has plans of the triggers', async (_, trapOf) => {
+        const { db, owner, client, changeType } = await ownedTable(await prepared(TABLE), level, trapOf)
         for (let n = 0; n < 7; n++)
           await client.query(
             'INSERT INTO t VALUES (40, 0); UPDATE t SET n = 1 WHERE id = 40; UPDATE t SET id = 41 WHERE id = 40; DELETE FROM t WHERE id = 41',
           )
         await client.query(changeType)
         // A plan of the session may be for the old type: then the statements fail.
-        await attempt(client, [...writes, 'DISCARD PLANS', ...writes])
+        await attempt(client, [...TRAPPED_WRITES, 'DISCARD PLANS', ...TRAPPED_WRITES])
+        await attempt(await db.connect({ user: owner }), ['DELETE FROM t'])
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
@@ -113,7 +112,7 @@ describePostgres('a hostile role', (postgres) => {
           const { db, client, changeType } = await owned(level, 'IMPLICIT')
           await client.query(first)
           await client.query(changeType)
-          await attempt(client, writes)
+          await attempt(client, TRAPPED_WRITES)
           expect(await isAlarmRaised(db)).toBe(false)
         },
       )
@@ -352,21 +351,17 @@ describePostgres('a hostile role', (postgres) => {
   })
 
   describe('that may use leases of one group', () => {
-    async function workers(): Promise<{ db: Database; admin: Client; a: string; b: string }> {
-      const db = await prepared('SELECT')
-      const [a, b] = [await roleOf(db, 'a'), await roleOf(db, 'b')]
-      const admin = await db.connect()
-      await installLeases(admin, { grant: [a], groups: ['group-a'] })
-      await installLeases(admin, { grant: [b], groups: ['group-b'] })
-      await (await db.connect({ user: b })).query(RENEWAL.replace(`'g'`, `'group-b'`))
-      return { db, admin, a, b }
+    async function withLease(): ReturnType<typeof workers> {
+      const all = await workers(at)
+      await (await all.db.connect({ user: all.b })).query(RENEWAL.replace(`'g'`, `'group-b'`))
+      return all
     }
     const theft = `SELECT listwatch.renew_lease('group-b', 'thief', 0, '{}', '{m}', '{0}')`
     const members = (db: Database): Promise<unknown> =>
       db.value(`SELECT array_agg(group_name || ' ' || member ORDER BY member) FROM listwatch.leases`)
 
     test('cannot use another one by an index whose expression runs in an ANALYZE of a superuser', async () => {
-      const { db, a } = await workers()
+      const { db, a } = await withLease()
       await db.sql(`CREATE SCHEMA AUTHORIZATION ${a}`)
       const client = await db.connect({ user: a })
       await client.query(`CREATE FUNCTION ${a}.steal() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
@@ -379,7 +374,7 @@ describePostgres('a hostile role', (postgres) => {
     })
 
     test.skipIf(version < 16)('has no right by a membership whose rights it does not inherit', async () => {
-      const { db, a, b } = await workers()
+      const { db, a, b } = await withLease()
       await db.sql(`GRANT ${b} TO ${a} WITH INHERIT FALSE`)
       const client = await db.connect({ user: a })
       expect(await outcomeOf(client.query(theft))).toMatchObject({ code: '42501' })
@@ -388,7 +383,7 @@ describePostgres('a hostile role', (postgres) => {
     })
 
     test('leaves no right to a role that is created later with its name', async () => {
-      const { db, admin, b } = await workers()
+      const { db, admin, b } = await withLease()
       const connected = `SELECT count(*)::int FROM pg_stat_activity WHERE usename = '${b}'`
       await db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${b}'`)
       await waitUntil('the end of its session', async () => (await db.value(connected)) === 0)
@@ -468,40 +463,23 @@ describePostgres('a hostile role', (postgres) => {
       ['listwatch.reinstall', (db: Database) => db.sql(`SELECT listwatch.reinstall('t')`)],
     ] as const
 
-    async function granted(): Promise<{ db: Database; reader: string }> {
-      const db = await prepared(TABLE)
-      const reader = await roleOf(db, 'reader')
-      await db.install('t', { grant: [reader] })
-      return { db, reader }
-    }
-
-    async function expectNoRights(db: Database, reader: string): Promise<void> {
-      const sql = 'SELECT has_any_column_privilege($1, $2::regclass, $3) AS may'
-      expect([
-        await db.value(sql, [reader, 't', 'SELECT']),
-        await db.value(sql, [reader, await db.log('t'), 'SELECT']),
-      ]).toEqual([false, false])
-    }
-
-    test.each(REPEATS)('does not get it back by another %s', async (_, repeat) => {
-      const { db, reader } = await granted()
-      await db.sql(`REVOKE SELECT ON t, ${await db.log('t')} FROM ${reader}`)
-      await repeat(db)
-      await expectNoRights(db, reader)
-    })
-
-    test.each(REPEATS)('on the table does not get it back by another %s', async (_, repeat) => {
-      const { db, reader } = await granted()
-      await db.sql(`REVOKE SELECT ON t FROM ${reader}`)
-      await repeat(db)
-      await expectNoRights(db, reader)
-    })
-
-    test.each(REPEATS)('by its end does not leave it to a role of its name by another %s', async (_, repeat) => {
-      const { db, reader } = await granted()
-      await db.sql(`DROP OWNED BY ${reader}; DROP ROLE ${reader}; CREATE ROLE ${reader} LOGIN`)
-      await repeat(db)
-      await expectNoRights(db, reader)
+    describe.each<readonly [string, (reader: string, log: string) => string]>([
+      ['does not get it back', (reader, log) => `REVOKE SELECT ON t, ${log} FROM ${reader}`],
+      ['on the table does not get it back', (reader) => `REVOKE SELECT ON t FROM ${reader}`],
+      [
+        'by its end does not leave it to a role of its name',
+        (reader) => `DROP OWNED BY ${reader}; DROP ROLE ${reader}; CREATE ROLE ${reader} LOGIN`,
+      ],
+    ])('%s', (_what, revoke) => {
+      test.each(REPEATS)('by another %s', async (_, repeat) => {
+        const db = await prepared(TABLE)
+        const reader = await roleOf(db, 'reader')
+        await db.install('t', { grant: [reader] })
+        await db.sql(revoke(reader, await db.log('t')))
+        await repeat(db)
+        const sql = 'SELECT has_any_column_privilege($1, $2::regclass, $3) AS may'
+        for (const table of ['t', await db.log('t')]) expect(await db.value(sql, [reader, table, 'SELECT'])).toBe(false)
+      })
     })
   })
 
@@ -572,12 +550,6 @@ describePostgres('a hostile role', (postgres) => {
     expect(Number(await db.value('SELECT count(*) FROM listwatch.mark'))).toBeLessThanOrEqual(most)
   })
 })
-
-/** Installs schema version 1 on the tables t and p. The search path of the tests has traps for that version. */
-async function installVersion1(db: Database, reader: string): Promise<void> {
-  const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')
-  await db.sql(`SET search_path = public; ${fixture.replaceAll('schema_1_reader', reader)}; RESET search_path`)
-}
 
 describePostgres('a migration', (postgres) => {
   const at = useServer(postgres)

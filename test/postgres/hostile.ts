@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { installLeases } from '../../adapters/postgres/index.js'
 import { Database, type TestServer } from './support.js'
 
 /** It counts even if the transaction of the attack is rolled back. */
@@ -9,6 +11,13 @@ export const TABLE: string =
   'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, g FROM generate_series(1, 9) g'
 export const PARTITIONED: string = `CREATE TABLE p (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
   CREATE TABLE p_low PARTITION OF p FOR VALUES FROM (0) TO (100); INSERT INTO p SELECT g, g FROM generate_series(1, 9) g`
+/** Writes to `TABLE` once its key has the type `trap`. */
+export const TRAPPED_WRITES: readonly string[] = [
+  'INSERT INTO t VALUES (ROW(50), 0)',
+  'UPDATE t SET n = 0 WHERE (id).v = 1',
+  'UPDATE t SET id = ROW(60) WHERE (id).v = 1',
+  'DELETE FROM t WHERE (id).v = 2',
+]
 export const RENEWAL: string = `SELECT listwatch.renew_lease('g', 'm', 0, '{}', '{}', '{}')`
 
 /** A database with an alarm. Its roles are dropped after it, because it has their objects and rights. */
@@ -71,6 +80,57 @@ export async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
     () => undefined,
     (error: unknown) => error,
   )
+}
+
+/** A type with casts that run a function of the attacker: `trap`, made of an int by `trap_of`. */
+export function trapType(schema: string, attacker: string): readonly string[] {
+  return [
+    `CREATE TYPE ${schema}.trap AS (v int)`,
+    `CREATE FUNCTION ${schema}.trap_of(int) RETURNS ${schema}.trap LANGUAGE sql IMMUTABLE AS 'SELECT ROW($1)::${schema}.trap'`,
+    ...['int4', 'int8', 'text'].flatMap((target) => [
+      `CREATE FUNCTION ${schema}.to_${target}(${schema}.trap) RETURNS pg_catalog.${target} LANGUAGE plpgsql AS
+        $$ BEGIN ${alarmUnless(attacker)} RETURN 4711; END $$`,
+      `CREATE CAST (${schema}.trap AS pg_catalog.${target}) WITH FUNCTION ${schema}.to_${target}(${schema}.trap) AS ASSIGNMENT`,
+    ]),
+  ]
+}
+
+/** The mirrored table `TABLE` and its owner, who has the type `trap`. `changeType` makes it the type of the key. */
+export async function ownedTable(
+  db: Database,
+  level: 'statement' | 'row',
+  trapOf: typeof trapType = trapType,
+): Promise<{ db: Database; owner: string; client: Client; changeType: string }> {
+  const owner = await ownerOf(db, 't')
+  await db.install('t', { level, wake: 'none' })
+  const client = await db.connect({ user: owner })
+  expect(await attempt(client, trapOf(owner, owner))).toEqual([])
+  const changeType = `ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`
+  return { db, owner, client, changeType }
+}
+
+/** A role that owns the tables t and u, may create the schema listwatch, and is not a superuser. */
+export async function ownerOfTwo(at: TestServer): Promise<{ db: Database; owner: string; client: Client }> {
+  const db = await prepared(at, `${TABLE}; CREATE TABLE u (id int PRIMARY KEY, n int)`)
+  const owner = await ownerOf(db, 't')
+  await db.sql(`ALTER TABLE u OWNER TO ${owner}; GRANT CREATE ON DATABASE ${db.name} TO ${owner}`)
+  return { db, owner, client: await db.connect({ user: owner }) }
+}
+
+/** Two roles, each of which may use the leases of one group: group-a and group-b. */
+export async function workers(at: TestServer): Promise<{ db: Database; admin: Client; a: string; b: string }> {
+  const db = await prepared(at, 'SELECT')
+  const [a, b] = [await roleOf(db, 'a'), await roleOf(db, 'b')]
+  const admin = await db.connect()
+  await installLeases(admin, { grant: [a], groups: ['group-a'] })
+  await installLeases(admin, { grant: [b], groups: ['group-b'] })
+  return { db, admin, a, b }
+}
+
+/** Installs schema version 1 on the tables t and p. The search path of the tests has traps for that version. */
+export async function installVersion1(db: Database, reader: string): Promise<void> {
+  const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')
+  await db.sql(`SET search_path = public; ${fixture.replaceAll('schema_1_reader', reader)}; RESET search_path`)
 }
 
 /** A client that a source takes for one behind a pooler: its statements are parsed at each poll. */

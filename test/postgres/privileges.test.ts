@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import {
@@ -14,15 +13,21 @@ import { waitUntil } from '../servers/wait-until.js'
 import {
   alarmUnless,
   attempt,
+  installVersion1,
   isAlarmRaised,
   outcomeOf,
+  ownedTable,
   ownerOf,
+  ownerOfTwo,
   PARTITIONED,
   pooledClient,
   prepared as preparedAt,
   RENEWAL,
   roleOf,
   TABLE,
+  TRAPPED_WRITES,
+  trapType,
+  workers,
 } from './hostile.js'
 import {
   contextOf,
@@ -37,19 +42,6 @@ import {
 } from './support.js'
 
 const SECURED = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n = 1)'
-
-/** A type in a schema with a cast that runs a function of the attacker: `trap`, made of an int by `trap_of`. */
-function trapType(schema: string, attacker: string): readonly string[] {
-  return [
-    `CREATE TYPE ${schema}.trap AS (v int)`,
-    `CREATE FUNCTION ${schema}.trap_of(int) RETURNS ${schema}.trap LANGUAGE sql IMMUTABLE AS 'SELECT ROW($1)::${schema}.trap'`,
-    ...['int4', 'int8', 'text'].flatMap((target) => [
-      `CREATE FUNCTION ${schema}.to_${target}(${schema}.trap) RETURNS pg_catalog.${target} LANGUAGE plpgsql AS
-        $$ BEGIN ${alarmUnless(attacker)} RETURN 4711; END $$`,
-      `CREATE CAST (${schema}.trap AS pg_catalog.${target}) WITH FUNCTION ${schema}.to_${target}(${schema}.trap) AS ASSIGNMENT`,
-    ]),
-  ]
-}
 
 /** Temporary types with the names of types that the installed functions use, and casts that run a function of the attacker. */
 function shadowTypes(attacker: string): readonly string[] {
@@ -236,27 +228,14 @@ describePostgres('the installed objects', (postgres) => {
   })
 
   describe('the owner of a mirrored table does not become the installer', () => {
-    const writes = [
-      `INSERT INTO t VALUES (ROW(50), 0)`,
-      `UPDATE t SET n = 0 WHERE (id).v = 1`,
-      `UPDATE t SET id = ROW(60) WHERE (id).v = 1`,
-      `DELETE FROM t WHERE (id).v = 2`,
-    ]
-
-    async function owned(level: 'statement' | 'row'): Promise<{ db: Database; owner: string; client: Client }> {
-      const db = await prepared(TABLE)
-      const owner = await ownerOf(db, 't')
-      await db.install('t', { level, wake: 'none' })
-      const client = await db.connect({ user: owner })
-      expect(await attempt(client, trapType(owner, owner))).toEqual([])
-      return { db, owner, client }
-    }
+    const owned = async (level: 'statement' | 'row'): ReturnType<typeof ownedTable> =>
+      await ownedTable(await prepared(TABLE), level)
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
       test('[P21][P22] through a type of its own with a cast', async () => {
-        const { db, owner, client } = await owned(level)
-        await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
-        expect(await attempt(client, writes)).toEqual([])
+        const { db, client, changeType } = await owned(level)
+        await client.query(changeType)
+        expect(await attempt(client, TRAPPED_WRITES)).toEqual([])
         expect(await isAlarmRaised(db)).toBe(false)
         expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
       })
@@ -266,29 +245,17 @@ describePostgres('the installed objects', (postgres) => {
         await client.query(
           `ALTER TABLE t RENAME id TO old; ALTER TABLE t ADD id ${owner}.trap; UPDATE t SET id = ROW(old)`,
         )
-        await attempt(client, [`INSERT INTO t (old, id) VALUES (50, ROW(50))`, ...writes.slice(1)])
+        await attempt(client, [`INSERT INTO t (old, id) VALUES (50, ROW(50))`, ...TRAPPED_WRITES.slice(1)])
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
       test('[P22] in a transaction whose snapshot is older than the change of the type', async () => {
-        const { db, owner, client } = await owned(level)
+        const { db, owner, client, changeType } = await owned(level)
         const late = await db.connect({ user: owner })
         await late.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class')
-        await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
+        await client.query(changeType)
         expect(await attempt(late, [`INSERT INTO t VALUES (ROW(50), 0)`])).toEqual([])
         await late.query('COMMIT')
-        expect(await isAlarmRaised(db)).toBe(false)
-      })
-
-      test('in a session that has fired the triggers before', async () => {
-        const { db, owner, client } = await owned(level)
-        await client.query(
-          'INSERT INTO t VALUES (40, 0); UPDATE t SET n = 1 WHERE id = 40; DELETE FROM t WHERE id = 40',
-        )
-        await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
-        // A plan of the session may be for the old type: then the statements fail.
-        await attempt(client, [...writes, 'DISCARD PLANS', ...writes])
-        await attempt(await db.connect({ user: owner }), ['DELETE FROM t'])
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
@@ -332,24 +299,22 @@ describePostgres('the installed objects', (postgres) => {
     })
 
     test('and no role that mirrors it, whose statements compare keys', async () => {
-      const { db, owner, client } = await owned('statement')
+      const { db, owner, client, changeType } = await owned('statement')
       // A poll is in a read-only transaction, which cannot raise the alarm.
       await client.query(`DROP CAST (${owner}.trap AS pg_catalog.int8);
         CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
           $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
         CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
       const { informer, errors } = await mirror(db, { table: 't', connect: () => pooledClient(db) })
-      await client.query(
-        `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
-      )
+      await client.query(`BEGIN; UPDATE t SET n = 0; ${changeType}; COMMIT`)
       await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
       expect(errors.filter(({ message }) => message.includes('trapped'))).toEqual([])
       expect(informer.size).toBe(9)
     })
 
     test('[P22] and its mirrors fail with the command that repairs the log', async () => {
-      const { db, owner, client } = await owned('statement')
-      await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
+      const { db, client, changeType } = await owned('statement')
+      await client.query(changeType)
       expect(await problemsOf(db, 't')).toMatchObject([
         expect.stringMatching(/trap.*run: npx listwatch pg install <url> --table '?t/),
       ])
@@ -478,14 +443,6 @@ describePostgres('the installed objects', (postgres) => {
       expect([[...rows.informer.keys()].toSorted(), rows.informer.status.relists]).toEqual([['2', '20'], 0])
     })
 
-    test('does not see them if row security began to apply after the installation', async () => {
-      const { db, reader, other } = await logged(() => '')
-      expect(await keysInLog(db, reader)).toEqual([1, 2, 3])
-      await db.sql(SECURED)
-      expect(await keysInLog(db, reader)).toEqual([])
-      expect(await keysInLog(db, other)).toEqual([1, 2, 3])
-    })
-
     test('does not learn which transactions have written to another table', async () => {
       const { db, reader } = await logged(() => SECURED)
       await db.sql('CREATE TABLE secret (id int PRIMARY KEY)')
@@ -497,15 +454,16 @@ describePostgres('the installed objects', (postgres) => {
       expect(await changes('secret')).toMatchObject({ code: '42501' })
     })
 
-    test('[P23] does not see keys if it may read other columns only', async () => {
-      const { db, reader, other } = await logged((role) => `GRANT SELECT (n) ON t TO ${role}`)
-      expect(await keysInLog(db, reader)).toEqual([])
-      expect(await keysInLog(db, other)).toEqual([1, 2, 3])
-    })
-
-    test('[P23] does not see keys if its right on the table was revoked', async () => {
-      const { db, reader, other } = await logged(() => '')
-      await db.sql(`REVOKE SELECT ON t FROM ${reader}`)
+    test.each<[string, { setup?: (reader: string) => string; later?: (reader: string) => string }]>([
+      ['if row security began to apply after the installation', { later: () => SECURED }],
+      ['if it may read other columns only', { setup: (reader) => `GRANT SELECT (n) ON t TO ${reader}` }],
+      ['if its right on the table was revoked', { later: (reader) => `REVOKE SELECT ON t FROM ${reader}` }],
+    ])('[P23] does not see keys %s', async (_, { setup = () => '', later }) => {
+      const { db, reader, other } = await logged(setup)
+      if (later !== undefined) {
+        expect(await keysInLog(db, reader)).toEqual([1, 2, 3])
+        await db.sql(later(reader))
+      }
       expect(await keysInLog(db, reader)).toEqual([])
       expect(await keysInLog(db, other)).toEqual([1, 2, 3])
     })
@@ -619,14 +577,6 @@ describePostgres('the installed objects', (postgres) => {
   })
 
   describe('leases of one group', () => {
-    async function workers(): Promise<{ db: Database; a: Client; b: Client; names: { a: string; b: string } }> {
-      const db = await prepared('SELECT')
-      const names = { a: await roleOf(db, 'a'), b: await roleOf(db, 'b') }
-      const admin = await db.connect()
-      await installLeases(admin, { grant: [names.a], groups: ['group-a'] })
-      await installLeases(admin, { grant: [names.b], groups: ['group-b'] })
-      return { db, names, a: await db.connect({ user: names.a }), b: await db.connect({ user: names.b }) }
-    }
     const renewed = (group: string, member: string, renewal: number, evicted = '{}', renewals = '{}'): string =>
       `SELECT listwatch.renew_lease('${group}', '${member}', ${renewal}, '{}', '${evicted}', '${renewals}')`
 
@@ -636,7 +586,8 @@ describePostgres('the installed objects', (postgres) => {
       ['a member renew', renewed('group-a', 'm', 9)],
       ['an eviction of a member', renewed('group-a', 'thief', 0, '{m}', '{0}')],
     ])('[P25] are safe from a role of another group, which cannot make %s', async (_, attack) => {
-      const { db, a, b } = await workers()
+      const { db, ...roles } = await workers(at)
+      const [a, b] = [await db.connect({ user: roles.a }), await db.connect({ user: roles.b })]
       await a.query(renewed('group-a', 'm', 0))
       const error = await outcomeOf(b.query(attack))
       const members = await db.sql('SELECT group_name, member, renewal::int FROM listwatch.leases')
@@ -649,12 +600,12 @@ describePostgres('the installed objects', (postgres) => {
     })
 
     test('are for members of the role too, whether they inherit its rights or act as it', async () => {
-      const { db, names } = await workers()
+      const { db, a } = await workers(at)
       const [app, pool] = [await roleOf(db, 'app'), await roleOf(db, 'pool')]
-      await db.sql(`GRANT ${names.a} TO ${app}, ${pool}; ALTER ROLE ${pool} NOINHERIT`)
+      await db.sql(`GRANT ${a} TO ${app}, ${pool}; ALTER ROLE ${pool} NOINHERIT`)
       expect(await attempt(await db.connect({ user: app }), [renewed('group-a', 'app', 0)])).toEqual([])
       const acting = await db.connect({ user: pool })
-      expect(await attempt(acting, [`SET ROLE ${names.a}`, renewed('group-a', 'pool', 0)])).toEqual([])
+      expect(await attempt(acting, [`SET ROLE ${a}`, renewed('group-a', 'pool', 0)])).toEqual([])
       expect(await outcomeOf(acting.query(renewed('group-b', 'pool', 0)))).toMatchObject({ code: '42501' })
     })
   })
@@ -778,35 +729,21 @@ describePostgres('the installed objects', (postgres) => {
       await outcomeOf(uninstallChangeLog(client, { all: true }))
     }
 
-    async function ownedSchema(): Promise<{ readonly db: Database; readonly owner: string; readonly client: Client }> {
-      const db = await prepared(`${TABLE}; CREATE TABLE u (id int PRIMARY KEY, n int)`)
-      const owner = await ownerOf(db, 't')
-      await db.sql(`ALTER TABLE u OWNER TO ${owner}; GRANT CREATE ON DATABASE ${db.name} TO ${owner}`)
-      const client = await db.connect({ user: owner })
-      return { db, owner, client }
-    }
-
-    test.each(OVERLOADS)('does not run %s of that role as a superuser', async (signature, result) => {
-      const { db, owner, client } = await ownedSchema()
-      await installChangeLog(client, { table: 't' })
-      await client.query(overload(signature, result, alarmUnless(owner)))
-      await migrated(db, 'u')
-      expect(await isAlarmRaised(db)).toBe(false)
-    })
-
-    test.each(OVERLOADS)(
-      'does not run %s as a superuser, if it leaves the role of the migration',
-      async (signature, result) => {
-        const { db, owner, client } = await ownedSchema()
+    describe.each([
+      ['as a superuser', ''],
+      ['as a superuser, if it leaves the role of the migration', LEAVE],
+    ])('does not run %s', (_how, before) => {
+      test.each(OVERLOADS)('%s of that role', async (signature, result) => {
+        const { db, owner, client } = await ownerOfTwo(at)
         await installChangeLog(client, { table: 't' })
-        await client.query(overload(signature, result, LEAVE + alarmUnless(owner)))
+        await client.query(overload(signature, result, before + alarmUnless(owner)))
         await migrated(db, 'u')
         expect(await isAlarmRaised(db)).toBe(false)
-      },
-    )
+      })
+    })
 
     test('runs nothing of a role that has created the schema before the first installation', async () => {
-      const { db, owner, client } = await ownedSchema()
+      const { db, owner, client } = await ownerOfTwo(at)
       const [signature, result] = OVERLOADS[0]
       await client.query(`CREATE SCHEMA listwatch; ${overload(signature, result, alarmUnless(owner))}`)
       await db.sql('CREATE TABLE mine (id int PRIMARY KEY)')
@@ -815,7 +752,7 @@ describePostgres('the installed objects', (postgres) => {
     })
 
     test('[P27] is refused, and so are its status, trims, marks and mirrors: the owner does all of this', async () => {
-      const { db, owner, client } = await ownedSchema()
+      const { db, owner, client } = await ownerOfTwo(at)
       await installChangeLog(client, { table: 't' })
       await client.query(`CREATE OR REPLACE FUNCTION listwatch.system_id() RETURNS text LANGUAGE plpgsql AS
         $$ BEGIN ${alarmUnless(owner)} RETURN 'x'; END $$`)
@@ -866,9 +803,7 @@ describePostgres('the installed objects', (postgres) => {
     test('[P28] of an older version are replaced, and its tables stay mirrored without being installed again', async () => {
       const db = await prepared(`${TABLE}; ${PARTITIONED}; CREATE TABLE u (id int PRIMARY KEY)`)
       const reader = await roleOf(db, 'reader')
-      const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')
-      // The search path of the tests has traps for the version before.
-      await db.sql(`SET search_path = public; ${fixture.replaceAll('schema_1_reader', reader)}; RESET search_path`)
+      await installVersion1(db, reader)
       const owner = await ownerOf(db, 't')
       await db.sql(RENEWAL)
       await db.sql('UPDATE t SET n = 0; UPDATE p SET n = 0')

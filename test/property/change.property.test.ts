@@ -45,7 +45,11 @@ describe('[law 4b][law 4c] pending changes of one key', () => {
           holds = change.type === 'delete' ? undefined : change.object
         }
         expect(holds).toBe(end)
-        if (merged.length > 0) expect(merged.at(-1)?.version).toBe(changes.at(-1)?.version)
+        const [last, lastMerged] = [changes.at(-1), merged.at(-1)]
+        if (merged.length > 0) expect(lastMerged?.version).toBe(last?.version)
+        // A delete has the last state, and says whether the source has named it, also if the object came back meanwhile.
+        if (last?.type === 'delete' && lastMerged?.type === 'delete')
+          expect([lastMerged.object, lastMerged.finalState]).toEqual([last.object, last.finalState])
         // Nothing, one change, or a delete and then an add.
         const types = merged.map(({ type }) => type)
         const wasGone = changes.some(({ type }) => type === 'delete')

@@ -8,6 +8,7 @@ import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { PackedSnapshot } from '../../src/store/packed/packed-snapshot.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
+import { placed } from '../support/packed.js'
 import { runs } from '../support/property.js'
 import { sliceEachStep } from '../support/slice-clock.js'
 
@@ -17,8 +18,10 @@ interface Item {
   readonly at: Scalar | null
 }
 
-const keys = ['a', 'b', 'c', 'd', 'e', 'f', '__proto__', '\ud800', '']
-const scalar = fc.constantFrom<Scalar>(0, 1, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', new Date(5), new Date(9))
+const keys = ['a', 'b', 'c', 'é', '😀', '\0', '\0a', '__proto__', '\ud800', '\ud800x', '']
+const numeric: readonly Scalar[] = [0, 1, 2n, 2n ** 60n, -(2n ** 70n), Number.NaN, -Infinity]
+const others: readonly Scalar[] = [true, 'x', 'xy', '', '\ud800', 'Ā', new Date(5), new Date(9), new Date(Number.NaN)]
+const scalar = fc.constantFrom(...numeric, ...others)
 const item: fc.Arbitrary<Item> = fc.record(
   {
     tenant: fc.constantFrom('t', 'u', 'v'),
@@ -76,7 +79,7 @@ function mirror(clock: VirtualClock): Mirror {
   return new Indexer<Item, Indexes>({ indexes }, { clock, slices: sliceEachStep(2), freeze: true })
 }
 
-const queries: readonly Scalar[] = [0, 1, 2, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', 'z', new Date(5), new Date(7)]
+const queries: readonly Scalar[] = [...numeric, ...others, -0, 2, 'z', new Date(7)]
 
 /** All that a view of a store returns, with objects as their keys. */
 function seen(
@@ -198,16 +201,10 @@ class Pair {
   #serve(filled: Mirror): void {
     const pinned = filled.whole.pin()
     const records: SavedRecord[] = []
-    const sections = new Map<string, Uint8Array>()
-    const blocks: Uint8Array[] = []
-    for (const part of pinned.pack((record) => String(records.push(record) - 1), 3)) {
-      if (part === undefined) continue
-      if ('block' in part) blocks.push(part.block)
-      else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
-    }
+    const content = placed(pinned.pack((record) => String(records.push(record) - 1), 3))
     pinned.close()
     const decode = (text: string): SavedRecord => structuredClone(records[Number(text)] as SavedRecord)
-    const snapshot = new PackedSnapshot({ sections, block: (i) => blocks[i] ?? new Uint8Array(4), decode })
+    const snapshot = new PackedSnapshot({ ...content, decode })
     const damaged = (error: unknown): void => {
       throw error
     }

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Int32List } from '../../src/store/indexes/int32-list.js'
 import { OrdinalLists } from '../../src/store/indexes/ordinal-lists.js'
-import { OrdinalTable } from '../../src/store/ordinal-table.js'
 import { OrderedTable } from '../../src/util/ordered-table.js'
 
 const key = fc.integer({ min: 0, max: 40 }).map(String)
@@ -59,30 +58,6 @@ test('an iteration over an ordered table includes keys that are added meanwhile,
       // A key that is added when there is no other key may come after the iteration.
       expect(found).toEqual(wasEmpty ? expected.slice(0, found.length) : expected)
       expect(wasEmpty || table.size === 0).toBe(true)
-    }),
-  )
-})
-
-test('a table of ordinals has the same values as a Map, also while it moves its keys into parts', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 30 }), fc.array(step, { maxLength: 200 }), (hashedFrom, steps) => {
-      const keys: (string | undefined)[] = []
-      const table = new OrdinalTable((ordinal, key) => keys[ordinal] === key, hashedFrom)
-      const model = new Map<string, number>()
-      for (const { type, key } of steps) {
-        const ordinal = model.get(key)
-        if (type === 'set' && ordinal === undefined) {
-          table.add(key, keys.length)
-          model.set(key, keys.length)
-          keys.push(key)
-        } else if (type === 'delete' && ordinal !== undefined) {
-          keys[ordinal] = undefined
-          table.delete(key, ordinal)
-          model.delete(key)
-        }
-        expect(table.size).toBe(model.size)
-        for (let i = 0; i <= 40; i++) expect(table.get(`${i}`)).toBe(model.get(`${i}`))
-      }
     }),
   )
 })

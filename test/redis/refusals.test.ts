@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { redisCollectionSource, redisKeysSource, redisStreamSource, redisWriter } from '../../adapters/redis/index.js'
@@ -7,6 +6,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { portOf } from '../support/listening.js'
 import { context, listed, refusal } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
 import { Stage } from './stage.js'
@@ -76,14 +76,10 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         ['wants TLS', '\x15\x03\x01\x00\x02\x02\x0a', 'the server is not Redis'],
       ])('something that listens, and %s', async (_what, answer, says) => {
         const other = createServer((socket) => {
-          socket.on('error', () => {})
           if (answer === '') socket.end()
           else socket.once('data', () => socket.end(answer, 'latin1'))
-        }).listen(0, '127.0.0.1')
-        await once(other, 'listening')
-        const { port } = other.address() as AddressInfo
-        await refuses(collectionAt(port), 'UNAVAILABLE', says)
-        other.close()
+        })
+        await refuses(collectionAt(await portOf(other)), 'UNAVAILABLE', says)
       })
 
       test('a server that has as many clients as it may', async () => {

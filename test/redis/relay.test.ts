@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
@@ -9,6 +8,7 @@ import { createInformer, type Informer } from '../../src/index.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { portOf } from '../support/listening.js'
 import { userClient } from './drivers.js'
 import { useRedis } from './support.js'
 
@@ -100,10 +100,7 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
   })
 
   test('[Y14] because it does not respond, has the error and the address as its reason', async (context) => {
-    const silent = createServer(() => {})
-    await once(silent.listen(0, '127.0.0.1'), 'listening')
-    context.onTestFinished(() => void silent.close())
-    const { port } = silent.address() as AddressInfo
+    const port = await portOf(createServer(), context.onTestFinished)
     const { status } = await standby(port, context)
     expect(status.reason).toMatch(
       new RegExp(

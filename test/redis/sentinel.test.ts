@@ -1,10 +1,10 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { GROUP, RedisSentinel } from '../servers/redis-sentinel.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { portOf } from '../support/listening.js'
 import { context } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
 import { type Kind, kinds, plainKeys } from './kinds.js'
@@ -72,22 +72,16 @@ describeRedis.concurrent('a sentinel', (server) => {
 describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => {
   /** Calls `stop` during a query, and expects that all connections to the Sentinel are closed. */
   const outlives = async (begin: (client: ReturnType<typeof userClient>) => () => unknown): Promise<void> => {
-    const sockets = new Set<Socket>()
+    let open = 0
     const silent = createServer((socket) => {
-      sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)))
-      socket.resume()
-    }).listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    const sentinels = [{ host: '127.0.0.1', port: (silent.address() as AddressInfo).port }]
+      open++
+      socket.resume().on('close', () => open--)
+    })
+    const sentinels = [{ host: '127.0.0.1', port: await portOf(silent) }]
     const stop = begin(userClient(driver, 1, { sentinels, name: NAME }))
-    try {
-      await waitUntil('a query', () => sockets.size === 1)
-      stop()
-      await waitUntil('the end of the query', () => sockets.size === 0)
-    } finally {
-      silent.close()
-      for (const socket of sockets) socket.destroy()
-    }
+    await waitUntil('a query', () => open === 1)
+    stop()
+    await waitUntil('the end of the query', () => open === 0)
   }
   const timeoutMs = 600_000
 
@@ -115,26 +109,18 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
 })
 
 test.each(driverNames)('a master that does not respond is named as that of its Sentinels (%s)', async (driver) => {
-  const sockets = new Set<Socket>()
   // It answers as a Sentinel that says that it is the master itself, and never as a master.
   const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}))
     socket.on('data', (data) => {
-      const [host, port] = ['127.0.0.1', String((server.address() as AddressInfo).port)]
+      const [host, port] = ['127.0.0.1', String(socket.localPort)]
       const master = `*2\r\n$${host.length}\r\n${host}\r\n$${port.length}\r\n${port}\r\n`
       for (const [word = ''] of String(data).matchAll(/SETINFO|get-master-addr-by-name|sentinels/g))
         socket.write({ SETINFO: '+OK\r\n', sentinels: '*0\r\n' }[word] ?? master)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const sentinels = [{ host: '127.0.0.1', port: (server.address() as AddressInfo).port }]
-    const client = userClient(driver, 1, { sentinels, name: NAME })
-    const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
-    await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
-    await writer.close()
-  } finally {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
+  })
+  const sentinels = [{ host: '127.0.0.1', port: await portOf(server) }]
+  const client = userClient(driver, 1, { sentinels, name: NAME })
+  const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
+  await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
+  await writer.close()
 })

@@ -214,13 +214,6 @@ describeRedis('a stream', (server) => {
       await mirror.shows({ a: 1 })
       expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
     })
-
-    for (const [_what, _more] of [
-      ['and ends before us', 0],
-      ['and is past us again', 3],
-      ['and is as long as it was', 1],
-    ] as const) {
-    }
   })
 
   describe('cannot be read', () => {

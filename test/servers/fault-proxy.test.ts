@@ -83,18 +83,6 @@ test('what is said to the very end arrives, also when it is delayed past the end
   await waitUntil('the proxy to forget', () => proxy.counts.open === 0)
 })
 
-test('a delay holds each piece back for its time', async () => {
-  await using stand = await Stand.open(echo)
-  const { proxy } = stand
-  proxy.delay(40)
-  const ear = new Ear(proxy)
-  await once(ear.socket, 'connect')
-  const before = performance.now()
-  ear.socket.write('there and back')
-  await waitUntil('the echo', () => ear.heard === 'there and back')
-  expect(performance.now() - before).toBeGreaterThanOrEqual(79)
-})
-
 test('a hold stops both directions and new connections, and loses nothing', async () => {
   await using stand = await Stand.open(echo)
   const { proxy } = stand

@@ -8,6 +8,7 @@ import type {
   SavedMirror,
   SavedRecord,
 } from '../../src/contract/mirror-cache.js'
+import { placed } from './packed.js'
 
 interface Content {
   readonly fingerprint: string
@@ -94,12 +95,6 @@ export class MemoryCache implements MirrorCache {
       await this.onPage?.()
       if (page === this.damagedPage) throw new Error(`page ${page} is damaged`)
     }
-    const sections = new Map<string, Uint8Array>()
-    const blocks: Uint8Array[] = []
-    for (const part of parts) {
-      if ('block' in part) blocks.push(part.block)
-      else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
-    }
     const decode = (text: string): SavedRecord => {
       const record = records[Number(text)]
       if (record === undefined) throw new RangeError('there is no such record')
@@ -108,7 +103,7 @@ export class MemoryCache implements MirrorCache {
       if (this.damagedKeys.has(record.key)) throw new Error(`the block of ${record.key} is damaged`)
       return structuredClone(record)
     }
-    return { sections, block: (index) => blocks[index] ?? new Uint8Array(4), decode }
+    return { ...placed(parts), decode }
   }
 
   async save({ records, pack, ...header }: MirrorToSave, context: MirrorCacheContext): Promise<void> {

@@ -19,6 +19,18 @@ export function packerOf(
   }
 }
 
+/** The sections and the blocks of packed content, in memory of its own. */
+export function placed(parts: Iterable<PackedPart | undefined>): Pick<PackedContent, 'sections' | 'block'> {
+  const sections = new Map<string, Uint8Array>()
+  const blocks: Uint8Array[] = []
+  for (const part of parts) {
+    if (part === undefined) continue
+    if ('block' in part) blocks.push(part.block.slice())
+    else sections.set(part.name, new Uint8Array(Buffer.concat(part.chunks)))
+  }
+  return { sections, block: (index) => blocks[index] ?? new Uint8Array(4) }
+}
+
 /** Returns all records of packed content. */
 export function recordsIn(content: PackedContent): SavedRecord[] {
   const snapshot = new PackedSnapshot(content)

@@ -9,6 +9,7 @@ import type {
   SavedMirror,
   SavedRecord,
 } from '../../../src/contract/mirror-cache.js'
+import { placed } from '../../support/packed.js'
 import { onCacheWarning } from '../checkers/warning-checker.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { CachedDriver } from './cache-world.js'
@@ -195,12 +196,10 @@ export class SimulatedCache implements MirrorCache {
     let checked = 0
     for await (const page of this.#pages(content, signal)) checked += page.length
     if (checked !== records.length) throw new SourceError('it ends early', { code: 'DECODE' })
-    const { sections, blocks } = placed(parts)
     const decoded = new Set<number>()
     const { violate, mark } = this.#scenario
     return {
-      sections,
-      block: (index) => blocks[index] ?? new Uint8Array(4),
+      ...placed(parts),
       decode: (text) => {
         // A stopped informer stays readable.
         if (!isOpen() && !this.keepsPacked) violate('cache', 'an object of closed content was read')
@@ -368,15 +367,4 @@ export class SimulatedCache implements MirrorCache {
       stream.next() < RATES[fault] * this.#disk.faultLevel && decisions.take(`${fault}#${this.#life}.${stream.drawn}`)
     )
   }
-}
-
-/** The sections and the blocks of packed content, in memory of its own. */
-function placed(parts: readonly PackedPart[]): { sections: Map<string, Uint8Array>; blocks: Uint8Array[] } {
-  const sections = new Map<string, Uint8Array>()
-  const blocks: Uint8Array[] = []
-  for (const part of parts) {
-    if ('block' in part) blocks.push(part.block.slice())
-    else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
-  }
-  return { sections, blocks }
 }

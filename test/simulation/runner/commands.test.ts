@@ -54,12 +54,6 @@ test('sim prints the story of one schedule, and exits with 0', async () => {
   expect(code).toBe(0)
 })
 
-test('the table of mutants shows the number of schedules until a kill, and exits with 0', async () => {
-  const { code, output } = await sim('--mutants', '--layers', 'simulator', '--mutant', MUTANT)
-  expect(output).toMatch(new RegExp(`^${MUTANT}\n +simulator +killed after [\\d.]+ s, \\d+ schedules: \\S+$`, 'm'))
-  expect([code, output]).toEqual([0, expect.stringContaining('1 mutants, 0 of them survive; simulator kills 1')])
-})
-
 test('the table of mutants names the survivors, and exits with 1', async () => {
   const { code, output } = await sim('--mutants', '--layers', 'simulator', '--runs', '1', '--mutant', RARER)
   expect(output).toMatch(new RegExp(`^${RARER} +SURVIVES$`, 'm'))
@@ -97,34 +91,11 @@ test('--json counts schedules, steps, faults and failures of each class, and the
   expect(rest.set.classes.contract.schedules + rest.set.classes.breach.schedules).toBe(5)
 })
 
-test('--json contains each failure, with the class of its source', async () => {
-  const { code, output } = await sim('--runs', '40', '--mutant', MUTANT, '--json')
-  const { failures, classes } = JSON.parse(output)
-  expect([code, failures.length > 0]).toEqual([1, true])
-  const { contract, breach } = classes
-  expect(contract.failures + breach.failures).toBe(failures.length)
-  for (const failure of failures) {
-    expect(failure).toEqual({
-      kind: 'one',
-      seed: expect.any(Number),
-      isBreach: expect.any(Boolean),
-      invariant: expect.any(String),
-      message: expect.any(String),
-    })
-  }
-})
-
 test('a campaign that --minutes ends prints the number of schedules that were run', async () => {
   const { output } = await sim('--runs', '1000000', '--minutes', '0.1')
   const [, ran, requested] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
   expect(requested).toBe('1000000')
   expect(output).toContain(`\n${ran} schedules of one source, `)
-})
-
-test('a campaign that --minutes ends reports the number of schedules in --json', async () => {
-  const { output } = await sim('--runs', '1000000', '--minutes', '0.05', '--json')
-  const { asked: requested, ran, schedules } = JSON.parse(output)
-  expect([requested, ran]).toEqual([1_000_000, schedules])
 })
 
 test('a campaign without any schedule fails', async () => {

@@ -1,19 +1,13 @@
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { InspectedMirror } from '../../../cli/verify/inspected-mirror.js'
+import { portOf } from '../../support/listening.js'
 
 /** A mirror whose inspector answers like this. */
 async function mirrorOf(answer: (response: ServerResponse) => void): Promise<InspectedMirror> {
   const server = createServer((_request, response) => answer(response))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
   const { signal } = new AbortController()
-  return new InspectedMirror({ address: `http://127.0.0.1:${port}/#token=t`, keysOnly: false, signal })
+  return new InspectedMirror({ address: `http://127.0.0.1:${await portOf(server)}/#token=t`, keysOnly: false, signal })
 }
 
 const head = '{"informer":"x","versions":{"s":"1"},"isSynced":true,"showsSecrets":false,"invalid":[]}\n'

@@ -32,16 +32,12 @@ function memoLogger(): Logger & { lines: string[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-function rejecting(): Logger {
-  const fail = (() => Promise.reject(new Error('the disk is full'))) as () => void
-  return { debug: fail, info: fail, warn: fail, error: fail }
+function loggerOf(log: () => void): Logger {
+  return { debug: log, info: log, warn: log, error: log }
 }
 
-function throwing(): Logger {
-  const fail = (): never => {
-    throw new Error('the disk is full')
-  }
-  return { debug: fail, info: fail, warn: fail, error: fail }
+function fail(): never {
+  throw new Error('the disk is full')
 }
 
 describe('errors', () => {
@@ -103,7 +99,7 @@ describe('errors', () => {
       throw new Error('mine')
     })
     informer.on('error', listener).off('error', listener)
-    const { info } = rejecting()
+    const { info } = loggerOf(async () => fail())
     informer.on('status', () => info('not awaited'))
     informer.on('error', (error) => before.push(error))
     informer.subscribe(failingHandlers())
@@ -176,8 +172,8 @@ describe('a logger', () => {
   })
 
   test.each<[string, Logger]>([
-    ['throws', throwing()],
-    ['rejects', rejecting()],
+    ['throws', loggerOf(fail)],
+    ['rejects', loggerOf(async () => fail())],
     ['lacks methods', {} as Logger],
   ])('that %s does not affect the informer, and is a process warning', async (_what, logger) => {
     const said = warnings()

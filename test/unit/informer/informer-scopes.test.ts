@@ -22,6 +22,9 @@ describe('a scope', () => {
   test.each<[string, SubscribeOptions<Order, ReturnType<typeof indexes>>, readonly string[]]>([
     ['key', { key: 'a' }, ['add a', 'update a', 'delete a', 'add a']],
     ['`where`', { where: { tenant: 'acme' } }, ['add a', 'update a', 'delete a', 'add b', 'add a', 'delete b']],
+    ['`where` of a multi index', { where: { tag: 'x' } }, ['add a', 'delete a', 'add a']],
+    ['`where` of two indexes', { where: { tenant: 'acme', tag: 'x' } }, ['add a', 'delete a', 'add a']],
+    ['all options', { key: 'a', where: { tag: 'x' }, filter: ({ total }) => total === 1 }, ['add a', 'delete a']],
     ['`where` of a compound index', { where: { latest: ['acme', 1] } }, ['add a', 'delete a', 'add b', 'delete b']],
     [
       'filter',
@@ -29,14 +32,14 @@ describe('a scope', () => {
       ['add a', 'add b', 'delete a', 'update b', 'add a', 'update b'],
     ],
   ])('a subscription by %s receives what enters, changes and leaves its scope', async (_what, scope, told) => {
-    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')])
+    const { clock, source, informer } = await started(['a', order(1, 'acme', ['x'])], ['b', order(1, 'other')])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, scope)
     await clock.advance(0)
     source.put('a', order(2))
     source.delete('a')
     source.put('b', order(1))
-    source.put('a', order(3))
+    source.put('a', order(3, 'acme', ['x', 'y']))
     source.put('b', order(101)) // Its index function throws.
     await clock.advance(0)
     expect(fold.told).toEqual(told)

@@ -1,18 +1,19 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { ListEvent, ListerWatcher } from '../../../src/contract/source.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
+import type { ListEvent } from '../../../src/contract/source.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { sourceSet } from '../../../src/informer/sources/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { Fold } from '../../support/fold.js'
-import { deferred, informerOf, outcomeOf } from '../../support/informers.js'
+import { deferred, outcomeOf } from '../../support/informers.js'
 import { heard, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
+import { type Indexes, type Item, indexes, item, liveOf, type Options, sliced } from '../../support/sliced-informers.js'
 
 /** Every write runs in slices of one step. */
 const SLICES = sliceEachStep(0)
@@ -20,45 +21,10 @@ const SLICES = sliceEachStep(0)
 /** A list that is requested begins within this time. */
 const LIST_DELAY_MS = 5_000
 
-interface Item {
-  readonly kind: string
-  readonly n: number
-}
-
-const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
-
-type Indexes = ReturnType<typeof indexes>
-const indexes = (ix: Parameters<NonNullable<InformerOptions<Item, object, Item>['indexes']>>[0]) => ({
-  kind: ix.equal((object: Item) => object.kind),
-  tags: ix.multi((object: Item) => [object.kind, `n${object.n}`]),
-  n: ix.ordered((object: Item) => object.n),
-})
-
 const FIRST: readonly ListEvent<Item>[] = [put('a', item(1)), put('b', item(2)), put('c', item(3)), put('d', item(4))]
 
-type Options = Partial<Omit<InformerOptions<Item, Indexes, Item>, 'clock' | 'random' | 'source'>>
-
-/** An informer whose writes can be paused after each slice. */
-function sliced<S extends ListerWatcher<Item> | SourceSet<Item>>(source: S, options: Options = {}) {
-  const clock = new SliceClock()
-  const world = informerOf<Item, Indexes, S>(source as never, { indexes, slices: SLICES, ...options, clock })
-  onTestFinished(() => clock.release())
-  return { ...world, clock }
-}
-
-/** A live mirror of FIRST at version 1, whose next write pauses after each slice. */
-async function live(options: Options = {}) {
-  const source = scripted<Item>({
-    hasReached: numbered,
-    head: async () => '1',
-    heartbeatMs: 1_000_000,
-    onList: (call, nth) => nth === 1 && call.answer(FIRST, '1'),
-  })
-  const world = await running(sliced(source, { audit: false, ...options }))
-  expect(world.informer.version).toBe('1')
-  world.clock.hold()
-  return world
-}
+/** A live mirror of FIRST. */
+const live = (options: Options = {}) => liveOf(FIRST, options)
 
 type World = Awaited<ReturnType<typeof live>>
 

@@ -11,12 +11,6 @@ const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', 
 const gone = (key: string, object?: string): ListEvent<string> => {
   return object === undefined ? { type: 'delete', key } : { type: 'delete', key, object }
 }
-const invalid = (key?: string): ListEvent<string> => {
-  return key === undefined ? { type: 'invalid', error: 'bad' } : { type: 'invalid', key, error: 'bad' }
-}
-const replaced = (entries: Record<string, string>): WatchEvent<string> => {
-  return { type: 'replace', entries: Object.entries(entries).map(([key, object]) => ({ key, object })) }
-}
 
 /** A DeltaFIFO with an indexer that consumes it, composed as in an application. */
 function composed(options: Omit<DeltaFIFOOptions<string>, 'knownObjects'> = {}) {
@@ -59,33 +53,6 @@ const removal = (key: string, previous: string, version = '1'): Change<string> =
   return { type: 'delete', key, object: previous, previous, version, origin: 'watch', finalState: 'known' }
 }
 
-describe('[law 1] a key is in the queue exactly when it has deltas, in the order in which it entered', () => {
-  test.each(['every', 'latest'] as const)(
-    '%s: pop returns the keys in the order in which they were added; a queued key keeps its place, a taken one is added again',
-    async (delivery) => {
-      const { fifo, apply } = composed({ delivery })
-      apply('1', put('b', '1'), put('a', '1'))
-      apply('2', put('c', '1'), put('b', '2'))
-      const first = await fifo.pop()
-      expect([first.deltas[0]?.key, first.deltas.at(-1)?.object]).toEqual(['b', '2'])
-      apply('3', put('b', '3'))
-      expect([await fifo.pop(), await fifo.pop(), await fifo.pop()].flatMap(textOf)).toEqual([
-        'added a=1',
-        'added c=1',
-        'updated b=3',
-      ])
-    },
-  )
-
-  test('every: pop returns all deltas of the key, oldest first', async () => {
-    const { fifo, apply } = composed()
-    apply('1', put('a', '1'), put('b', '1'))
-    apply('2', put('a', '2'))
-    apply('3', gone('a'))
-    expect(textOf(await fifo.pop())).toEqual(['added a=1', 'updated a=2', 'deleted a=2'])
-  })
-})
-
 describe('[law 2] replace and every batch are atomic', () => {
   test('a list is one batch with its deletions, and nothing of it is in the queue before its commit', async () => {
     const { indexer, fifo, list } = composed()
@@ -103,23 +70,6 @@ describe('[law 2] replace and every batch are atomic', () => {
     expect([fifo.isEmpty, fifo.version]).toEqual([true, '2'])
   })
 
-  test('every: a drain returns one whole batch, and the version of the source after it', async () => {
-    const { fifo, apply } = composed()
-    apply('1', put('a', '1'), put('b', '1'))
-    apply('2', gone('a'), put('b', '2'))
-    const [first, second] = [await fifo.drain(), await fifo.drain()]
-    expect([textOf(first), first.version, first.isBoundary]).toEqual([['added a=1', 'added b=1'], '1', true])
-    expect([textOf(second), second.version, second.isBoundary]).toEqual([['deleted a=1', 'updated b=2'], '2', true])
-  })
-
-  test.each(['every', 'latest'] as const)('%s: the last pop stands at a boundary', async (delivery) => {
-    const { fifo, apply } = composed({ delivery })
-    apply('1', put('a', '1'))
-    apply('2', put('b', '1'))
-    const [first, last] = [await fifo.pop(), await fifo.pop()]
-    expect([first.isBoundary, last.isBoundary, last.version]).toEqual([false, true, '2'])
-  })
-
   test('a source that repeats its last safe version loses no change in the store', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'))
@@ -127,67 +77,6 @@ describe('[law 2] replace and every batch are atomic', () => {
     apply('1', put('a', '2'))
     await indexer.apply(await fifo.drain())
     expect(indexer.get('a')).toBe('2')
-  })
-})
-
-describe('[law 3] deletion detection looks at the queue, at what was taken last, and at the known objects', () => {
-  test.each(['every', 'latest'] as const)(
-    '%s: a key that is only queued, or was taken but is not known yet, is deleted if it is not in the list',
-    async (delivery) => {
-      const { indexer, fifo, apply, list, settle } = composed({ delivery })
-      apply('1', put('a', '1'))
-      const taken = await fifo.drain()
-      apply('2', put('q', '1'))
-      list('3', put('b', '1'))
-      void indexer.apply(taken)
-      await settle()
-      expect([...indexer.keys()]).toEqual(['b'])
-    },
-  )
-
-  test.each<[string, string, WatchEvent<string>[]]>([
-    ['a key that an invalid event names', 'list', [put('b', '2'), invalid('a')]],
-    ['each key, if an invalid event has none', 'list', [put('b', '2'), invalid()]],
-    ['a key that is named after a polled replace', 'apply', [replaced({ b: '2' }), invalid('a')]],
-    ['a key that is named before a polled replace', 'apply', [invalid('a'), replaced({ b: '2' })]],
-    ['each key, if an invalid event beside a replace has none', 'apply', [replaced({ b: '2' }), invalid()]],
-  ])('%s counts as listed', async (_, how, events) => {
-    const { indexer, fifo, list, apply, settle } = composed()
-    list('1', put('a', '1'), put('b', '1'))
-    await indexer.apply(await fifo.drain())
-    if (how === 'list') list('2', ...(events as ListEvent<string>[]))
-    else apply('2', ...events)
-    await settle()
-    expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
-  })
-
-  test('an invalid event in a batch counts as applied: the version moves, and there is no delta', async () => {
-    const { fifo, apply } = composed()
-    apply('1', invalid('a'))
-    const batch = await fifo.drain()
-    expect([textOf(batch), batch.version]).toEqual([[], '1'])
-  })
-})
-
-describe('[law 4a][law 4b] every returns the batches as they came, latest all pending changes as one', () => {
-  test('latest: absent, put, delete is nothing; present, delete, put is a delete, then an add', async () => {
-    const { indexer, fifo, apply } = composed({ delivery: 'latest' })
-    apply('1', put('a', '1'))
-    apply('2', gone('a'), put('b', '2'))
-    const batch = await fifo.drain()
-    expect(textOf(batch)).toEqual(['added b=2'])
-    await indexer.apply(batch)
-    apply('3', gone('b'))
-    apply('4', put('b', '4'))
-    expect(textOf(await fifo.drain())).toEqual(['deleted b=2', 'added b=4'])
-  })
-
-  test('latest: a drain takes everything pending, at the version of the last batch', async () => {
-    const { fifo, apply } = composed({ delivery: 'latest' })
-    apply('1', put('a', '1'), put('b', '1'))
-    apply('2', put('a', '2'))
-    const batch = await fifo.drain()
-    expect([textOf(batch), batch.version, batch.isBoundary]).toEqual([['added a=2', 'added b=1'], '2', true])
   })
 })
 
@@ -254,26 +143,6 @@ describe('[law 7] hasSynced is true only after the whole first list has been pro
       expect(seen).toEqual([false, false, false, true, true])
     },
   )
-
-  test('popped key by key it is true after the last key of the first list', async () => {
-    const { fifo, list, apply } = composed()
-    list('1', put('a', '1'), put('b', '1'))
-    apply('2', put('c', '1'))
-    await fifo.pop()
-    await fifo.pop()
-    expect(fifo.hasSynced).toBe(false)
-    await fifo.pop()
-    expect(fifo.hasSynced).toBe(true)
-  })
-
-  test('latest: a key of the first list that disappears before it is popped does not delay hasSynced', async () => {
-    const { fifo, apply, list } = composed({ delivery: 'latest' })
-    list('1', put('a', '1'), put('b', '1'))
-    apply('2', gone('b'), put('c', '1'))
-    await fifo.pop()
-    await fifo.pop()
-    expect(fifo.hasSynced).toBe(true)
-  })
 
   test.each(['every', 'latest'] as const)('%s: a delete of an unknown key is dropped', async (delivery) => {
     const { fifo, apply } = composed({ delivery })

@@ -19,13 +19,6 @@ function takeAll(queue: WorkQueue): string[] {
   return taken
 }
 
-test('ready keys leave in the order in which they came, once each, and are announced once', () => {
-  const { queue, wakes } = setUp()
-  expect(queue.dequeue()).toBeUndefined()
-  for (const key of ['b', 'a', 'c', 'b']) queue.add(key)
-  expect([wakes(), takeAll(queue)]).toEqual([3, ['b', 'a', 'c']])
-})
-
 describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set) => {
   test('a time that was overtaken takes no later one with it', async () => {
     const { clock, queue } = setUp()
@@ -53,15 +46,6 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
       for (const key of takeAll(queue)) taken.push({ key, at: now })
     }
     expect(new Map(taken.map(({ key, at }) => [key, at]))).toEqual(new Map(dues.map(({ key, due }) => [key, due])))
-  })
-
-  test('needs one timer, however many keys wait, is not active, and leaves no timer after close', async () => {
-    const { clock, queue, wakes } = setUp()
-    for (let i = 1; i <= 50; i++) queue[set](`k${i}`, i)
-    expect([clock.sleeping, queue.delayed, queue.active]).toEqual([1, 50, 0])
-    queue.close()
-    await clock.advance(200)
-    expect([clock.sleeping, queue.delayed, wakes()]).toEqual([0, 0, 0])
   })
 
   // I12

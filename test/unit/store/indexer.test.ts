@@ -219,13 +219,6 @@ describe('[S1] an equal object is not a change', () => {
     expect([indexer.get('a'), prepared]).toEqual([blue, 2])
   })
 
-  test('an equals function of the caller decides which objects are equal', () => {
-    const { indexer, apply } = made({ equals: (a, b) => a.color === b.color })
-    apply('1', put('a', red))
-    apply('2', put('a', { color: 'red', n: 9 }))
-    expect(indexer.get('a')).toBe(red)
-  })
-
   test('if equals throws, the object counts as changed and the error is reported once', () => {
     const cause = new Error('cyclic')
     const { indexer, apply, reports } = made({
@@ -362,16 +355,6 @@ describe('[S16][B29] too many objects', () => {
     expect(seen(indexer)).toEqual(before)
   })
 
-  test('a first list above the capacity is rejected, and no object of it is visible', () => {
-    const { indexer } = made({ maxObjects: 2 })
-    const replacement = indexer.replace()
-    expect(() => void replacement.page([put('a', red), put('b', red), put('c', red)])).toThrow(
-      expect.objectContaining({ code: 'PROTOCOL', message: expect.stringContaining('more than 2 objects') }),
-    )
-    replacement.abandon()
-    expect([indexer.size, indexer.by.color('red')]).toEqual([0, []])
-  })
-
   test.each<[string, WatchEvent<Item>[], string[]]>([
     ['changes and deletes its objects', [put('a', blue), put('a', red), put('b', blue), gone('a')], ['b']],
     ['deletes as many objects as it adds', [gone('a'), put('c', red)], ['b', 'c']],
@@ -408,17 +391,6 @@ describe('[C36] a replace inside a batch', () => {
     apply('3', replaced(put('b', { ...red }), put('c', { ...red })))
     expect(told()).toEqual([])
   })
-
-  test.each<[string, WatchEvent<Item>[], string[]]>([
-    ['is named after it', [replaced(put('b', red)), invalid('a')], ['a']],
-    ['is named before it', [invalid('a'), replaced(put('b', red))], ['a']],
-    ['may be an invalid object without a key', [replaced(put('b', red)), invalid()], []],
-  ])('a key that %s counts as listed', (_, events, bad) => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red), put('b', blue))
-    apply('2', ...events)
-    expect([indexer.get('a'), indexer.get('b'), [...indexer.invalid.keys()]]).toEqual([red, red, bad])
-  })
 })
 
 describe('an invalid object', () => {
@@ -432,15 +404,6 @@ describe('an invalid object', () => {
       [],
       { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" is invalid: no such field' },
     ])
-  })
-
-  test('with omit an invalid object deletes the last good object, of a batch and of a list', () => {
-    const { indexer, apply, list, told } = made({ onInvalid: 'omit' })
-    apply('1', put('a', red), put('b', red))
-    apply('2', invalid('a'))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown'])
-    list('3', invalid('b'))
-    expect([indexer.size, told()]).toEqual([0, ['delete b {"color":"red","n":1} relist unknown']])
   })
 
   test('an invalid object is reported once, and again for another error', () => {
@@ -458,15 +421,6 @@ describe('an invalid object', () => {
 })
 
 describe('an object that prepare filters out', () => {
-  test('a stored object that is filtered out is deleted, with its last known state in a batch', () => {
-    const { indexer, apply, list, told } = made({ prepare: onlyRed })
-    apply('1', put('a', red), put('b', red))
-    apply('2', put('a', blue))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
-    list('3', put('b', blue))
-    expect([indexer.size, told()]).toEqual([0, ['delete b {"color":"red","n":1} relist unknown']])
-  })
-
   test('prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
     const { indexer, apply, told } = made({
       prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
@@ -502,13 +456,6 @@ describe('an object that prepare filters out', () => {
     apply('3', gone('a', blue))
     expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
   })
-})
-
-test.each([true, false])('stored objects are deeply frozen with freeze, and only then: %s', (freeze) => {
-  const { indexer, list } = made({ freeze })
-  const deep = { list: [] }
-  list('5', put('a', { color: 'red', ...{ deep } }))
-  expect([indexer.get('a'), deep, deep.list].map(Object.isFrozen)).toEqual([freeze, freeze, freeze])
 })
 
 describe('deltas of a DeltaFIFO', () => {
@@ -599,12 +546,6 @@ describe('indexes', () => {
       expect(Object.getPrototypeOf(indexer.by)).toBe(null)
     },
   )
-
-  test('addIndex with a name that is taken is a TypeError', () => {
-    expect(() => made().indexer.addIndex('color', (ix) => ix.equal((item) => item.n))).toThrow(
-      new TypeError('addIndex: there is an index "color" already'),
-    )
-  })
 })
 
 describe('a snapshot', () => {
@@ -669,16 +610,6 @@ test('commits have memberships until the last tracker stops', () => {
     [[[undefined, 'red']], []],
     [],
   ])
-})
-
-test('lists, batches and bookmarks are counted as commits, an abandoned list is not', () => {
-  const { indexer, list, apply } = made()
-  list('1')
-  apply('2', put('a', red))
-  apply('3')
-  indexer.replace().abandon()
-  list('4')
-  expect(indexer.writer.commits).toBe(4)
 })
 
 test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {

@@ -1,14 +1,12 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import type { SourceError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
 import { Indexer } from '../../../src/store/indexer.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
+import type { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
-import { assertCleanStop } from '../../support/informers.js'
+import { informerOf, mirrorOf } from '../../support/informers.js'
 import { put } from '../../support/scripted-source.js'
 
 interface World {
@@ -23,11 +21,7 @@ interface World {
 
 /** Returns an informer of the sources `a` (a1, a2) and `b` (b1). Its function of the kind `by` calls `act`. */
 async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'): Promise<World> {
-  const clock = new VirtualClock()
-  const a = memorySource<number>({
-    name: 'a',
-    entries: Object.entries({ a1: 1, a2: 1 }),
-  })
+  const a = memorySource<number>({ name: 'a', entries: Object.entries({ a1: 1, a2: 1 }) })
   const set = sourceSet({ a, b: memorySource<number>({ name: 'b', entries: [['b1', 1]] }) })
   let act = (): void => {}
   const acting =
@@ -36,7 +30,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
       act()
       return answer(...args)
     }
-  const options: Record<typeof by, Partial<InformerOptions<number, { n: unknown }, number>>> = {
+  const options: Record<typeof by, Partial<Omit<InformerOptions<number, { n: unknown }, number>, 'clock'>>> = {
     transform: { transform: acting((n: number) => n) },
     schema: {
       schema: {
@@ -47,15 +41,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
     index: { indexes: (ix) => ({ n: ix.equal(acting((n: number) => n)) }) },
     nothing: {},
   }
-  const informer: Informer<number> = createInformer<number, { n: unknown }, number>({
-    ...options[by],
-    source: set,
-    clock,
-    random: new SeededRandom(1),
-  })
-  const errors: SourceError[] = []
-  informer.on('error', (error) => errors.push(error))
-  onTestFinished(() => assertCleanStop(informer, clock))
+  const { clock, informer, errors } = informerOf<number, { n: unknown }, typeof set>(set, options[by])
   await informer.start().synced()
   await clock.advance(10)
   return {
@@ -166,20 +152,14 @@ test('[B4] a source that is removed in the function of a new index is not in tha
 })
 
 test('a subscription that is closed in transform removes no change from the others', async () => {
-  const clock = new VirtualClock()
-  const source = memorySource<number>({ entries: [['a', 1]] })
   let act = (): void => {}
-  const informer = createInformer({
-    source,
-    clock,
-    random: new SeededRandom(1),
+  const { clock, source, informer } = mirrorOf([['a', 1]], {
     transform: (n: number) => {
       act()
       return n
     },
     indexes: (ix) => ({ n: ix.equal((n: number) => n), even: ix.equal((n: number) => n % 2 === 0) }),
   })
-  onTestFinished(() => assertCleanStop(informer, clock))
   await informer.start().synced()
   const first = informer.subscribe({}, { where: { n: 7 } })
   const fold = new Fold<number>()

@@ -34,16 +34,6 @@ describe('a change reaches the feeds that it concerns, and no other', () => {
     mirror.put(key, object, '200')
     expect([count(), drain(feed)]).toEqual([1, [`add ${key}, @200`]])
   })
-
-  test('an object that keeps one of its values is delivered once', () => {
-    const mirror = orders()
-    const feed = mirror.feed({ where: { tag: 'x' } })
-    mirror.put('a', order(1, 'acme', ['x', 'y']), '2')
-    drain(feed)
-    const count = looks(feed)
-    mirror.put('a', order(2, 'acme', ['z', 'x']), '3')
-    expect([count(), drain(feed)]).toEqual([1, ['update a, @3']])
-  })
 })
 
 test.each([

@@ -25,20 +25,6 @@ function orders(...entries: (readonly [string, Order])[]): Mirror<Order> {
   return unlistedOrders().list(entries, '5')
 }
 
-describe('the beginning', () => {
-  test('the replay of a large store is several batches; only the last has a version and is synced', () => {
-    const mirror = numbers(...Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const))
-    const feed = mirror.feed()
-    const parts = [feed.dequeue(), feed.dequeue(), feed.dequeue(), feed.dequeue()]
-    expect(parts.map((part) => [part?.changes.length, part?.version, part?.isSynced])).toEqual([
-      [256, undefined, false],
-      [256, undefined, false],
-      [88, '5', true],
-      [undefined, undefined, undefined],
-    ])
-  })
-})
-
 describe('[I13] late join', () => {
   test('changes during the replay are delivered after it, in order', () => {
     const mirror = numbers(...Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const))
@@ -53,40 +39,6 @@ describe('[I13] late join', () => {
 })
 
 describe('a scope', () => {
-  test.each([
-    ['key', { key: 'a' }],
-    ['an equal index', { where: { tenant: 'acme' } }],
-    ['a multi index', { where: { tag: 'x' } }],
-    ['an ordered index', { where: { total: 1 } }],
-    ['a compound index', { where: { both: ['acme', 1] } }],
-    ['two indexes', { where: { tenant: 'acme', tag: 'x' } }],
-    ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
-    ['all options', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
-  ])('by %s replays exactly the objects in it', (_what, options) => {
-    const mirror = orders(['a', order(1, 'acme', ['x', 'y'])], ['b', order(2, 'other', ['y'])])
-    expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
-  })
-
-  test.each([
-    ['an equal index', { where: { tenant: 'acme' } }, order(1, 'other')],
-    ['a multi index', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
-    ['an ordered index', { where: { total: 1 } }, order(2)],
-    ['a compound index', { where: { both: ['acme', 1] } }, order(2)],
-    ['the second of two indexes', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
-    ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
-    ['filter of objects with one value', { where: { tenant: 'acme' }, filter: (o: Order) => o.total === 1 }, order(2)],
-  ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
-    const inside = order(1, 'acme', ['x'])
-    const mirror = orders(['a', inside])
-    const feed = mirror.feed(options)
-    drain(feed)
-    mirror
-      .put('a', outside, '6')
-      .put('a', { ...outside }, '7')
-      .put('a', { ...inside }, '8')
-    expect(drain(feed)).toEqual(['delete a, @6', 'add a, @8'])
-  })
-
   test('a delete of an object that leaves has its last state in the scope', () => {
     const [inside, outside] = [order(1), order(1, 'other')]
     const mirror = orders(['a', inside])
@@ -130,23 +82,9 @@ describe('a scope', () => {
       'the filter of "mine" on mirror failed: not 2; such objects are out of scope',
     )
   })
-
-  test('`where` may name an index that was added later', async () => {
-    const mirror = numbers(['a', 1], ['b', 2])
-    await mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
-    const feed = mirror.feed({ where: { odd: true } })
-    mirror.put('c', 3, '6').put('d', 4, '7')
-    expect(drain(feed)).toEqual(['add a, @5', 'add c, @6'])
-  })
 })
 
 describe('the version', () => {
-  test('follows the store, also for bookmarks, while the queue is empty', () => {
-    const { mirror, feed } = drained([['a', 1]])
-    mirror.apply([], '9')
-    expect(feed.version).toBe('9')
-  })
-
   test('batches that are acknowledged together advance it to the last of them', () => {
     const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6').put('a', 3, '7')
@@ -188,46 +126,7 @@ describe('delivery', () => {
   })
 })
 
-describe('the backlog', () => {
-  test('counts pending keys and the remaining objects of the replay', () => {
-    const mirror = numbers(['a', 1], ['b', 2])
-    const feed = mirror.feed()
-    mirror.put('c', 1, '6').put('c', 2, '7')
-    expect(feed.backlog.keys).toBe(3)
-    drain(feed)
-    expect(feed.backlog).toEqual({ keys: 0, oldestMs: 0 })
-  })
-
-  test('its age starts with the oldest pending change, also if earlier changes were taken', async () => {
-    const { mirror, feed } = drained()
-    mirror.put('a', 1, '6')
-    await mirror.clock.advance(500)
-    mirror.put('b', 1, '7')
-    feed.dequeue()
-    await mirror.clock.advance(70)
-    expect(feed.backlog.oldestMs).toBe(70)
-  })
-})
-
-test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
-  'waitFor of an invalid version rejects as INVALID_MARK (%#)',
-  async (mark) => {
-    await expect(numbers().feed().waitFor(mark)).rejects.toMatchObject({ code: 'INVALID_MARK' })
-  },
-)
-
 describe('close', () => {
-  test('drops the queue, accepts no more changes, and rejects all waits with the first reason', async () => {
-    const mirror = numbers(['a', 1])
-    const feed = mirror.feed()
-    const before = [feed.synced('synced'), feed.waitFor('9')]
-    feed.close(CLOSED)
-    feed.close(new SourceError('again', { code: 'HANDLER' }))
-    mirror.put('b', 1, '6')
-    expect([feed.dequeue(), feed.hasMore, mirror.router.feeds.size]).toEqual([undefined, false, 0])
-    for (const wait of [...before, feed.synced('synced'), feed.waitFor('5')]) await expect(wait).rejects.toBe(CLOSED)
-  })
-
   test('leaves no pinned snapshot and no tracked index behind', () => {
     const mirror = orders(['a', order(1)])
     const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]

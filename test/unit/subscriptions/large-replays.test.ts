@@ -1,77 +1,29 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { SourceError } from '../../../src/contract/errors.js'
+import { describe, expect, test } from 'vitest'
 import type { Delete, Put } from '../../../src/contract/source.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { assertCleanStop, outcomeOf } from '../../support/informers.js'
-import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
-import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
-
-interface Item {
-  readonly kind: string
-  readonly n: number
-}
-
-const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
-
-type Indexes = ReturnType<typeof indexes>
-const indexes = (ix: Parameters<NonNullable<InformerOptions<Item, object, Item>['indexes']>>[0]) => ({
-  kind: ix.equal((object: Item) => object.kind),
-  n: ix.ordered((object: Item) => object.n),
-})
+import { outcomeOf } from '../../support/informers.js'
+import { put } from '../../support/scripted-source.js'
+import { sliceEachStep } from '../../support/slice-clock.js'
+import { type Indexes, type Item, item, liveOf } from '../../support/sliced-informers.js'
 
 /** The filter of all subscriptions here. */
 const isSmall = ({ n }: Item): boolean => n < 10
 
 type Event = Put<Item> | Delete<Item>
 
-interface World {
-  readonly clock: SliceClock
-  readonly source: ScriptedSource<Item>
-  readonly informer: Informer<Item, Indexes>
-  readonly errors: SourceError[]
-  /** Delivers a batch of one event. Such a write is not large. */
-  send(event: Event, version: string): Promise<void>
-}
-
 /** A live mirror of a1 b12 c3 d14 e5 at version 1. A replay from more than two objects pauses after each object. */
-async function live(): Promise<World> {
-  const clock = new SliceClock()
+async function live() {
   const first = [put('a', item(1)), put('b', item(12)), put('c', item(3)), put('d', item(14)), put('e', item(5))]
-  const source = scripted<Item>({
-    hasReached: numbered,
-    head: async () => '1',
-    heartbeatMs: 1_000_000,
-    onList: (call, nth) => nth === 1 && call.answer(first, '1'),
-  })
-  const informer = createInformer<Item, Indexes, Item>({
-    indexes,
-    slices: sliceEachStep(2),
-    audit: false,
-    source,
-    clock,
-    random: new SeededRandom(1),
-  })
-  const errors: SourceError[] = []
-  informer.on('error', (error) => errors.push(error))
-  onTestFinished(async () => {
-    await clock.release()
-    await assertCleanStop(informer, clock)
-  })
-  informer.start()
-  await clock.advance(0)
-  await clock.slices()
-  expect(informer.version).toBe('1')
-  clock.hold()
+  const world = await liveOf(first, { slices: sliceEachStep(2) })
+  /** Delivers a batch of one event. Such a write is not large. */
   const send = async (event: Event, version: string): Promise<void> => {
-    source.watches.at(-1)?.batch([event], version)
-    await clock.advance(0)
-    expect(informer.version).toBe(version)
+    world.source.watches.at(-1)?.batch([event], version)
+    await world.clock.advance(0)
+    expect(world.informer.version).toBe(version)
   }
-  return { clock, source, informer, errors, send }
+  return { ...world, send }
 }
 
 interface Follower {

@@ -193,12 +193,6 @@ describe('metricsText', () => {
     expect(of('runs_total')).toEqual({ 'ledger success': 3, 'ledger failure': 1 })
   })
 
-  test('labels each source of a set', async () => {
-    const sources = { eu: memorySource<number>({ entries: [['a', 1]] }), us: memorySource<number>() }
-    const { informer } = await running(setOf(sources))
-    expect([...valuesOf(metricsText([informer]), 'listwatch_batches_total').keys()]).toEqual(['eu', 'us'])
-  })
-
   test('escapes label values, and has no series twice for informers of one name', () => {
     const name = 'a "quoted"\\name\nof two lines{}'
     const [one, two] = [mirrorOf(orders, { name }).informer, mirrorOf(orders, { name }).informer]

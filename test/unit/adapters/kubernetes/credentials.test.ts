@@ -75,23 +75,6 @@ describe('credentials', () => {
     expect(after).toEqual(['Bearer number 2', 'Bearer number 2', 'Bearer number 2'])
   })
 
-  test('of a plugin are requested once for all concurrent callers', async () => {
-    const config = configOf({ name: 'u' })
-    let calls = 0
-    const done = Promise.withResolvers<void>()
-    const applyAuthentication = async (_user: unknown, options: RequestOptions): Promise<void> => {
-      calls++
-      await done.promise
-      options.headers = { Authorization: `number ${calls}` }
-    }
-    config.addAuthenticator({ isAuthProvider: () => true, applyAuthentication })
-    const credentials = new Credentials(config)
-    const given = [tokenOf(credentials), tokenOf(credentials), tokenOf(credentials)]
-    done.resolve()
-    const first = await Promise.all(given)
-    expect([...first, await tokenOf(credentials)]).toEqual(['number 1', 'number 1', 'number 1', 'number 2'])
-  })
-
   /** The credentials of a plugin, which returns them one after the other as a test resolves them, and remembers none. */
   function loggingIn() {
     const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
@@ -180,17 +163,6 @@ describe('credentials', () => {
     const quick = await tokenOf(credentials)
     first.resolve(configOf({ name: 'u', token: 'old' }))
     expect([quick, await slow, await tokenOf(credentials)]).toEqual(['Bearer new', 'Bearer new', 'Bearer new'])
-  })
-
-  test('of a function that failed are requested again', async () => {
-    let calls = 0
-    const credentials = new Credentials(() => {
-      calls++
-      if (calls === 1) throw new Error('the vault is sealed')
-      return configOf({ name: 'u', token: 't' })
-    })
-    await expect(credentials.access(0)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-    expect(await tokenOf(credentials)).toBe('Bearer t')
   })
 
   test('of an authenticator of the user are requested from it again', async () => {

@@ -24,33 +24,6 @@ const MISLEADING = {
 }
 
 describe('an item of a list', () => {
-  test('has its kind and apiVersion, even if only the list has them', () => {
-    const event = { type: 'put', key: 'n/a', version: '7', uid: 'u' }
-    const own = { apiVersion: 'example.com/v1', kind: 'Widget', metadata }
-    expect(decoder.item(bytesOf({ metadata }), whole)).toEqual({
-      ...event,
-      object: { kind: 'Pod', apiVersion: 'v1', metadata },
-    })
-    expect(decoder.item(bytesOf(own), whole)).toEqual({ ...event, object: own })
-    // An object of the whole cluster has its name as the key.
-    expect(decoder.item(bytesOf({ metadata: { name: 'node' } }), whole)).toMatchObject({ key: 'node' })
-  })
-
-  test('is without managedFields, unless they are wanted', () => {
-    const object = { kind: 'Pod', apiVersion: 'v1', metadata: { ...metadata, managedFields: [{ manager: 'x' }] } }
-    const all = new Decoder<unknown>({ ...options, stripManagedFields: false })
-    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object: { metadata } })
-    expect(decoder.item(bytesOf(object), whole)).not.toHaveProperty('object.metadata.managedFields')
-    expect(all.item(bytesOf(object), whole)).toHaveProperty('object.metadata.managedFields', [{ manager: 'x' }])
-  })
-
-  test('has only metadata with metadataOnly, whatever the server sends', () => {
-    const object = { kind: 'Pod', apiVersion: 'v1', metadata, spec: {} }
-    const event = new Decoder<unknown>({ ...options, metadataOnly: true }).item(bytesOf(object), whole)
-    expect(event).toMatchObject({ object: { kind: 'Pod', apiVersion: 'v1', metadata } })
-    expect(event).not.toHaveProperty('object.spec')
-  })
-
   test.each([
     ['is not JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
     [
@@ -80,42 +53,6 @@ describe('an item of a list', () => {
 })
 
 describe('a line of a watch', () => {
-  const line = (value: unknown): unknown => decoder.line(bytesOf(value), true)
-  const object = { kind: 'Pod', apiVersion: 'v1', metadata }
-
-  test.each([
-    ['ADDED', 'put', false],
-    ['MODIFIED', 'put', true],
-    ['DELETED', 'delete', true],
-  ])('%s is a %s', (type, is, isChange) => {
-    expect(line({ type, object })).toMatchObject({
-      type: is,
-      event: { type: is, key: 'n/a', object },
-      version: '7',
-      isChange,
-    })
-  })
-
-  test('is a bookmark, and says whether it ends a list', () => {
-    const annotations = { 'k8s.io/initial-events-end': 'true' }
-    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9' } } })).toEqual({
-      type: 'bookmark',
-      version: '9',
-      isEndOfList: false,
-    })
-    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9', annotations } } })).toMatchObject({
-      isEndOfList: true,
-    })
-  })
-
-  test('is what went wrong', () => {
-    const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' }
-    expect(line({ type: 'ERROR', object: status })).toMatchObject({
-      type: 'error',
-      status: { code: 410, message: 'too old' },
-    })
-  })
-
   test.each([
     ['MODIFIED', 'invalid'],
     ['DELETED', 'delete'],
@@ -187,14 +124,6 @@ describe('lines', () => {
       ['lon', false],
       ['3', true],
     ])
-  })
-
-  test('are text only if their bytes are ASCII', () => {
-    const kinds = [...'aé'].map((text) =>
-      linesOf({ bytes: Buffer.from(text), isWhole: true }).map((line) => typeof line),
-    )
-    expect(kinds).toEqual([['string'], ['object']])
-    expect(linesOf({ bytes: Buffer.from('a\nb'), isWhole: false })).toEqual([Buffer.from('a\nb')])
   })
 })
 

@@ -1,16 +1,14 @@
 import { createServer, get, type IncomingMessage } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { IDLE, ResponseBody } from '../../../../adapters/kubernetes/http/response-body.js'
 import { systemClock } from '../../../../src/contract/clock.js'
 import { waitUntil } from '../../../servers/wait-until.js'
+import { portOf } from '../../../support/listening.js'
 
 test('a response that was paused because its bytes were not taken continues once they are taken', async () => {
   const size = 4 * 1024 * 1024
   const server = createServer((_question, answer) => answer.end(Buffer.alloc(size)))
-  onTestFinished(() => void server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : undefined
+  const port = await portOf(server)
   const response = await new Promise<IncomingMessage>((resolve) => get({ host: '127.0.0.1', port }, resolve))
   const body = new ResponseBody(response, systemClock)
   await waitUntil('the response to be paused', () => response.isPaused())

@@ -55,23 +55,6 @@ function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
   )
 }
 
-describe('list', () => {
-  test('comes in pages of the requested size; the last has the version', async () => {
-    const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['b', 2],
-        ['c', 3],
-      ],
-    })
-    const pages = await listOf(source, 2)
-    expect(pages.map(({ events, version, remaining }) => [events.length, version, remaining])).toEqual([
-      [2, undefined, 1],
-      [1, await source.head(), 0],
-    ])
-  })
-})
-
 describe('watch', () => {
   test('yields a bookmark at once, every heartbeat and for each progress request', async () => {
     const source = memorySource<number>({ heartbeatMs: 1_000 })
@@ -215,9 +198,5 @@ describe('options', () => {
     expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
       expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
     )
-  })
-
-  test('the default name is memory', () => {
-    expect([memorySource().name, memorySource({ name: 'mine' }).name]).toEqual(['memory', 'mine'])
   })
 })

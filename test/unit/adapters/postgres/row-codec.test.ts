@@ -51,48 +51,6 @@ test.each([true, false])(
   },
 )
 
-test('a listed row has the same texts, however long they are and whatever they contain', () => {
-  const codec = codecOf({ id: TEXT, a: TEXT, b: TEXT })
-  for (const text of [
-    '',
-    'x',
-    'twelve chars',
-    'thirteen char',
-    'ä longer text with ünicode 🦉',
-    ' leading and trailing ',
-    'a text of more than 13 characters',
-  ]) {
-    const line = `${text}\t${text}\t\\N`
-    const bytes = Buffer.from(`${line}\n`)
-    const expected = { type: 'put', key: text, object: { id: text, a: text, b: null } }
-    expect(codec.fromCopyLine(line, undefined, 0)).toEqual(expected)
-    if (bytes.length - 1 === line.length) expect(codec.fromCopyLine(line, bytes, 0)).toEqual(expected)
-  }
-})
-
-test('escapes and nulls of a listed row are read in their fields alone, in every position', () => {
-  const codec = codecOf({ id: TEXT, a: TEXT, b: TEXT })
-  const fields = [
-    ['\\N', null],
-    ['plain text of more than 13', 'plain text of more than 13'],
-    ['a tab\\t and a backslash \\\\', 'a tab\t and a backslash \\'],
-    ['\\\\N', '\\N'],
-    ['', ''],
-  ] as const
-  for (const [a, first] of fields) {
-    for (const [b, second] of fields) {
-      for (const [c, third] of fields) {
-        const line = [a, b, c].join('\t')
-        expect(codec.fromCopyLine(line, Buffer.from(`${line}\n`), 0)).toEqual({
-          type: 'put',
-          key: first ?? '',
-          object: { id: first, a: second, b: third },
-        })
-      }
-    }
-  }
-})
-
 test('a listed row that cannot be parsed is invalid, and has its key', () => {
   const codec = codecOf({ id: TEXT, data: JSON_TYPE })
   const line = 'a \\\\ key of more than 13 characters\t{'

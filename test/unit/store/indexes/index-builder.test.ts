@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DeclaredIndex, declareIndexes, MAX_INDEX_VALUES } from '../../../../src/store/indexes/index-builder.js'
+import { declareIndexes, MAX_INDEX_VALUES } from '../../../../src/store/indexes/index-builder.js'
 import type { IndexBuilder } from '../../../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { Store } from '../../../../src/store/store.js'
@@ -21,7 +21,6 @@ function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
     by,
     store,
     reports,
-    indexes,
     put: (key: string, value: unknown) => store.set({ key, object: { value } }),
   }
 }
@@ -59,18 +58,13 @@ describe('declaring indexes', () => {
     expect(Object.entries(by).map(([each, index]) => [each, index(1)])).toEqual([[name, [{ value: 1 }]]])
   })
 
-  test.each<[string, unknown]>([
-    ['undefined', undefined],
-    ['null', null],
-    ['a function', () => 1],
-  ])('a declaration that returns %s is a TypeError', (_, given) => {
-    expect(() => declared(() => given as object)).toThrow(new TypeError('indexes: must return an object of indexes'))
-  })
-
-  test('a value that is not an index is a TypeError that names it', () => {
-    expect(() => declared(() => ({ tenant: scalarOf }))).toThrow(
-      new TypeError('indexes: "tenant" is not an index; make it with ix.equal, ix.multi, …'),
-    )
+  test.each<[string, unknown, string]>([
+    ['returns undefined', undefined, 'must return an object of indexes'],
+    ['returns null', null, 'must return an object of indexes'],
+    ['returns a function', () => 1, 'must return an object of indexes'],
+    ['has no index', { tenant: scalarOf }, '"tenant" is not an index; make it with ix.equal, ix.multi, …'],
+  ])('a declaration that %s is a TypeError with the reason', (_, given, reason) => {
+    expect(() => declared(() => given as object)).toThrow(new TypeError(`indexes: ${reason}`))
   })
 
   test.each(kinds)('ix.%s without a function is a TypeError', (_, make) => {
@@ -191,36 +185,5 @@ describe('ix.compound', () => {
     put('a', 1)
     tuple[0] = 'bolt'
     expect([by.it(['acme']).length, by.it(['bolt']).length]).toEqual([1, 0])
-  })
-})
-
-describe('the reads of a declared index for subscriptions', () => {
-  const all = declared((ix) => ({
-    equal: ix.equal(scalarOf),
-    multi: ix.multi(({ value }) => [scalarOf({ value }), 'also']),
-    ordered: ix.ordered(scalarOf),
-    compound: ix.compound(({ value }) => [scalarOf({ value }), 1]),
-  }))
-  const index = (name: string): DeclaredIndex<Item> => {
-    const found = all.indexes.find((each) => each.name === name)
-    if (found === undefined) throw new Error(`no index ${name}`)
-    return found
-  }
-  const ordinal = all.put('a', new Date(7))
-
-  test.each<[string, unknown, boolean]>([
-    ['equal', new Date(7), true],
-    ['equal', new Date(8), false],
-    ['multi', new Date(7), true],
-    ['multi', 'also', true],
-    ['multi', 'not', false],
-    ['ordered', new Date(7), true],
-    ['ordered', new Date(8), false],
-    ['compound', [new Date(7), 1], true],
-    ['compound', [new Date(7)], true],
-    ['compound', [new Date(7), 2], false],
-  ])('%s: the remembered values include %o: %s', (name, value, expected) => {
-    const { index: store, includes } = index(name)
-    expect(includes(store.valueAt(ordinal), value)).toBe(expected)
   })
 })

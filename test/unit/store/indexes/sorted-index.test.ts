@@ -4,7 +4,6 @@ import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../../../src/store/indexes/sorted-index.js'
 import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
-import { SeededRandom } from '../../../../testing/seeded-random.js'
 
 type Tuple = readonly Scalar[]
 
@@ -34,45 +33,12 @@ const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) =>
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
 describe('an ordered index', () => {
-  test('is sorted by its first read, and not one by one while the first list fills it', () => {
-    const { index, by } = sorted(digits)
-    expect(index.buckets()).toBeUndefined()
-    expect(names(by())).toBe('abcde')
-    expect(index.buckets()).toBeDefined()
-  })
-
-  test('a result of an ordered index never changes', () => {
-    const { by, store } = sorted(digits)
-    const before = by()
-    store.delete('a')
-    expect(names(before)).toBe('abcde')
-  })
-
   test('an ordered index of a cleared store is empty and usable', () => {
     const { by, store, put } = sorted(digits)
     by()
     store.clear()
     put('x', [1])
     expect([names(by()), by.count(5)]).toEqual(['x', 0])
-  })
-
-  test('every bound is found after deletes have emptied long stretches of the order', () => {
-    const { store, put, by } = sorted()
-    const left: string[] = []
-    for (let i = 0; i < 2_048; i++) put(`k${i}`, [i])
-    expect(by.count(0)).toBe(1)
-    for (let i = 0; i < 2_048; i++) {
-      if (i % 1_024 < 700) store.delete(`k${i}`)
-      else left.push(`k${i}`)
-    }
-    for (let bound = 0; bound < 2_048; bound++) {
-      const from = left.filter((name) => Number(name.slice(1)) >= bound)
-      expect(by({ gte: bound, limit: 2 }).map(({ name }) => name)).toEqual(from.slice(0, 2))
-      expect(by({ lt: bound, reverse: true, limit: 1 }).map(({ name }) => name)).toEqual(
-        left.slice(0, left.length - from.length).slice(-1),
-      )
-      expect(by.count(bound)).toBe(from[0] === `k${bound}` ? 1 : 0)
-    }
   })
 
   test('5 000 objects in random order stay in order through 5 000 changes', () => {
@@ -133,47 +99,6 @@ describe('an ordered index', () => {
 })
 
 describe('a compound index', () => {
-  test.each([
-    ['ordered', false],
-    ['compound', true],
-  ])('ranges of the %s index that are read again contain what was written meanwhile', (_kind, isCompound) => {
-    const random = new SeededRandom(11)
-    const { store, put, by, compound } = sorted()
-    const write = (): void => {
-      const name = `n${random.below(1_500)}`
-      const kind = random.below(4)
-      const at = store.entryOf(name)?.object.at
-      if (kind === 0) store.delete(name)
-      else put(name, kind === 1 && at !== undefined ? at : [random.below(300)])
-    }
-    for (let n = 0; n < 3_000; n++) write()
-    const order = (a: Item, b: Item): number => Number(a.at?.[0]) - Number(b.at?.[0]) || (a.name < b.name ? -1 : 1)
-    const ranges = Array.from({ length: 20 }, () => {
-      const gte = random.below(300)
-      const lt = random.below(2) === 0 ? Infinity : gte + random.below(200)
-      return { gte, lt, reverse: random.below(2) === 0, limit: random.below(2) === 0 ? 400 : 20 }
-    })
-    for (let n = 0; n < 150; n++) {
-      const items = [...store.list()].sort(order)
-      for (const range of ranges.slice(0, 1 + random.below(20))) {
-        const { gte, lt, reverse, limit } = range
-        const within = items.filter(({ at }) => Number(at?.[0]) >= gte && Number(at?.[0]) < lt)
-        const found = isCompound ? compound([], range) : by(range)
-        const expected = (reverse ? within.toReversed() : within).slice(0, limit)
-        expect(found).toHaveLength(expected.length)
-        expect(found.findIndex((item, at) => item !== expected[at])).toBe(-1)
-      }
-      // Some writes split a chunk of the order, or empty one.
-      for (let left = random.below(20) === 0 ? 800 : 3; left > 0; left--) write()
-    }
-    for (const { name } of by({ lt: 250 })) store.delete(name)
-    expect(by()).toEqual([...store.list()].sort(order))
-    store.clear()
-    expect(by()).toEqual([])
-    put('last', [1])
-    expect(names(by())).toBe('last')
-  })
-
   test('tuples that become longer stay in order in a large index', () => {
     const { compound, put } = sorted()
     for (let n = 0; n < 6_000; n++) put(`k${n}`, [n % 3])
