@@ -191,7 +191,7 @@ describe('[I9] over thousands of objects, in many chunks', () => {
         const by = index.compound<Tuple>()
         const span = random.pick([5, 50, 5_000])
         // Ranges that are read again: the index keeps what they have read.
-        const ranges: Range<Scalar>[] = []
+        const ranges: IndexRange<Scalar>[] = []
         const grow = (count: number): void => {
           for (let n = 0; n < count; n++) {
             const key = `k${random.below(4_000)}`
