@@ -24,7 +24,7 @@ function linesOf(value: JsonValue, path: readonly string[], comma: string, marke
   const isMarked = marked.some((each) => at.startsWith(each))
   const isList = Array.isArray(value)
   const line = (text: JSX.Element | string, key: string, withName = true): JSX.Element => (
-    <span class={isMarked ? 'marked' : ''} key={`${at}${key}`}>
+    <span class={isMarked ? 'json marked' : 'json'} key={`${at}${key}`}>
       {'  '.repeat(path.length)}
       {withName && name !== undefined && !/^\d+$/.test(name) ? <i>{JSON.stringify(name)}: </i> : null}
       {text}
@@ -46,7 +46,7 @@ function linesOf(value: JsonValue, path: readonly string[], comma: string, marke
     ]
   }
   const inner = parts.flatMap(([each, part], nth) =>
-    linesOf(part as JsonValue, [...path, each], nth < parts.length - 1 ? ',' : '', marked),
+    linesOf(part, [...path, each], nth < parts.length - 1 ? ',' : '', marked),
   )
   return [line(isList ? '[' : '{', 'open'), ...inner, line(`${isList ? ']' : '}'}${comma}`, 'close', false)]
 }

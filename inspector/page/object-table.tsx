@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { ObjectRow } from '../informer-page.js'
 import type { ObjectField } from '../object-fields.js'
 import type { JsonValue } from '../object-json.js'
@@ -31,8 +31,8 @@ export function ObjectTable({ rows, columns, sort, selected, shown, onSort, onRo
   }, [rows.rows])
   const fields = [{ path: '', type: 'text' } as const, ...columns]
   const texts = fields.map((_, nth) => loaded.map((row) => textOf(nth === 0 ? row.key : row.cells?.[nth - 1])))
-  const widths = useWidths(fields, texts)
-  const style = { gridTemplateColumns: widths.map((width) => `minmax(${width}ch, ${width}fr)`).join(' ') }
+  const widths = useWidths(fields, texts, rows.selection)
+  const style = { gridTemplateColumns: widths.map((width) => `minmax(0, ${width}fr)`).join(' ') }
   const decimals = texts.map((column, nth) =>
     fields[nth]?.type === 'number' ? Math.max(0, ...column.map(decimalsOf)) : 0,
   )
@@ -43,6 +43,7 @@ export function ObjectTable({ rows, columns, sort, selected, shown, onSort, onRo
       count={rows.total}
       selected={selected}
       label="objects"
+      width={`${widths.reduce((sum, width) => sum + width, 0)}ch`}
       onRange={rows.load}
       head={
         <tr class="row head" style={style}>
@@ -91,16 +92,20 @@ function textOf(value: JsonValue | undefined): string {
   return value === null || value === undefined ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Columns become wider with the rows that are loaded, but not narrower: they do not jump while one scrolls. */
-function useWidths(fields: readonly { readonly path: string }[], texts: readonly (readonly string[])[]): number[] {
-  const known = useRef(new Map<string, number>())
+/** Columns become wider with the rows that are loaded, but not narrower: they do not jump while the user scrolls. */
+function useWidths(
+  fields: readonly { readonly path: string }[],
+  texts: readonly (readonly string[])[],
+  selection: unknown,
+): number[] {
+  const known = useMemo(() => new Map<string, number>(), [selection])
   return fields.map(({ path }, nth) => {
     // A few longer values do not determine the width.
     const lengths = (texts[nth] ?? []).map((text) => text.length + 2).sort((a, b) => a - b)
     const usual = lengths[Math.floor(lengths.length * 0.95)] ?? 0
     const longest = Math.max(NARROWEST, (path || 'key').length + 4, usual)
-    const width = Math.min(WIDEST, Math.max(longest, known.current.get(path) ?? 0))
-    known.current.set(path, width)
+    const width = Math.min(WIDEST, Math.max(longest, known.get(path) ?? 0))
+    known.set(path, width)
     return width
   })
 }

@@ -5,6 +5,8 @@ import { readRows, type Selection } from './api.js'
 /** The loaded part of the list of objects. */
 export interface Rows {
   readonly rows: ReadonlyMap<number, ObjectRow>
+  /** What they were selected by. */
+  readonly selection: Selection | undefined
   readonly total: number
   readonly isCut: boolean
   /** How old the order is, in milliseconds. */
@@ -28,6 +30,7 @@ export function useRows(
 ): Rows {
   const [state, setState] = useState<Omit<Rows, 'load'>>({
     rows: new Map(),
+    selection: undefined,
     total: 0,
     isCut: false,
     ageMs: 0,
@@ -55,7 +58,7 @@ export function useRows(
       if (typeof result === 'string') setState((before) => ({ ...before, isLoading: false, problem: result }))
       else {
         const rows = new Map(result.rows.map((row, nth) => [result.offset + nth, row] as const))
-        setState({ ...result, rows, isLoading: false, problem: undefined })
+        setState({ ...result, rows, selection, isLoading: false, problem: undefined })
       }
       if (isDue) void read()
     }

@@ -6,6 +6,8 @@ interface VirtualListProps {
   /** The item that must be visible. */
   readonly selected: number
   readonly label: string
+  /** The least width of the rows. */
+  readonly width: string
   /** Stays visible above the rows. It is as high as a row. */
   readonly head: ComponentChildren
   /** Called with the visible items. */
@@ -19,7 +21,7 @@ const MAX_PX = 8_000_000
 const MARGIN = 10
 
 /** A table that renders only its visible rows. */
-export function VirtualList({ count, selected, label, head, onRange, row }: VirtualListProps): JSX.Element {
+export function VirtualList({ count, selected, label, width, head, onRange, row }: VirtualListProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null)
   const [{ top, height }, setView] = useState({ top: 0, height: 600 })
   const total = Math.min(count * ROW_PX, MAX_PX)
@@ -49,7 +51,7 @@ export function VirtualList({ count, selected, label, head, onRange, row }: Virt
   const offset = Math.max(0, first * ROW_PX - top * scale + top)
   return (
     <div class="list" ref={box} onScroll={measure}>
-      <table aria-label={label} aria-rowcount={count + 1} style={{ height: `${total + ROW_PX}px` }}>
+      <table aria-label={label} aria-rowcount={count + 1} style={{ height: `${total + ROW_PX}px`, minWidth: width }}>
         <thead>{head}</thead>
         <tbody style={{ transform: `translateY(${offset}px)` }}>{rows.map(row)}</tbody>
       </table>
