@@ -5,6 +5,7 @@ export function defineDemo(program: Command): void {
   program
     .command('demo')
     .description('start a Postgres, write to a table of it, and mirror the table')
+    .argument('[url]', 'your own server, on which a new database is created: postgres://user@host:5432/database')
     .option('--for <duration>', 'stop after this time: 20s, 10m; default: until q or Ctrl-C')
     .option('--disconnects <count>', "kill the mirror's connection this many times")
     .option('--no-inspect', 'do not serve the page of the inspector')
@@ -14,7 +15,8 @@ export function defineDemo(program: Command): void {
       `
 Examples:
   listwatch demo
-  listwatch demo --for 20s --disconnects 3 --json`,
+  listwatch demo --for 20s --disconnects 3 --json
+  listwatch demo postgres://postgres@localhost:5432/postgres`,
     )
-    .action(async (flags) => (await import('./demo.js')).demo(flags))
+    .action(async (url: string | undefined, flags) => (await import('./demo.js')).demo(url, flags))
 }

@@ -12,7 +12,7 @@ export interface CommandTarget {
 }
 
 /** The name by which the user calls the command line. */
-const PROGRAM = process.env['npm_command'] === 'exec' ? 'npx listwatch' : 'listwatch'
+export const PROGRAM: string = process.env['npm_command'] === 'exec' ? 'npx listwatch' : 'listwatch'
 
 /** Converts an error of Postgres to one line: the problem, and the command or option that fixes it. */
 export function cliErrorOf(thrown: unknown, target: CommandTarget): CliError {

@@ -3,21 +3,31 @@ import { colors } from '../bundled.js'
 import type { RateMeter } from './rate-meter.js'
 import { widthOf } from './text-width.js'
 
-/** The first lines of every live view. `size`: the noun of the objects and their number. */
+/** The first lines of a live view. `size`: the noun of the objects and their number. */
 export function statusLines(name: string, status: Status, size: readonly [string, number], meter: RateMeter): string[] {
   return [
+    ...stateLines(name, status),
     ...wrapParts([
-      `${colors.bold('listwatch')} ${withoutControls(name)}`,
-      coloured(status.state),
-      colors.dim(withoutControls(status.reason)),
-    ]),
-    ...wrapParts([
-      labelled(size[0], thousands(size[1])),
-      labelled('changes/s', thousands(meter.rate)),
-      ...(meter.lag(0.5) === undefined ? [] : [labelled('lag', lagOf(meter))]),
+      ...sizeParts(size, meter),
       labelled('relists', String(status.relists)),
       labelled('reconnects', String(status.reconnects)),
     ]),
+  ]
+}
+
+export function stateLines(name: string, status: Status): string[] {
+  return wrapParts([
+    `${colors.bold('listwatch')} ${withoutControls(name)}`,
+    coloured(status.state),
+    colors.dim(withoutControls(status.reason)),
+  ])
+}
+
+export function sizeParts([noun, count]: readonly [string, number], meter: RateMeter): string[] {
+  return [
+    labelled(noun, thousands(count)),
+    labelled('changes/s', thousands(meter.rate)),
+    ...(meter.lag(0.5) === undefined ? [] : [labelled('lag', lagOf(meter))]),
   ]
 }
 

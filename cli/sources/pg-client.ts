@@ -32,10 +32,14 @@ export function checkPostgresUrl(given: string): string {
   return url
 }
 
-/** Runs `work` on a new connection. Converts its errors to a CliError. */
-export async function withPg<V>(target: CommandTarget, work: (client: pg.Client) => Promise<V>): Promise<V> {
+/** Runs `work` on a new connection of the driver. Converts its errors to a CliError. Default: the user's driver. */
+export async function withPg<V>(
+  target: CommandTarget,
+  work: (client: pg.Client) => Promise<V>,
+  loaded?: typeof pg,
+): Promise<V> {
   const { url } = target
-  const driver = await loadPg()
+  const driver = loaded ?? (await loadPg())
   const client = new driver.Client({
     connectionString: checkPostgresUrl(url),
     connectionTimeoutMillis: 10_000,

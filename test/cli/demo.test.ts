@@ -2,16 +2,17 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Database, type Row, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, resultOf, shell } from './support.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
 const OUTCOME =
-  /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 disconnects, (\d+) reconnects, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
+  /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 disconnects, (\d+) reconnects?, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
 
 /** A temporary folder for one demo. Whether that is gone, with all that lived in it, is seen there. */
 class Room {
@@ -40,7 +41,9 @@ class Room {
   }
 }
 
-describeServer('postgres 18', 'demo', () => {
+describeServer('postgres 18', 'demo', (postgres) => {
+  const at = useServer(postgres)
+
   test('ends with one line that compares mirror and table, exit code 0, and leaves nothing', async () => {
     const room = new Room()
     const child = room.start(['--for', '6s', '--disconnects', '2'])
@@ -72,7 +75,7 @@ describeServer('postgres 18', 'demo', () => {
     const child = room.start([])
     const pageOf = ({ lines }: Child): RegExpExecArray | undefined =>
       lines
-        .map((line) => /^page: (http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/.exec(line))
+        .map((line) => /^in a browser: (http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/.exec(line))
         .find((found) => found !== null)
     await child.until(() => pageOf(child) !== undefined, 'the address')
     const [, origin = '', token = ''] = pageOf(child) ?? []
@@ -124,5 +127,38 @@ describeServer('postgres 18', 'demo', () => {
     child.kill('SIGKILL')
     expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' })
     await room.expectLeft()
+  })
+
+  describe('with the URL of a server', () => {
+    const databasesOf = async (db: Database): Promise<Row[]> => {
+      const all = await db.sql('SELECT datname FROM pg_database')
+      return all.filter(({ datname }) => String(datname).startsWith('listwatch_demo'))
+    }
+
+    test('uses a database of its own there, and removes it', async () => {
+      const db = await at.prepared('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (7)')
+      const room = new Room()
+      const child = room.start([urlOf(db), '--for', '6s', '--disconnects', '2'])
+      await child.until(() => child.lines.some((line) => line.startsWith('live: ')), 'it to run')
+      expect(await databasesOf(db)).toHaveLength(1)
+      expect(room.isEmpty).toBe(true)
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(child.errors).toBe('')
+      expect(child.lines.at(-1)).toMatch(OUTCOME)
+      expect(await databasesOf(db)).toEqual([])
+      expect(await db.sql('SELECT * FROM orders')).toEqual([{ id: 7 }])
+    })
+
+    test('without the right to create a database it is refused, and the error names the right', async () => {
+      const db = await at.prepared((name) => `CREATE ROLE ${name}_plain LOGIN`)
+      expect(await refusalOf(listwatch(['demo', urlOf(db, `${db.name}_plain`), '--json']))).toBe(
+        'the user of the URL may not create a database; run: ALTER ROLE … CREATEDB',
+      )
+    })
+
+    test('that does not listen it is refused without the password', async () => {
+      const child = listwatch(['demo', `postgres://user:${SECRET}@127.0.0.1:1/db`, '--json'])
+      expect(await refusalOf(child)).toContain('cannot connect to postgres://user:***@127.0.0.1:1/db: ')
+    })
   })
 })

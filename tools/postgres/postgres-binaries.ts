@@ -100,8 +100,11 @@ function installRootOf(binDir: string): string {
   return /\/lib\/postgresql\/[^/]+\/bin$/.test(binDir) ? resolve(binDir, '../../../..') : dirname(binDir)
 }
 
-/** Creates the links that the npm package lists but cannot contain. Its install script creates them only if npm may run it. */
-async function addLinks(packageDir: string, root: string): Promise<void> {
+/**
+ * Creates the links that the npm package in `packageDir` lists but cannot contain, in `root`: its folder `native`, or a copy of
+ * that. The package's install script creates them only if npm may run it.
+ */
+export async function addLinks(packageDir: string, root: string): Promise<void> {
   const text = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const listed: unknown = JSON.parse(text)
   const links: readonly unknown[] = Array.isArray(listed) ? listed : []
