@@ -1,6 +1,6 @@
 import { messageOf, OptionError, SourceError } from '../contract/errors.js'
 import type { ViewInput } from '../informer/internals.js'
-import type { Dependent, DomainPart } from '../store/commit-domain.js'
+import type { Dependent, DomainPart } from '../store/commit.js'
 import { Int32List } from '../store/indexes/int32-list.js'
 import type { Partition } from '../store/partition.js'
 import type { TrackedReads } from '../store/pin.js'
@@ -168,7 +168,7 @@ export class View<R> implements Dependent {
       const version = this.#of.hasVersion ? first.version : undefined
       transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
       yield* this.#callRows(transaction, undefined)
-      if (this.#writer.isBusy) yield* store.prepareIndexes()
+      if (isBusy(this.#writer)) yield* store.prepareIndexes()
       transaction.end(version, committedAt)
       this.#keys.commit()
       return transaction

@@ -57,14 +57,13 @@ export class InformerStatus<S, T> {
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
     const input = this.#sources.view?.flaw
-    const isWhole = cleared === undefined && input === undefined
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && stuck === undefined
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(staleMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
     const below = input === undefined ? '' : `; ${input}`
-    return { isLive, isReady, reason: `${this.text}${stale}${clear}${below}${hangs}` }
+    return { isLive, isReady: isReady && input === undefined, reason: `${this.text}${stale}${clear}${below}${hangs}` }
   }
 }
 

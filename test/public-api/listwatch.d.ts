@@ -73,6 +73,14 @@ export interface DeltaFIFOOptions<T> {
   readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
 }
 export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
+export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (object: T, key: string) => Iterable<readonly [name: string, result: R]>
+  readonly from?: Informer<T, unknown>
+}
+export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (object: T, key: string) => R | undefined
+  readonly from: Informer<T, unknown>
+}
 export interface Entry<T> {
   readonly key: string
   readonly object: T
@@ -103,6 +111,10 @@ export interface FirstOf<V> {
   readonly first: readonly V[]
 }
 export type Gone = 'deleted' | 'out-of-scope' | 'source-removed' | 'unknown'
+export interface GroupByOptions<V, R, I extends object> extends ViewOptions<R, I> {
+  readonly each: (value: V, group: { readonly count: number }) => R | undefined
+  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'>
+}
 export interface HandlerContext {
   readonly signal: AbortSignal
 }
@@ -508,7 +520,7 @@ export interface SourceErrorOptions {
   readonly retryAfterMs?: number | undefined
   readonly source?: string | undefined
 }
-export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
+export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle' | 'derive'
 export interface SourcePicture {
   readonly attempt: number
   readonly lagMs: number | null
@@ -637,6 +649,13 @@ export interface VersionPage {
 export interface VersionWait extends Wait {
   readonly source?: string | undefined
 }
+export interface ViewOptions<R, I extends object> {
+  readonly equals?: (a: R, b: R) => boolean
+  readonly indexes?: (ix: IndexBuilder<R>) => I
+  readonly name?: string
+  readonly onInvalid?: 'omit' | 'keep-previous'
+  readonly reads?: readonly Informer<unknown, unknown>[]
+}
 export interface Wait {
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
@@ -666,6 +685,9 @@ export type WatchEvent<T> = ListEvent<T> | Replace<T>
 export declare function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I>
+export declare function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I>
+export declare function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I>
+export declare function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I>
 export declare function groupInformers(
   informers: readonly Lifecycle[],
   options?: { readonly maxRelists?: number | undefined },

@@ -92,7 +92,7 @@ describe('[X6] a function runs again if and only if its object or something that
     expect(view.get('one')).toEqual({ read: [3] })
   })
 
-  test('what lies beyond the last object of a limited range is no dependency', async () => {
+  test('what lies beyond the last object of a limited range does not matter', async () => {
     const top = (orders: ReturnType<typeof shop>['orders']) =>
       orders.by.total({ reverse: true, limit: 2 }).map((o) => o.total)
     const { callsAfter, view } = await readingOrders(top, { a: order('x', 10), b: order('x', 20), c: order('x', 30) })
@@ -137,7 +137,7 @@ describe('[X6] a function runs again if and only if its object or something that
   })
 })
 
-test('[X11] an equal result is no change: the object stays, and views above do not run', async () => {
+test('[X11] an equal result changes nothing: the object stays, and views above do not run', async () => {
   const { orders, customers, customerSource, start, settle } = shop({
     orders: [['1', order('a', 1)]],
     customers: [['a', { name: 'A', country: 'de' }]],

@@ -44,6 +44,16 @@ test('[X2] in a diamond a view changes at most once for each commit, with the ch
   ])
 })
 
+test('[X2] views that are started in another order are evaluated after what they read', async () => {
+  const { orders, orderSource, start, settle } = shop({ orders: ORDERS })
+  const below = derive({ from: orders, each: (o) => ({ total: o.total }) })
+  const above = derive({ from: orders, reads: [below], each: (_o, key) => ({ total: below.get(key)?.total }) })
+  await start(above, below)
+  orderSource.put('1', order('a', 7))
+  await settle()
+  expect([below.get('1')?.total, above.get('1')?.total]).toEqual([7, 7])
+})
+
 describe('[X4] a commit that needs many evaluations', () => {
   test('runs in slices; readers see inputs and views as before, and later commits wait', async () => {
     const clock = new SliceClock()
