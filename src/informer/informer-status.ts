@@ -51,8 +51,11 @@ export class InformerStatus<S, T> {
   health(options: HealthOptions): Health {
     const { clock, subscriptions } = this.#context
     checkOptions('health', options, { staleAfterMs: isPositive, stuckAfterMs: isPositive })
-    const { staleMs } = this.current()
-    const isLive = this.#sources.isStarted && !this.#context.stopped.aborted
+    const status = this.current()
+    const { staleMs } = status
+    // A view runs, whatever the state of the sources below it.
+    const { state } = (this.#sources.view === undefined ? undefined : this.#sources.only?.status()) ?? status
+    const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = staleMs > (options.staleAfterMs ?? Infinity)
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
