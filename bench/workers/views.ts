@@ -125,7 +125,10 @@ if (what === 'changes') {
   const change = async (after: { waitFor(version: string): Promise<void> }): Promise<number> =>
     nsEach(EVENTS, async () => {
       let last = ''
-      for (let i = 0; i < EVENTS; i++) last = orderFeed.send(below(ORDERS), orderOf(below(ORDERS), below(1_000)))
+      for (let i = 0; i < EVENTS; i++) {
+        const at = below(ORDERS)
+        last = orderFeed.send(at, orderOf(at, below(1_000_000)))
+      }
       await after.waitFor(last)
     })
   const without: number[] = []
@@ -134,7 +137,10 @@ if (what === 'changes') {
     without.push(await change(orders))
     manual.push(
       await nsEach(EVENTS, () => {
-        for (let i = 0; i < EVENTS; i++) hand.put(`order-${below(ORDERS)}`, orderOf(below(ORDERS), below(1_000)))
+        for (let i = 0; i < EVENTS; i++) {
+          const at = below(ORDERS)
+          hand.put(`order-${at}`, orderOf(at, below(1_000_000)))
+        }
       }),
     )
   }
