@@ -8,8 +8,8 @@ import {
   type PostgresSourceOptions,
   postgresSource,
 } from '../../adapters/postgres/index.js'
-import { joinKey } from '../../src/util/join-key.js'
 import { createInformer, type Informer, type SourceError, type Version, type WatchBatch } from '../../src/index.js'
+import { joinKey } from '../../src/util/join-key.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
