@@ -159,7 +159,7 @@ describe('[X12] an exception of a function', () => {
 
 test('[X13] a function that returns a promise makes the view `failed`, and `synced` rejects with an OptionError', async () => {
   const { clock, orders, orderSource, start, settle } = shop({ orders: [['1', order('a', 1)]] })
-  const view = derive({ from: orders, each: (async (o: Order) => o) as never })
+  const view = derive({ from: orders, each: async (o: Order) => o })
   errorsOf(view)
   await start()
   view.start()
