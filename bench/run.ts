@@ -19,6 +19,7 @@ import { share } from './share.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
 import { telemetry } from './telemetry.ts'
+import { views } from './views.ts'
 import { warmStart } from './warm-start.ts'
 
 const benchmarks: readonly Benchmark[] = [
@@ -40,6 +41,7 @@ const benchmarks: readonly Benchmark[] = [
   kubernetesMemory,
   warmStart,
   relay,
+  views,
 ]
 
 const args = process.argv.slice(2)

@@ -39,11 +39,11 @@ await using all = groupInformers([orders, customers, sold, countries, largest])
 await all.start().synced()
 console.log('countries', Object.fromEntries(countries.entries()))
 
-countries.subscribe({
+const printed = countries.subscribe({
   add: ({ key, object, origin }) => void (origin === 'initial' || console.log('new', key, object)),
   update: ({ key, object }) => console.log('changed', key, object),
   delete: ({ key }) => console.log('gone', key),
 })
-await countries.waitFor(customerSource.put('c2', { country: 'de' }), { source: 'customers' })
-await countries.waitFor(orderSource.put('o0', { customer: 'c1', total: 999 }), { source: 'orders' })
+await printed.waitFor(customerSource.put('c2', { country: 'de' }), { source: 'customers' })
+await printed.waitFor(orderSource.put('o0', { customer: 'c1', total: 999 }), { source: 'orders' })
 console.log('largest', [...largest.keys()].toSorted().join(' '))

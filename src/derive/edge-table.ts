@@ -60,6 +60,12 @@ export class EdgeTable {
     this.#reads = 0
   }
 
+  /** Returns the node that the last call of the row read at this place, if it stands for this; undefined otherwise. */
+  expected(owner: NodeOwner, id: unknown): number | undefined {
+    const node = this.#at === 0 ? 0 : this.#nodes.get(this.#at)
+    return node !== 0 && this.#owners[node] === owner && this.#ids[node] === id ? node : undefined
+  }
+
   /** The call reads a node. Returns how many nodes it has read. */
   read(node: number): number {
     if (this.#readIn.get(node) === this.#call) return this.#reads

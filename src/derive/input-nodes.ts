@@ -34,7 +34,8 @@ export class KeyNodes implements NodeOwner {
   }
 
   of(key: string): number {
-    const found = this.#nodes.get(key)
+    // Most calls read what the last one has read, and a comparison is faster than a search.
+    const found = this.#edges.expected(this, key) ?? this.#nodes.get(key)
     if (found !== undefined) return found
     const node = this.#edges.add(this, key)
     this.#nodes.add(key, node)

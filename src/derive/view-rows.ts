@@ -1,4 +1,4 @@
-import type { DomainPart } from '../store/commit-domain.js'
+import type { DomainPart } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Index } from '../store/indexes/index-types.js'
 import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
@@ -30,20 +30,20 @@ export interface ViewRows {
 
 /** One row for each object of an input, under its key. */
 export class ObjectRows<T> implements ViewRows {
-  readonly #writer: StoreWriter<T>
+  readonly #input: StoreWriter<T>
   readonly #each: (object: T, key: string) => unknown
   /** By row. */
   readonly #keys: (string | undefined)[] = []
   readonly #free: number[] = []
   readonly #rows = new OrdinalTable((row, key) => this.#keys[row] === key)
 
-  constructor(writer: StoreWriter<T>, each: (object: T, key: string) => unknown) {
-    this.#writer = writer
+  constructor(input: StoreWriter<T>, each: (object: T, key: string) => unknown) {
+    this.#input = input
     this.#each = each
   }
 
   *all(): Iterable<number> {
-    const { store } = this.#writer
+    const { store } = this.#input
     for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
       const key = store.entryAt(ordinal)?.key
       if (key !== undefined) yield this.#rowOf(key)
@@ -51,7 +51,7 @@ export class ObjectRows<T> implements ViewRows {
   }
 
   changedBy({ writer, changes }: DomainPart, change: number): readonly number[] {
-    const key = writer === this.#writer ? changes[change]?.key : undefined
+    const key = writer === this.#input ? changes[change]?.key : undefined
     return key === undefined ? [] : [this.#rowOf(key)]
   }
 
@@ -60,7 +60,7 @@ export class ObjectRows<T> implements ViewRows {
   }
 
   call(row: number): unknown {
-    const entry = this.#writer.store.entryOf(this.keyOf(row))
+    const entry = this.#input.store.entryOf(this.keyOf(row))
     return entry === undefined ? GONE : this.#each(entry.object, entry.key)
   }
 

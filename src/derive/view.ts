@@ -1,6 +1,6 @@
 import { messageOf, OptionError, SourceError } from '../contract/errors.js'
 import type { ViewInput } from '../informer/internals.js'
-import type { Dependent, DomainPart } from '../store/commit-domain.js'
+import type { Dependent, DomainPart } from '../store/commit.js'
 import { Int32List } from '../store/indexes/int32-list.js'
 import type { Partition } from '../store/partition.js'
 import type { TrackedReads } from '../store/pin.js'
@@ -168,7 +168,7 @@ export class View<R> implements Dependent {
       const version = this.#of.hasVersion ? first.version : undefined
       transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
       yield* this.#callRows(transaction, undefined)
-      if (this.#writer.isBusy) yield* store.prepareIndexes()
+      if (isBusy(this.#writer)) yield* store.prepareIndexes()
       transaction.end(version, committedAt)
       this.#keys.commit()
       return transaction
@@ -241,7 +241,7 @@ export class View<R> implements Dependent {
     this.#show()
     try {
       value = rows.call(row)
-      if (value !== GONE && !isThenable(value)) found = objectsOf(value, key, results)
+      if (results !== 'one' && value !== GONE && !isThenable(value)) found = resultsOf(value, key, results)
     } catch (error) {
       failure = { error }
     } finally {
@@ -254,11 +254,22 @@ export class View<R> implements Dependent {
       throw new OptionError(message, { option: 'each' })
     }
     if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
-    else this.#write(key, found ?? new Map(), transaction, kept)
+    else if (results === 'one') this.#writeOne(key, value === GONE ? undefined : value, transaction, kept)
+    else this.#writeAll(key, found ?? new Map(), transaction, kept)
     if (value === GONE) for (const other of rows.remove(row)) this.#touch(other)
   }
 
-  #write(
+  #writeOne(key: string, object: unknown, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
+    if (object === undefined) {
+      transaction.markValid(key)
+      this.#remove(key, transaction)
+      return
+    }
+    transaction.put({ key, object })
+    kept?.add(key)
+  }
+
+  #writeAll(
     key: string,
     found: ReadonlyMap<string, unknown>,
     transaction: StoreTransaction<R>,
@@ -268,10 +279,6 @@ export class View<R> implements Dependent {
     for (const [each, object] of found) {
       transaction.put({ key: each, object })
       kept?.add(each)
-    }
-    if (this.#of.results === 'one') {
-      if (found.size === 0) transaction.markValid(key)
-      return
     }
     transaction.markValid(this.#invalidKeyOf(key))
     if (found.size === 0) this.#keys.delete(key)
@@ -332,10 +339,9 @@ function isBusy({ isBusy }: { readonly isBusy: boolean }): boolean {
   return isBusy
 }
 
-/** Returns the objects of a result by their keys. */
-function objectsOf(value: unknown, key: string, results: Results): ReadonlyMap<string, unknown> {
+/** Returns the results of a row by their keys. */
+function resultsOf(value: unknown, key: string, results: Results): ReadonlyMap<string, unknown> {
   const found = new Map<string, unknown>()
-  if (results === 'one') return value === undefined ? found : found.set(key, value)
   if (!isIterable(value)) throw new TypeError('it must return an iterable of pairs of a name and an object')
   for (const pair of value) {
     const [name, object]: readonly unknown[] = Array.isArray(pair) ? pair : []

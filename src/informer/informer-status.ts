@@ -51,20 +51,22 @@ export class InformerStatus<S, T> {
   health(options: HealthOptions): Health {
     const { clock, subscriptions } = this.#context
     checkOptions('health', options, { silentAfterMs: isPositive, stuckAfterMs: isPositive })
-    const { silentMs } = this.current()
-    const isLive = this.#sources.isStarted && !this.#context.stopped.aborted
+    const status = this.current()
+    const { silentMs } = status
+    // A view runs, whatever the state of the sources below it.
+    const { state } = (this.#sources.view === undefined ? undefined : this.#sources.only?.status()) ?? status
+    const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = silentMs > (options.silentAfterMs ?? Infinity)
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
     const input = this.#sources.view?.flaw
-    const isWhole = cleared === undefined && input === undefined
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && stuck === undefined
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
     const below = input === undefined ? '' : `; ${input}`
-    return { isLive, isReady, reason: `${this.text}${stale}${clear}${below}${hangs}` }
+    return { isLive, isReady: isReady && input === undefined, reason: `${this.text}${stale}${clear}${below}${hangs}` }
   }
 }
 

@@ -71,12 +71,16 @@ export class InformerWaits<S, T> {
   /** First an input has to include the version, then the view has to show what its inputs show. */
   #enterView(view: ViewInputs, runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>) {
     let isReached = false
-    const leaveChecks = this.#checkOften(settle, () => {
-      if (isReached && view.isCurrent) settle.resolve()
-    })
+    const check = (): void => {
+      const { router, indexer } = this.#context
+      // The waits of inputs settle before the same commit of the view is reported to its subscriptions.
+      const isReported = router.current.commit === indexer.writer.commits
+      if (isReached && isReported && view.isCurrent) settle.resolve()
+    }
+    const leaveChecks = this.#checkOften(settle, check)
     const resolve = (): void => {
       isReached = true
-      if (view.isCurrent) settle.resolve()
+      check()
     }
     const leaveInput = runner.enter(version, { resolve, reject: settle.reject })
     return () => {

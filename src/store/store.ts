@@ -36,9 +36,9 @@ export class Store<T> implements Undoable {
   /** False while the first list fills the store. Readers check it, the writer does not. */
   isVisible = true
   /** The state before the write that is in progress. */
-  #hold: Pin<T> | undefined
-  /** What readers see instead of the store: usually `#hold`. */
-  #held: Pin<T> | TrackedReads<T> | undefined
+  #held: Pin<T> | undefined
+  /** What readers see instead of the store: usually `#held`. */
+  #shown: Pin<T> | TrackedReads<T> | undefined
   /** The packed content whose entries the store does not contain, until they are written. */
   #kept: KeptBase<T> | undefined
   /** The state that readers see while the first list fills the store. */
@@ -59,54 +59,54 @@ export class Store<T> implements Undoable {
 
   /** The state that readers see: the store itself, or the state before the large write that is in progress. */
   get readers(): StoreReads<T> {
-    if (this.isVisible) return this.#held ?? this
+    if (this.isVisible) return this.#shown ?? this
     this.#empty ??= new Store<T>()
     return this.#empty
   }
 
   /** What readers see instead of the store: the state before a large write, or the reads of a function of a view. */
   get held(): Pin<T> | TrackedReads<T> | undefined {
-    return this.#held
+    return this.#shown
   }
 
   get heldPin(): Pin<T> | undefined {
-    const held = this.#held
+    const held = this.#shown
     return held === undefined || !(held instanceof Pin) ? undefined : held
   }
 
   get tracked(): TrackedReads<T> | undefined {
-    const held = this.#held
+    const held = this.#shown
     return held === undefined || held instanceof Pin ? undefined : held
   }
 
   /** Whether readers see an earlier state. */
   get isHeld(): boolean {
-    return this.#hold !== undefined
+    return this.#held !== undefined
   }
 
   /** From now on readers see the current state, until `release`. */
   hold(): void {
-    if (!this.isVisible || this.#hold !== undefined) return
-    this.#hold = this.pin()
-    this.#held = this.#hold
+    if (!this.isVisible || this.#held !== undefined) return
+    this.#held = this.pin()
+    this.#shown = this.#held
   }
 
   /** Readers see all that was written since `hold`. */
   release(): void {
-    this.#hold?.close()
-    this.#hold = undefined
+    this.#held?.close()
     this.#held = undefined
+    this.#shown = undefined
     this.#dropUnusedKept()
   }
 
   /** From now on readers see `reads`; without it all that was written, also since `hold`. */
   show(reads: TrackedReads<T> | undefined): void {
-    this.#held = reads
+    this.#shown = reads
   }
 
   /** Ends `show`. */
   showHeld(): void {
-    this.#held = this.#hold
+    this.#shown = this.#held
   }
 
   /** Packed content with entries that the store does not contain itself. */
@@ -143,7 +143,7 @@ export class Store<T> implements Undoable {
       }
       yield* this.prepareIndexes()
       // Readers have this array, and no object has changed.
-      this.#list = this.#hold?.sharedList
+      this.#list = this.#held?.sharedList
     } catch (error) {
       // An index may have a value of an entry that the store still reads in place.
       this.#indexes.rebuild(this.#entries)

@@ -25,7 +25,7 @@ export class InformerSources<S, T> {
   readonly #options: SourceOptions
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
-  /** Undefined if the informer is no view. */
+  /** Undefined if the informer is not a view. */
   readonly view: ViewInputs | undefined
   #isStarted = false
   #unfollow: () => void = () => {}
