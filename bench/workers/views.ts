@@ -1,6 +1,7 @@
 // A join of orders and customers: node views.ts changes|large <orders>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInformer, derive, type ListerWatcher, type WatchBatch } from 'listwatch'
+import { createInformer, derive, type ListerWatcher } from 'listwatch'
+import type { WatchBatch } from 'listwatch/adapter'
 import { busyMs, nsEach } from './busy.ts'
 
 interface Order {

@@ -4,7 +4,7 @@ import { installChangeLog, type PostgresSource, postgresSource } from '../../ada
 import { type Inspector, serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { systemRandom } from '../../src/contract/random.js'
-import type { State } from '../../src/contract/status.js'
+import type { MirrorState } from '../../src/contract/status.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Change } from '../../src/queue/change.js'
@@ -138,7 +138,7 @@ class Demo {
   #newest: readonly string[] = []
   #disconnects = 0
   /** The last disconnect, the states after it, and after what time the mirror was live again. */
-  #broken: { readonly at: number; readonly trail: State[]; forMs?: number } | undefined
+  #broken: { readonly at: number; readonly trail: MirrorState[]; forMs?: number } | undefined
   #heapStartMb = 0
 
   constructor(clientFor: (application: string) => pg.Client, shutdown: AbortController) {
@@ -281,7 +281,7 @@ class Demo {
   }
 
   /** Records the states from a disconnect until the mirror is live again. */
-  #follow(state: State): void {
+  #follow(state: MirrorState): void {
     const broken = this.#broken
     if (broken === undefined || broken.forMs !== undefined) return
     if (state !== 'live') broken.trail.push(state)
