@@ -19,7 +19,7 @@ interface Result {
 /** One process that serves a mirror over HTTP to many followers of another process. */
 export const followers: Benchmark = {
   name: 'followers',
-  about: `serveMirror: ${FOLLOWERS} followers, ${BATCHES_PER_SECOND} batches a second for ${SECONDS} s; ${JOINING} lists of ${OBJECTS} objects at once`,
+  about: `serveHttp: ${FOLLOWERS} followers, ${BATCHES_PER_SECOND} batches a second for ${SECONDS} s; ${JOINING} lists of ${OBJECTS} objects at once`,
   async run() {
     const args = [FOLLOWERS, BATCHES_PER_SECOND, SECONDS, OBJECTS, JOINING].map(String)
     const { p50Ms, p99Ms, deliveries, serverCpu, joinMs, snapshots, stoppedBytes } = await contest<Result>(

@@ -3,7 +3,7 @@ import { createInformer } from 'listwatch'
 import type { RelayStore } from 'listwatch/adapter'
 import { natsRelayStore } from 'listwatch/nats'
 import { redisRelayStore } from 'listwatch/redis'
-import { publish, relaySource } from 'listwatch/relay'
+import { relaySource, serveRelay } from 'listwatch/relay'
 import { atMost, type Benchmark, type Figure } from './figures.ts'
 import { foundServer } from './found-server.ts'
 import { quantile, type TimedRow, TimedUpdates } from './timed-updates.ts'
@@ -51,7 +51,7 @@ async function measure(engine: string, store: () => RelayStore): Promise<Figure[
   const latencies = { mirror: [] as number[], follower: [] as number[] }
   const mirror = createInformer({ source })
   mirror.subscribe(updates.handler(latencies.mirror))
-  const relaying = publish(mirror, store())
+  const relaying = serveRelay(mirror, store())
   await mirror.start().synced()
   await relaying.synced()
   const follower = createInformer({ source: relaySource<TimedRow>({ store: store(), upstream: source }) })

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { createInformer } from 'listwatch'
 import { postgresSource } from 'listwatch/postgres'
 import { redisLeases, redisRelayStore } from 'listwatch/redis'
-import { publish, relayCache, relaySource } from 'listwatch/relay'
+import { relayCache, relaySource, serveRelay } from 'listwatch/relay'
 import pg from 'pg'
 
 interface Order {
@@ -25,7 +25,7 @@ if (process.argv[2] === 'publish') {
   orders.on('error', ({ message }) => console.warn(message))
   // One relay writes; the others wait to replace it.
   const leases = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
-  const relay = publish(orders, store, { leases })
+  const relay = serveRelay(orders, store, { leases })
   relay.on('error', ({ message }) => console.warn(message))
   const stop = async (): Promise<void> => {
     await relay.stop({ drainMs: 5_000 })

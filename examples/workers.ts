@@ -5,7 +5,7 @@
 import { isMainThread, threadId, Worker, workerData } from 'node:worker_threads'
 import { createInformer } from 'listwatch'
 import { etcdSource } from 'listwatch/etcd'
-import { sharedSource, shareInformer } from 'listwatch/share'
+import { serveShared, sharedSource } from 'listwatch/share'
 
 interface Price {
   readonly cents: number
@@ -19,7 +19,7 @@ else await follow()
 async function serve(path: string | undefined): Promise<void> {
   const endpoints = (process.env['ETCD_ENDPOINTS'] ?? 'localhost:2379').split(',')
   const prices = createInformer({ source: etcdSource<Price>({ endpoints, prefix: '/prices/' }) }).start()
-  const share = shareInformer(prices)
+  const share = serveShared(prices)
   const workers = new Set<Worker>()
   let isStopping = false
 

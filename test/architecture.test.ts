@@ -409,7 +409,7 @@ describe('[D22] state by the identity of an object', () => {
     ],
     // One class remembers what it has computed for an object of another class, or that it has seen an error.
     'own objects': [
-      'adapters/http/serve-mirror.ts',
+      'adapters/http/serve-http.ts',
       'adapters/share/shared-snapshots.ts',
       'bindings/react/use-status.ts',
       'src/store/indexes/moves.ts',

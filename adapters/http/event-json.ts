@@ -61,7 +61,7 @@ function eventIn(fields: Properties): KeyedEvent {
     default:
       throw new SourceError(
         `the response has an event of the type ${JSON.stringify(type)}: ` +
-          'its server has another version of listwatch, or is not serveMirror; update this follower',
+          'its server has another version of listwatch, or is not serveHttp; update this follower',
         { code: 'PROTOCOL' },
       )
   }
@@ -86,5 +86,5 @@ function putOf(key: string, fields: Properties): KeyedEvent {
 }
 
 function notEvents(): SourceError {
-  return new SourceError('the response is not one of serveMirror', { code: 'PROTOCOL' })
+  return new SourceError('the response is not one of serveHttp', { code: 'PROTOCOL' })
 }

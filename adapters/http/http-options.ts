@@ -26,12 +26,12 @@ export type RequestHeaders = Headers | Readonly<Record<string, string>>
  * const source = httpSource<Order>({
  *   url: new URL('/mirror/orders', 'https://api.example'),
  *   headers: async () => ({ authorization: `Bearer ${await accessToken()}` }), // For each request.
- *   heartbeatMs: 5_000, // The same as in `serveMirror`. Default: 10 000.
+ *   heartbeatMs: 5_000, // The same as in `serveHttp`. Default: 10 000.
  * })
  * ```
  */
 export interface HttpSourceOptions {
-  /** The address of the mirror: the prefix under which `serveMirror` is mounted. */
+  /** The address of the mirror: the prefix under which `serveHttp` is mounted. */
   readonly url: string | URL
   /** The name in logs and errors. Default: `http:` with host and path. */
   readonly name?: string

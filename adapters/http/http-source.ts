@@ -42,7 +42,7 @@ import { MirrorRequests, OtherFeed } from './mirror-requests.js'
 import type { SendRequest } from './received-response.js'
 
 /**
- * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in
+ * Returns a source that follows an informer of another process, which `serveHttp` serves. It runs in Node and in
  * browsers.
  *
  * @returns The source, for the option `source` of `createInformer`.

@@ -58,7 +58,7 @@ function protocolOf(version: string): number | undefined {
 }
 
 export function notServed(what: string): SourceError {
-  return new SourceError(`the response is not ${what} of serveMirror`, { code: 'PROTOCOL' })
+  return new SourceError(`the response is not ${what} of serveHttp`, { code: 'PROTOCOL' })
 }
 
 /** The part of a version that a server needs to resume a watch. Versions of an upstream can be too long for a URL. */

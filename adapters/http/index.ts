@@ -1,5 +1,5 @@
 /**
- * Followers of an informer over HTTP. `serveMirror` serves one, `httpSource` follows it.
+ * Followers of an informer over HTTP. `serveHttp` serves one, `httpSource` follows it.
  *
  * @module listwatch/http
  */
@@ -10,9 +10,9 @@ export { httpSource } from './http-source.js'
 export { httpStatus } from './http-status.js'
 export { type NodeRequest, type NodeResponse, nodeListener } from './node-listener.js'
 export {
-  type MirrorHandler,
+  type HttpServing,
   type MirrorScope,
   type RequestScope,
-  type ServeMirrorOptions,
-  serveMirror,
-} from './serve-mirror.js'
+  type ServeHttpOptions,
+  serveHttp,
+} from './serve-http.js'

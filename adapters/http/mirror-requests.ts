@@ -107,7 +107,7 @@ export class MirrorRequests {
     const received = response.headers.get('content-type') ?? ''
     if (received.startsWith(type)) return response
     void response.body?.cancel().catch(() => {})
-    const message = `the response has the content type "${received}" instead of "${type}"; is serveMirror at ${this.#base}?`
+    const message = `the response has the content type "${received}" instead of "${type}"; is serveHttp at ${this.#base}?`
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
 
@@ -127,7 +127,7 @@ export class MirrorRequests {
 
   #hintFor(code: SourceErrorCode): string {
     if (code === 'UNAUTHORIZED') return ' (check the option headers, and "scope" of the server)'
-    return code === 'NOT_FOUND' ? `; is serveMirror at ${this.#base}?` : ''
+    return code === 'NOT_FOUND' ? `; is serveHttp at ${this.#base}?` : ''
   }
 
   #codeOf(status: number, code: unknown): SourceErrorCode {
@@ -179,7 +179,7 @@ function pathOf(address: string): string {
   return address.replace(/\?.*/, '')
 }
 
-/** Returns the reason of a refusal: that of `serveMirror` is JSON, one of a gateway or of `scope` may be plain text. */
+/** Returns the reason of a refusal: that of `serveHttp` is JSON, one of a gateway or of `scope` may be plain text. */
 async function refusalIn(response: ReceivedResponse): Promise<Readonly<Record<string, unknown>>> {
   try {
     const { text } = await textOf(response, MAX_BODY_BYTES)

@@ -8,9 +8,9 @@ import type { Follower } from './follower.js'
  *
  * @example
  * ```ts
- * import { nodeListener, serveMirror } from 'listwatch/http'
+ * import { nodeListener, serveHttp } from 'listwatch/http'
  *
- * const listener = nodeListener(serveMirror(orders))
+ * const listener = nodeListener(serveHttp(orders))
  * app.use('/mirror/orders', (request, response) => listener(request, response)) // A request of Express fits too.
  * ```
  */
@@ -29,9 +29,9 @@ export interface NodeRequest {
  * @example
  * ```ts
  * import { createServer } from 'node:http'
- * import { nodeListener, serveMirror } from 'listwatch/http'
+ * import { nodeListener, serveHttp } from 'listwatch/http'
  *
- * const listener = nodeListener(serveMirror(orders))
+ * const listener = nodeListener(serveHttp(orders))
  * createServer((request, response) => {
  *   if (request.url?.startsWith('/mirror/orders/')) listener(request, response)
  *   else response.writeHead(404).end()
@@ -69,16 +69,16 @@ export interface NodeResponse {
  * @example
  * ```ts
  * import { createServer } from 'node:http'
- * import { nodeListener, serveMirror } from 'listwatch/http'
+ * import { nodeListener, serveHttp } from 'listwatch/http'
  *
- * createServer(nodeListener(serveMirror(orders))).listen(8080)
+ * createServer(nodeListener(serveHttp(orders))).listen(8080)
  * ```
  */
 export function nodeListener(
   handler: (request: Request) => Promise<Response>,
 ): (request: NodeRequest, response: NodeResponse) => void {
   if (typeof handler !== 'function')
-    throw new OptionError('nodeListener: the first argument must be a handler, such as serveMirror(informer)', {
+    throw new OptionError('nodeListener: the first argument must be a handler, such as serveHttp(informer)', {
       option: 'handler',
     })
   return (request, response) => {

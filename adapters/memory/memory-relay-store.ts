@@ -31,10 +31,10 @@ export type RelayFault = 'lost request' | 'lost reply' | 'late request'
  * @example
  * ```ts
  * import { memoryRelayStore } from 'listwatch/memory'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
  * const store = memoryRelayStore()
- * await publish(orders, store).synced()
+ * await serveRelay(orders, store).synced()
  * console.log(`${store.texts.size} texts`)
  * store.fork(3) // A failover that loses the last three writes.
  * ```
@@ -77,7 +77,7 @@ export interface MemoryRelayStoreOptions {
 
 /**
  * Returns a relay store in memory.
- * @returns The store, for `publish`, `relaySource` and `relayCache`.
+ * @returns The store, for `serveRelay`, `relaySource` and `relayCache`.
  * @throws OptionError that names a wrong option.
  *
  * @example

@@ -25,11 +25,11 @@ import { type Session, sessionOf } from './session.js'
  * @example
  * ```ts
  * import { natsRelayStore } from 'listwatch/nats'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
  * // The bucket `relay-orders` is created on three servers. Default: on one.
  * const store = natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
- * const relay = publish(orders, store)
+ * const relay = serveRelay(orders, store)
  * ```
  */
 export interface NatsRelayStoreOptions {
@@ -74,17 +74,17 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
 /**
  * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages,
  * which followers receive as a whole. It is created on first use.
- * @returns The store, for `publish`, `relaySource` and `relayCache`.
+ * @returns The store, for `serveRelay`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
  * ```ts
  * import { connect } from '@nats-io/transport-node'
  * import { natsRelayStore } from 'listwatch/nats'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * publish(orders, natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3 }))
+ * serveRelay(orders, natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3 }))
  * ```
  */
 export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {

@@ -1,11 +1,11 @@
 /**
- * A relay writes a mirror to an engine with `publish`; other processes follow it with `relaySource`.
+ * A relay writes a mirror to an engine with `serveRelay`; other processes follow it with `relaySource`.
  *
  * @module listwatch/relay
  */
 
 export type { UpstreamVersions } from '../shared/upstream-versions.js'
-export { publish } from './publish.js'
 export { relayCache } from './relay-cache.js'
 export { type RelaySource, type RelaySourceOptions, relaySource } from './relay-source.js'
-export type { PublishOptions, Relay, RelayState, RelayStatus } from './relay-types.js'
+export type { RelayServing, RelayState, RelayStatus, ServeRelayOptions } from './relay-types.js'
+export { serveRelay } from './serve-relay.js'

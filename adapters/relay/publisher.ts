@@ -18,7 +18,7 @@ import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
 import { invalidOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
-import type { Relay, RelayState, RelayStatus } from './relay-types.js'
+import type { RelayServing, RelayState, RelayStatus } from './relay-types.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
 
 /** A relay without changes reads the position of the store after this time, in milliseconds. */
@@ -36,7 +36,7 @@ interface PublisherHost {
 }
 
 /** Writes the changes of a mirror to a store, one batch at a time, as long as it is the leader. */
-export class Publisher<T> implements Relay {
+export class Publisher<T> implements RelayServing {
   readonly #informer: Informer<T>
   readonly #mirror: RelayedMirror
   readonly #store: RelayStore

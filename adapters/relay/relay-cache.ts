@@ -8,7 +8,7 @@ import { isStore } from './store-check.js'
 
 /**
  * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
- * the version that the store has. It saves nothing itself, because `publish` writes the store.
+ * the version that the store has. It saves nothing itself, because `serveRelay` writes the store.
  *
  * @returns The cache, for the option `cache` of `createInformer`.
  * @throws OptionError if it is not a relay store.
@@ -16,11 +16,11 @@ import { isStore } from './store-check.js'
  * @example
  * ```ts
  * import { memoryRelayStore } from 'listwatch/memory'
- * import { publish, relayCache } from 'listwatch/relay'
+ * import { serveRelay, relayCache } from 'listwatch/relay'
  *
  * const store = memoryRelayStore()
  * const orders = createInformer({ source, cache: relayCache(store) })
- * publish(orders, store)
+ * serveRelay(orders, store)
  * orders.start()
  * ```
  */

@@ -58,10 +58,10 @@ export interface RelaySourceOptions {
  * @example
  * ```ts
  * import { memoryRelayStore } from 'listwatch/memory'
- * import { publish, relaySource } from 'listwatch/relay'
+ * import { serveRelay, relaySource } from 'listwatch/relay'
  *
  * const store = memoryRelayStore()
- * await publish(orders, store).synced()
+ * await serveRelay(orders, store).synced()
  * const follower = createInformer({ source: relaySource<Order>({ store }) })
  * await follower.start().synced()
  * await follower.fresh({ timeoutMs: 5_000 }) // Includes every write of the relay before this call.
@@ -77,7 +77,7 @@ export interface RelaySource<T> extends ListerWatcher<T> {
 }
 
 /**
- * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain
+ * Returns a source that follows a mirror which `serveRelay` of another process writes to an engine. Its versions contain
  * those of the upstream source.
  *
  * @returns The source, for the option `source` of `createInformer`.

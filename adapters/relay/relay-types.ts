@@ -8,18 +8,18 @@ import type { ReplicaStatus } from '../../src/subscriptions/controller/controlle
 import type { Wait } from '../../src/util/deadline.js'
 
 /**
- * The options of `publish`.
+ * The options of `serveRelay`.
  *
  * @example
  * ```ts
  * import { natsLeases, natsRelayStore } from 'listwatch/nats'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
  * const leases = natsLeases({ client: connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
- * const relay = publish(orders, natsRelayStore({ client: connection, name: 'orders' }), { leases, logger: console })
+ * const relay = serveRelay(orders, natsRelayStore({ client: connection, name: 'orders' }), { leases, logger: console })
  * ```
  */
-export interface PublishOptions {
+export interface ServeRelayOptions {
   /**
    * The leases of the relays of one store, best with `mode: 'leader'`. One relay writes, and the others wait to replace
    * it. Without leases, a relay that begins replaces the one before it at once; if both run, each reports `CONFLICT`
@@ -91,20 +91,20 @@ export interface RelayStatus {
 }
 
 /**
- * A relay, as `publish` returns it: it writes each change of an informer to a store, until it is stopped.
+ * A relay, as `serveRelay` returns it: it writes each change of an informer to a store, until it is stopped.
  *
  * @example
  * ```ts
  * import { memoryRelayStore } from 'listwatch/memory'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
- * const relay = publish(orders, memoryRelayStore()).on('error', ({ message }) => console.warn(message))
+ * const relay = serveRelay(orders, memoryRelayStore()).on('error', ({ message }) => console.warn(message))
  * await relay.synced({ timeoutMs: 30_000 })
  * console.log(`${relay.status.backlog.keys} changes wait to be written`)
  * await relay.stop({ drainMs: 5_000 }) // Before the informer.
  * ```
  */
-export interface Relay extends AsyncDisposable {
+export interface RelayServing extends AsyncDisposable {
   /** The status now. */
   readonly status: RelayStatus
   /**

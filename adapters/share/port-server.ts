@@ -29,7 +29,7 @@ export function servePort(port: MessagePort, handler: PortHandler, closed: () =>
       const exchange = new PortExchange(port, id, () => exchanges.delete(id))
       exchanges.set(id, exchange)
       const failed = (error: unknown): void => {
-        emitWarning(`shareInformer: a request failed: ${messageOf(error)}`)
+        emitWarning(`serveShared: a request failed: ${messageOf(error)}`)
         exchange.fail(message.type)
       }
       if (message.type === 'open') exchange.open(handler).catch(failed)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
-import type { MirrorServer } from '../http/serve-mirror.js'
+import type { MirrorServer } from '../http/serve-http.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
 import { type PackerHost, SnapshotPacker } from './snapshot-packer.js'
 

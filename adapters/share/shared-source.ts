@@ -21,7 +21,7 @@ import { isSocketPath } from './socket-path.js'
  *
  * const source = sharedSource<Order>({
  *   path: '/run/shop/orders.sock', // In a worker thread: `port`.
- *   heartbeatMs: 2_000, // The same as in `shareInformer`. Default: 10 000.
+ *   heartbeatMs: 2_000, // The same as in `serveShared`. Default: 10 000.
  * })
  * const orders = createInformer({ source })
  * ```
@@ -43,7 +43,7 @@ export interface SharedSourceOptions {
 }
 
 /**
- * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares.
+ * Returns a source that follows an informer of the main thread or of another process, which `serveShared` shares.
  * Over a port, its informer reads the objects in shared memory, unless it has the option `cache`, `schema` or
  * `transform`.
  *

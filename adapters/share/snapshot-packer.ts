@@ -124,7 +124,7 @@ export class SnapshotPacker<T> {
     const slice = new TimeSlice(clock)
     const blocks = new SharedBlockWriter()
     const sections: [string, Uint8Array][] = []
-    const encode = (record: SavedRecord): string => encodeRecord(record, 'shareInformer cannot pack')
+    const encode = (record: SavedRecord): string => encodeRecord(record, 'serveShared cannot pack')
     for (const part of pinned.pack(encode, randomSeed(), BLOCK_BYTES)) {
       if (part === undefined) {
         if (slice.isOverAfterCall()) await slice.turn(signal)

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createInformer } from 'listwatch'
-import { nodeListener, serveMirror } from 'listwatch/http'
+import { nodeListener, serveHttp } from 'listwatch/http'
 import { memorySource } from 'listwatch/memory'
 
 const [followers = 0, perSecond = 0, seconds = 0, objects = 0, joining = 0] = process.argv.slice(2).map(Number)
@@ -31,7 +31,7 @@ informer.snapshot = () => {
   return snapshot.call(informer)
 }
 await informer.start().synced()
-const mirror = serveMirror(informer)
+const mirror = serveHttp(informer)
 const server = createServer(nodeListener(mirror))
 // A client may be too busy to reuse a connection within the default of 5 s.
 server.keepAliveTimeout = 120_000

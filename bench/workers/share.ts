@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createInformer } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
-import { shareInformer } from 'listwatch/share'
+import { serveShared } from 'listwatch/share'
 import { type Answer, collectGarbage, entriesOf, row } from './share-follower.ts'
 
 /** The result of one contestant. */
@@ -30,7 +30,7 @@ const isFloor = contestant === 'floor'
 const source = memorySource({ entries: entriesOf(ownInformers || isFloor ? 0 : rows) })
 const informer = createInformer({ source })
 await informer.start().synced()
-const share = shareInformer(informer)
+const share = serveShared(informer)
 
 /** The workers are JavaScript: a compiler in each thread would count as memory of the share. */
 const follower = stripTypeScriptTypes(readFileSync(new URL('share-follower.ts', import.meta.url), 'utf8')).replace(

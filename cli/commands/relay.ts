@@ -1,4 +1,4 @@
-import { publish, type Relay, type RelayStatus, relayCache } from '../../adapters/relay/index.js'
+import { type RelayServing, type RelayStatus, relayCache, serveRelay } from '../../adapters/relay/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -49,7 +49,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     throw new CliError(`the source has secrets, and ${store.name} would contain them: allow it with --show-secrets`)
   }
   const rows = createInformer({ source: open.source, cache: relayCache(store) })
-  const relaying = publish(rows, store, { secrets: true, leases })
+  const relaying = serveRelay(rows, store, { secrets: true, leases })
   const hasScreen = process.stdout.isTTY
   const end = async (): Promise<void> => {
     await relaying.stop({ drainMs: DRAIN_MS })
@@ -107,7 +107,7 @@ function relayLines(name: string, { state, reason, batches, changes, backlog, re
 }
 
 /** Prints the status after each change of the state, and regularly. */
-async function printStatus(relaying: Relay, signal: AbortSignal): Promise<void> {
+async function printStatus(relaying: RelayServing, signal: AbortSignal): Promise<void> {
   let printed = { state: '', at: -Infinity }
   do {
     const { status } = relaying

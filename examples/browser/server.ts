@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { createInformer } from 'listwatch'
-import { nodeListener, serveMirror } from 'listwatch/http'
+import { nodeListener, serveHttp } from 'listwatch/http'
 import { memorySource } from 'listwatch/memory'
 import { rolldown } from 'rolldown'
 import type { Order } from './page.js'
@@ -21,7 +21,7 @@ const source = memorySource<Order>({
 const orders = createInformer({ source })
 orders.on('error', (error) => console.error(error.message))
 await orders.start().synced()
-const mirror = serveMirror(orders)
+const mirror = serveHttp(orders)
 const serveOrders = nodeListener(mirror)
 
 const bundle = await rolldown({

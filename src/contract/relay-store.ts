@@ -3,7 +3,7 @@ import type { ListerWatcher, SourceContext } from './source.js'
 import type { Version } from './version.js'
 
 /**
- * A collection of texts in an engine: a relay writes it, and its followers read it. `publish` and `relaySource` of
+ * A collection of texts in an engine: a relay writes it, and its followers read it. `serveRelay` and `relaySource` of
  * `listwatch/relay` decide what the texts are. An engine needs these four members only.
  *
  * @example

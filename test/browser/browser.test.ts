@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { nodeListener, serveMirror } from '../../adapters/http/index.js'
+import { nodeListener, serveHttp } from '../../adapters/http/index.js'
 import { memorySource } from '../../adapters/memory/index.js'
 import { createInformer } from '../../src/index.js'
 import { describeServer } from '../servers/index.js'
@@ -69,7 +69,7 @@ describe('a bundle of listwatch and listwatch/http for browsers', () => {
         entries: [['1', { tenant: 'acme', total: 1, at, bytes: new Uint8Array([1, 255]) }]],
       })
       const informer = createInformer({ source, freeze: false }).start()
-      await using mirror = serveMirror(informer, { heartbeatMs: 500 })
+      await using mirror = serveHttp(informer, { heartbeatMs: 500 })
       const serve = nodeListener(mirror)
       const posted = await postedBy(chromium, follower, (request, response) => {
         if (request.url !== '/write') return serve(request, response)
@@ -102,7 +102,7 @@ describe('a bundle of listwatch/react and listwatch/http for browsers', () => {
         ],
       })
       const informer = createInformer({ source, freeze: false }).start()
-      await using mirror = serveMirror(informer, { heartbeatMs: 500 })
+      await using mirror = serveHttp(informer, { heartbeatMs: 500 })
       const serve = nodeListener(mirror)
       const posted = await postedBy(chromium, react, (request, response) => {
         if (request.url !== '/write') return serve(request, response)

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { httpSource, nodeListener, serveMirror } from '../../adapters/http/index.js'
+import { httpSource, nodeListener, serveHttp } from '../../adapters/http/index.js'
 import { createInformer } from '../../src/index.js'
 import { describeListerWatcher, type ListerWatcherHarness } from '../../testing/index.js'
 import { listening } from '../support/listening.js'
@@ -15,7 +15,7 @@ const httpHarness: ListerWatcherHarness<Item> = {
   async create(options) {
     const upstream = memorySubject(options, () => informer.fresh({ timeoutMs: 10_000 }))
     const informer = createInformer({ source: upstream.memory })
-    const mirror = serveMirror(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
+    const mirror = serveHttp(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
     const server = createServer(nodeListener(mirror))
     const url = await listening(server)
     await informer.start().synced()

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HttpSource } from '../../adapters/http/index.js'
-import { type Share, sharedSource, shareInformer } from '../../adapters/share/index.js'
+import { type SharedServing, serveShared, sharedSource } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { type ConformanceOptions, describeListerWatcher, type ListerWatcherHarness } from '../../testing/index.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
@@ -27,11 +27,11 @@ subscribe('net.server.socket', (message) => {
 /** A memory source, an informer that mirrors it and is shared, and a follower of that. */
 async function subject(
   options: ConformanceOptions,
-  follow: (share: Share, upstream: MemorySubject) => Promise<HttpSource<Item>>,
+  follow: (share: SharedServing, upstream: MemorySubject) => Promise<HttpSource<Item>>,
 ) {
   const upstream = memorySubject(options, () => informer.fresh({ timeoutMs: 10_000 }))
   const informer = createInformer({ source: upstream.memory })
-  const share = shareInformer(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
+  const share = serveShared(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
   await informer.start().synced()
   return {
     source: await follow(share, upstream),

@@ -4,7 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { afterEach, describe, expect, type TestContext, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
 import { natsLeases, natsRelayStore } from '../../adapters/nats/index.js'
-import { publish, type Relay, relayCache, relaySource } from '../../adapters/relay/index.js'
+import { type RelayServing, relayCache, relaySource, serveRelay } from '../../adapters/relay/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeServer } from '../servers/index.js'
@@ -43,7 +43,9 @@ class RelayStage {
   }
 
   /** A relay with a mirror and a connection of its own, as another process has. `kill` ends its connection at once. */
-  async relay(replicas?: MemoryLeases): Promise<{ relay: Relay; informer: Informer<Item>; kill(): Promise<void> }> {
+  async relay(
+    replicas?: MemoryLeases,
+  ): Promise<{ relay: RelayServing; informer: Informer<Item>; kill(): Promise<void> }> {
     const connection = await this.engine.connect()
     const store = natsRelayStore({
       client: connection,
@@ -52,7 +54,10 @@ class RelayStage {
       timeoutMs: 2_000,
     })
     const informer = createInformer({ source: this.upstream, logger: quiet, cache: relayCache(store) })
-    const relay = publish(informer, store, { logger: quiet, ...(replicas === undefined ? {} : { leases: replicas }) })
+    const relay = serveRelay(informer, store, {
+      logger: quiet,
+      ...(replicas === undefined ? {} : { leases: replicas }),
+    })
     informer.start()
     const kill = async (): Promise<void> => {
       await connection.close()
@@ -200,7 +205,10 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
       await own.kill()
       const leases = natsLeases({ client: connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
-      const relay = publish(informer, natsRelayStore({ client: connection, name: 'away' }), { leases, logger: quiet })
+      const relay = serveRelay(informer, natsRelayStore({ client: connection, name: 'away' }), {
+        leases,
+        logger: quiet,
+      })
       context.onTestFinished(async () => {
         await relay.stop()
         await informer.stop()
@@ -297,7 +305,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     /** A new follower has all objects. */
-    async function joins(stage: RelayStage, relay: Relay): Promise<void> {
+    async function joins(stage: RelayStage, relay: RelayServing): Promise<void> {
       const late = await stage.follower()
       await late.start().synced(WAIT)
       await stage.agree(late)

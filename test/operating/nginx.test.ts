@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { httpSource, nodeListener, serveMirror } from '../../adapters/http/index.js'
+import { httpSource, nodeListener, serveHttp } from '../../adapters/http/index.js'
 import { memoryLeases } from '../../adapters/memory/index.js'
 import { createInformer, type Informer, type ReconcileContext } from '../../src/index.js'
 import { memorySource } from '../../testing/index.js'
@@ -23,7 +23,7 @@ async function balanced(server: FoundServer, count: number, options: Partial<Ngi
   for (let i = 0; i < count; i++) {
     const informer = createInformer({ source })
     await informer.start().synced()
-    const mirror = serveMirror(informer, { heartbeatMs: 200, watchMs: 3_000 })
+    const mirror = serveHttp(informer, { heartbeatMs: 200, watchMs: 3_000 })
     const listener = nodeListener(mirror)
     let isStopping = false
     const http = createServer((request, response) => {

@@ -9,15 +9,15 @@ export interface HttpSource<T> extends ListerWatcher<T> {
 export interface MirrorScope<I = {}> {
   readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
-export interface Share<I = {}> extends AsyncDisposable {
-  close(): Promise<void>
-  listen(path: string, scope?: MirrorScope<I>): Promise<void>
-  port(scope?: MirrorScope<I>): MessagePort
-}
-export interface ShareOptions {
+export interface ServeSharedOptions {
   readonly clock?: Clock
   readonly heartbeatMs?: number
   readonly historyBytes?: number
+}
+export interface SharedServing<I = {}> extends AsyncDisposable {
+  close(): Promise<void>
+  listen(path: string, scope?: MirrorScope<I>): Promise<void>
+  port(scope?: MirrorScope<I>): MessagePort
 }
 export interface SharedSourceOptions {
   readonly heartbeatMs?: number
@@ -30,5 +30,8 @@ export interface UpstreamVersions {
   hasReached(at: Version, mark: Version): boolean
   isLaterEpoch?(at: Version, mark: Version): boolean
 }
-export declare function shareInformer<T, I extends object>(informer: Informer<T, I>, options?: ShareOptions): Share<I>
+export declare function serveShared<T, I extends object>(
+  informer: Informer<T, I>,
+  options?: ServeSharedOptions,
+): SharedServing<I>
 export declare function sharedSource<T>(options: SharedSourceOptions): HttpSource<T>

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { redisLeases, redisRelayStore } from '../../adapters/redis/index.js'
-import { publish, type Relay, relaySource } from '../../adapters/relay/index.js'
+import { type RelayServing, relaySource, serveRelay } from '../../adapters/relay/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
@@ -32,7 +32,7 @@ async function followed(redis: RedisServer, { onTestFinished }: TestContext) {
   })
   const storeOf = () => redisRelayStore({ client: userClient('ioredis 6', redis.port), name, heartbeatMs: 200 })
   const informer = createInformer({ source: upstream, logger: quiet })
-  const relay = publish(informer, storeOf(), { logger: quiet })
+  const relay = serveRelay(informer, storeOf(), { logger: quiet })
   onTestFinished(async () => {
     await relay.stop()
     await informer.stop()
@@ -76,12 +76,12 @@ function sorted(content: Informer<Item> | Readonly<Record<string, Item>>): reado
 }
 
 describe('a relay whose leases are in a Redis that cannot be reached', () => {
-  async function standby(port: number, { onTestFinished }: TestContext): Promise<Relay> {
+  async function standby(port: number, { onTestFinished }: TestContext): Promise<RelayServing> {
     const client = new Redis({ host: '127.0.0.1', port, username: 'relay', password: 'secret', lazyConnect: true })
     onTestFinished(() => client.disconnect())
     const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
     const leases = redisLeases({ client, group: 'relay:away', mode: 'leader', leaseMs: 1_500 })
-    const relay = publish(informer, redisRelayStore({ client, name: 'away' }), { leases, logger: quiet })
+    const relay = serveRelay(informer, redisRelayStore({ client, name: 'away' }), { leases, logger: quiet })
     onTestFinished(async () => {
       await relay.stop()
       await informer.stop()

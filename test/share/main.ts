@@ -1,6 +1,6 @@
 // A process that shares an informer: node main.ts <socket> <objects> <first number>. With SIGTERM it stops the informer.
 import cluster from 'node:cluster'
-import { shareInformer } from '../../adapters/share/index.js'
+import { serveShared } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { memorySource } from '../../testing/index.js'
 
@@ -12,7 +12,7 @@ const entries = Array.from({ length: Number(count) }, (_, i): [string, { readonl
 const source = memorySource({ entries, heartbeatMs: 300 })
 const orders = createInformer({ source }).start()
 await orders.synced()
-const share = shareInformer(orders, { heartbeatMs: 300 })
+const share = serveShared(orders, { heartbeatMs: 300 })
 share.port() // A port that no thread uses does not keep the process alive.
 await share.listen(path)
 process.on('message', () => {

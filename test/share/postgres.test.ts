@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
-import { shareInformer } from '../../adapters/share/index.js'
+import { serveShared } from '../../adapters/share/index.js'
 import { mirror, useServer } from '../postgres/support.js'
 import { describePostgres } from '../servers/index.js'
 import { root } from '../support/sources.js'
@@ -13,7 +13,7 @@ describePostgres('a share of a table', (postgres) => {
   test('[T9] shows a worker thread what a transaction wrote, once its mark is waited for', async () => {
     const db = await at.installed('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)')
     const { source, informer } = await mirror(db, { table: 't' })
-    await using share = shareInformer(informer)
+    await using share = serveShared(informer)
     const port = share.port()
     const worker = new Worker(join(root, 'test/share/postgres-worker.ts'), {
       workerData: { port, config: db.config() },

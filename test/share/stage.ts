@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { shareInformer } from '../../adapters/share/index.js'
+import { serveShared } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { memorySource } from '../../testing/index.js'
@@ -43,7 +43,7 @@ export async function stage(count: number) {
     },
   })
   await informer.start().synced()
-  const share = shareInformer(informer, { heartbeatMs: 300 })
+  const share = serveShared(informer, { heartbeatMs: 300 })
   onTestFinished(async () => {
     await share.close()
     await informer.stop()

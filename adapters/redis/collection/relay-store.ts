@@ -63,17 +63,17 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
 /**
  * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects
  * on first use.
- * @returns The store, for `publish`, `relaySource` and `relayCache`.
+ * @returns The store, for `serveRelay`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
  * import { redisRelayStore } from 'listwatch/redis'
- * import { publish } from 'listwatch/relay'
+ * import { serveRelay } from 'listwatch/relay'
  *
  * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
- * publish(orders, store)
+ * serveRelay(orders, store)
  * ```
  */
 export function redisRelayStore(options: RedisRelayStoreOptions): RelayStore {

@@ -1,4 +1,4 @@
-import { publish, relaySource } from '../../../adapters/relay/index.js'
+import { relaySource, serveRelay } from '../../../adapters/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer } from '../../../src/index.js'
 import type { ConformanceOptions, ListerWatcherHarness } from '../../../testing/index.js'
@@ -32,7 +32,7 @@ export function relayHarness(
       const upstream = memorySubject(options, () => settled())
       const stores = await storesOf(options)
       const informer = createInformer({ source: upstream.memory, onInvalid: 'omit' })
-      const relay = publish(informer, stores.written)
+      const relay = serveRelay(informer, stores.written)
       await informer.start().synced()
       await relay.synced()
       const source = relaySource<Item>({ store: stores.read, upstream: upstream.memory })

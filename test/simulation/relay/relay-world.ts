@@ -1,5 +1,5 @@
 import { memoryLeases, memoryRelayStore } from '../../../adapters/memory/index.js'
-import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
+import { type RelayServing, relayCache, relaySource, serveRelay } from '../../../adapters/relay/index.js'
 import { REFUSAL_MS } from '../../../adapters/shared/upstream-versions.js'
 import type { LeaseSession, Leases } from '../../../src/adapter.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
@@ -29,7 +29,7 @@ type Action = (typeof ACTIONS)[number]
 
 interface Process {
   readonly informer: Informer<Item>
-  readonly relay: Relay
+  readonly relay: RelayServing
   readonly link: { isCut: boolean }
 }
 
@@ -147,7 +147,7 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
     const informer = createInformer({ source: this.source, cache: relayCache(store), clock, random, logger: quiet })
     const leases = this.#leases
     const replicas = leases && { ...leasesOf(leases), open: () => cutSession(leases.open(), cut) }
-    const relay = publish(informer, store, { clock, random, logger: quiet, ...(replicas && { leases: replicas }) })
+    const relay = serveRelay(informer, store, { clock, random, logger: quiet, ...(replicas && { leases: replicas }) })
     informer.start()
     this.#processes.push({ informer, relay, link })
     if (this.#processes.length > 1) this.mark(leases === undefined ? 'relays competed' : 'a relay stood by')

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { MemorySource } from '../../../adapters/memory/index.js'
-import { type Share, shareInformer } from '../../../adapters/share/index.js'
+import { type SharedServing, serveShared } from '../../../adapters/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
 import { internalsOf } from '../../../src/informer/internals.js'
 import type { SimClock, SleepCounter } from '../system/sim-clock.js'
@@ -38,7 +38,7 @@ export class SharedMirror {
   hasBeenCleared = false
   isClosed = false
   isStopped = false
-  readonly #share: Share<ShareIndexes>
+  readonly #share: SharedServing<ShareIndexes>
   readonly #states: UpstreamStates
 
   constructor({ clock, random, source, states, packed, ...options }: MirrorOptions) {
@@ -73,7 +73,7 @@ export class SharedMirror {
       },
     })
     this.clock = clock.facade()
-    this.#share = shareInformer(this.informer, { heartbeatMs, historyBytes, clock: this.clock })
+    this.#share = serveShared(this.informer, { heartbeatMs, historyBytes, clock: this.clock })
   }
 
   /** The index of the state that the informer shows; -1 if there is none. */

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { shareInformer } from '../../../adapters/share/index.js'
+import { serveShared } from '../../../adapters/share/index.js'
 import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirror-cache.js'
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -109,7 +109,7 @@ describe('a source with a snapshot', () => {
 test('a follower that waits for a snapshot hears every 10 s that the share works on it', async () => {
   const clock = new VirtualClock()
   const informer = createInformer({ source: memorySource<number>(), clock })
-  await using share = shareInformer(informer, { clock })
+  await using share = serveShared(informer, { clock })
   const port = share.port()
   const received: string[] = []
   port.on('message', ({ type }) => received.push(type))

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { directBodyOf } from '../../../../adapters/http/direct-body.js'
 import { Follower } from '../../../../adapters/http/follower.js'
-import { nodeListener, serveMirror } from '../../../../adapters/http/index.js'
+import { nodeListener, serveHttp } from '../../../../adapters/http/index.js'
 import { type Clock, systemClock } from '../../../../src/adapter.js'
 import { createInformer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
@@ -42,7 +42,7 @@ async function watching(url: string, version: string): Promise<{ pause(): void; 
 async function serving(clock: Clock = systemClock) {
   const source = memorySource<Account>({ heartbeatMs: 60_000 })
   const informer = createInformer({ source }).start()
-  const mirror = serveMirror(informer, { heartbeatMs: 60_000, clock })
+  const mirror = serveHttp(informer, { heartbeatMs: 60_000, clock })
   const server = createServer(nodeListener(mirror))
   const url = await listening(server)
   await informer.synced()
@@ -96,7 +96,7 @@ test('[V12] a watch ends when its signal aborts, also after the garbage collecto
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const informer = createInformer({ source: memorySource<Account>() }).start()
-  const mirror = serveMirror(informer)
+  const mirror = serveHttp(informer)
   onTestFinished(async () => {
     await mirror.close()
     await informer.stop()

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { httpSource, serveHttp } from '../../../../adapters/http/index.js'
 import { REFUSAL_MS } from '../../../../adapters/shared/upstream-versions.js'
 import { createInformer, type ListerWatcher, SourceError } from '../../../../src/index.js'
 import { SeededRandom, VirtualClock } from '../../../../testing/index.js'
@@ -29,7 +29,7 @@ function mirrorAt(version: string, compare: Pick<ListerWatcher<typeof acme>, 'ha
   }
   const informer = createInformer({ source })
   informer.on('error', () => {})
-  const mirror = serveMirror(informer.start(), { heartbeatMs: 200 })
+  const mirror = serveHttp(informer.start(), { heartbeatMs: 200 })
   return {
     mirror,
     restore(to: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { httpSource, serveHttp } from '../../../../adapters/http/index.js'
 import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
@@ -16,7 +16,7 @@ function withBalance<E extends { readonly object: Account }>(event: E, balance: 
 describe('a follower', () => {
   test('[V22] of two servers that answer in turn lists once, and is fresh', async () => {
     await using accounts = servedAccounts(twoTenants, { watchMs: 1_200 })
-    await using second = serveMirror(accounts.informer, { heartbeatMs: 200, watchMs: 1_200 })
+    await using second = serveHttp(accounts.informer, { heartbeatMs: 200, watchMs: 1_200 })
     let requests = 0
     const follower = await accounts.joined({
       fetch: fetchFrom(() => (requests++ % 2 === 0 ? accounts.mirror : second)),
@@ -115,7 +115,7 @@ describe('a follower', () => {
   test('of a follower has the same objects', async () => {
     await using accounts = servedAccounts(twoTenants)
     const first = accounts.follow({ upstream: accounts.source })
-    await using second = serveMirror(first, { heartbeatMs: 200 })
+    await using second = serveHttp(first, { heartbeatMs: 200 })
     const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
     const last = await accounts.joined({ fetch: fetchFrom(() => second), upstream: compare })
     await last.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
@@ -173,7 +173,7 @@ describe('a follower', () => {
     const follower = accounts.follow({ fetch: fetchFrom(() => handler), upstream: accounts.source })
     await vi.waitFor(() => expect(follower.status.state).toBe('live'))
     await handler.close()
-    await using second = serveMirror(accounts.informer, { heartbeatMs: 200 })
+    await using second = serveHttp(accounts.informer, { heartbeatMs: 200 })
     handler = second
     await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 4_000 })
     expect(follower.status.lastError?.code).toBe('VERSION_EXPIRED')
@@ -204,7 +204,7 @@ describe('a follower', () => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     }
     await held.synced()
-    await using second = serveMirror(held, { heartbeatMs: 200 })
+    await using second = serveHttp(held, { heartbeatMs: 200 })
     await handler.close()
     handler = second
     await vi.waitFor(() => expect(follower.status.lastError?.code).toBe('STALE_LIST'), { timeout: 4_000 })

@@ -199,7 +199,7 @@ test('a request that waits for its feed when the epoch ends is answered with 503
   const statuses = Array.from({ length: 20 }, async () => (await accounts.mirror(get('/list'))).status)
   accounts.source.restore([['9', { tenant: 'acme', balance: 9 }]])
   expect((await Promise.all(statuses)).filter((status) => status === 500)).toEqual([])
-  expect(warned.mock.calls.filter(([message]) => String(message).startsWith('serveMirror'))).toEqual([])
+  expect(warned.mock.calls.filter(([message]) => String(message).startsWith('serveHttp'))).toEqual([])
   warned.mockRestore()
 })
 

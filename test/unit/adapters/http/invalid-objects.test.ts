@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { httpSource, serveHttp } from '../../../../adapters/http/index.js'
 import type { Clock } from '../../../../src/adapter.js'
 import { createInformer, type Informer, sourceSet } from '../../../../src/index.js'
 import { memorySource, SeededRandom, VirtualClock } from '../../../../testing/index.js'
@@ -82,7 +82,7 @@ test.each([1, 2])('[V18] the first list of a silent mirror of %i sources has its
   eu.corrupt('3', 'bad')
   await vi.waitFor(() => expect(invalidIn(informer)).toEqual(['1', '3']), 2_000)
   await setTimeout(20) // No batch follows.
-  await using mirror = serveMirror(informer)
+  await using mirror = serveHttp(informer)
   const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror) })
   await using follower = createInformer({ source: from }).start()
   await follower.synced()

@@ -2,8 +2,8 @@ import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import {
   type HttpSourceOptions,
   httpSource,
-  type ServeMirrorOptions,
-  serveMirror,
+  type ServeHttpOptions,
+  serveHttp,
 } from '../../../../adapters/http/index.js'
 import type { Equal, IndexBuilder, Informer, InformerOptions } from '../../../../src/index.js'
 import { createInformer } from '../../../../src/index.js'
@@ -55,10 +55,10 @@ export async function listOf(response: Response | Promise<Response>): Promise<Re
 }
 
 /** An informer that is started and served, and what makes followers of it. */
-export function served<T, I extends object>(given: InformerOptions<T, I, T>, options: ServeMirrorOptions<I> = {}) {
+export function served<T, I extends object>(given: InformerOptions<T, I, T>, options: ServeHttpOptions<I> = {}) {
   const informer = createInformer<T, I, T>(given)
   informer.on('error', () => {})
-  const mirror = serveMirror(informer.start(), { heartbeatMs: 200, ...options })
+  const mirror = serveHttp(informer.start(), { heartbeatMs: 200, ...options })
   const { indexes, clock, random, freeze = true } = given
   const followers: Informer<T, I>[] = []
   const follow = (own: Partial<HttpSourceOptions> = {}) => {
@@ -96,7 +96,7 @@ export function served<T, I extends object>(given: InformerOptions<T, I, T>, opt
 /** A collection in memory, an informer that mirrors it and is served, and what makes followers of it. */
 export function servedAccounts(
   entries: Iterable<readonly [string, Account]> = [],
-  options: ServeMirrorOptions<{ tenant: Equal<Account, string> }> = {},
+  options: ServeHttpOptions<{ tenant: Equal<Account, string> }> = {},
   given: Pick<InformerOptions<Account, object>, 'clock' | 'random'> = {},
 ) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })

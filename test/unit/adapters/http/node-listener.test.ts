@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import * as http2 from 'node:http2'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { nodeListener, serveMirror } from '../../../../adapters/http/index.js'
+import { nodeListener, serveHttp } from '../../../../adapters/http/index.js'
 import { createInformer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 import { listening } from '../../../support/listening.js'
@@ -38,7 +38,7 @@ test('a request is passed with its path, query and headers', async () => {
 test('a request of HTTP/2 is passed, and its response is sent frame by frame', async () => {
   const source = memorySource({ entries: [['a', 1]] })
   await using informer = createInformer({ source }).start()
-  await using mirror = serveMirror(informer)
+  await using mirror = serveHttp(informer)
   const server = http2.createServer(nodeListener(mirror))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -64,12 +64,12 @@ test('a handler that rejects is a warning, and the status 500', async () => {
 test('a listener without a handler is a mistake at the call', () => {
   const informer = createInformer({ source: memorySource() })
   expect(() => nodeListener(informer as never)).toThrow(
-    'nodeListener: the first argument must be a handler, such as serveMirror(informer)',
+    'nodeListener: the first argument must be a handler, such as serveHttp(informer)',
   )
 })
 
 test('a mirror that receives a request of node:http rejects, and names nodeListener', async () => {
-  await using mirror = serveMirror(createInformer({ source: memorySource() }))
+  await using mirror = serveHttp(createInformer({ source: memorySource() }))
   const outcome = Promise.withResolvers<unknown>()
   const server = createServer((incoming, response) => {
     mirror(incoming as never).then(outcome.resolve, outcome.reject)

@@ -99,7 +99,7 @@ test.each([
   [
     'a list with a part of an unknown type',
     { list: [], type: 'compressed' },
-    /the response is not a list of serveMirror/,
+    /the response is not a list of serveHttp/,
   ],
 ])('[V16] %s is PROTOCOL, and the error names it and the remedy', async (_what, script, message) => {
   await using other = followerOf(script)

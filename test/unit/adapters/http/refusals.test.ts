@@ -29,7 +29,7 @@ test.each([
     'Cannot GET /accounts/list',
     'text/plain',
     404,
-    /was answered with status 404: Cannot GET \/accounts\/list; is serveMirror at http:\/\/mirror\.test\/accounts\?/,
+    /was answered with status 404: Cannot GET \/accounts\/list; is serveHttp at http:\/\/mirror\.test\/accounts\?/,
   ],
 ])('%s in the error', async (_what, text, type, status, message) => {
   const fetch = async () => new Response(text, { status, headers: { 'content-type': type } })

@@ -5,7 +5,7 @@ import {
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { publish, relayCache } from '../../../../adapters/relay/index.js'
+import { serveRelay, relayCache } from '../../../../adapters/relay/index.js'
 import type { Leases, ListContext, ListPage, WatchBatch, WatchContext } from '../../../../src/adapter.js'
 import type { MirrorCache, SavedMirror } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
@@ -457,12 +457,12 @@ test('stop ends a relay whose store cannot be closed', async () => {
   expect(relay.status.state).toBe('stopped')
 })
 
-test('publish of an informer that was stopped throws STOPPED, and opens no leases', async () => {
+test('serveRelay of an informer that was stopped throws STOPPED, and opens no leases', async () => {
   const informer = createInformer({ source: memorySource<Item>(), clock, random })
   await informer.stop()
   const leases = memoryLeases({ group: 'relays', clock, mode: 'leader' })
   const open = vi.spyOn(leases, 'open')
-  expect(() => publish(informer, memoryRelayStore(), { clock, random, leases })).toThrow(
+  expect(() => serveRelay(informer, memoryRelayStore(), { clock, random, leases })).toThrow(
     expect.objectContaining({ code: 'STOPPED' }),
   )
   expect(open).not.toHaveBeenCalled()

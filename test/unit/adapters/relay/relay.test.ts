@@ -7,7 +7,7 @@ import {
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { publish, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import { relayCache, relaySource, serveRelay } from '../../../../adapters/relay/index.js'
 import { headerText } from '../../../../adapters/relay/relay-texts.js'
 import { REFUSAL_MS } from '../../../../adapters/shared/upstream-versions.js'
 import { createInformer, SourceError } from '../../../../src/index.js'
@@ -508,10 +508,10 @@ describe('wrong arguments', () => {
   const secrets = createInformer({ source: { name: 's', isSensitive: true, list: source.list, watch: source.watch } })
 
   test.each<[string, () => unknown]>([
-    ['publish: the first argument must be an informer', () => publish({} as typeof informer, store)],
-    ['publish: the store must be a relay store', () => publish(informer, {} as MemoryRelayStore)],
-    ['publish: option "leases" must be leases', () => publish(informer, store, { leases: 1 as never })],
-    ['allow it with secrets: true', () => publish(secrets, store)],
+    ['serveRelay: the first argument must be an informer', () => serveRelay({} as typeof informer, store)],
+    ['serveRelay: the store must be a relay store', () => serveRelay(informer, {} as MemoryRelayStore)],
+    ['serveRelay: option "leases" must be leases', () => serveRelay(informer, store, { leases: 1 as never })],
+    ['allow it with secrets: true', () => serveRelay(secrets, store)],
     ['relaySource: option "store" is missing', () => relaySource({} as never)],
     ['option "upstream" must have the method hasReached', () => relaySource({ store, upstream: 1 as never })],
     ['relayCache: the store must be a relay store', () => relayCache({} as never)],

@@ -6,7 +6,7 @@ import {
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import { type PublishOptions, serveRelay, type Relay, relayCache, relaySource } from '../../../../adapters/relay/index.js'
 import type { LeaseSession, Leases, Random } from '../../../../src/adapter.js'
 import type { MirrorCache } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
@@ -43,13 +43,13 @@ export async function meanwhile(ms: number, promise: Promise<unknown>): Promise<
 
 export interface RelayProcess {
   readonly informer: Informer<Item>
-  readonly relay: Relay
+  readonly relay: RelayServing
   readonly errors: SourceError[]
   readonly warnings: string[]
   stop(): Promise<void>
 }
 
-interface RelayOptions extends PublishOptions {
+interface RelayOptions extends ServeRelayOptions {
   readonly onAccessLost?: 'keep' | 'clear'
   /** `undefined`: the mirror starts without a cache. */
   readonly cache?: MirrorCache | undefined
@@ -67,8 +67,8 @@ export function relayOf(source: ListerWatcher<Item>, store: RelayStore, given: R
 }
 
 /** A relay of a mirror, which is started. */
-export function relayFrom(informer: Informer<Item>, store: RelayStore, options: PublishOptions = {}) {
-  const relay = publish(informer, store, { clock, random, ...options })
+export function relayFrom(informer: Informer<Item>, store: RelayStore, options: ServeRelayOptions = {}) {
+  const relay = serveRelay(informer, store, { clock, random, ...options })
   const errors: SourceError[] = []
   relay.on('error', (error) => errors.push(error))
   informer.start()

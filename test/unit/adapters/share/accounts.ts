@@ -1,8 +1,8 @@
 import {
+  type ServeSharedOptions,
   type SharedSourceOptions,
-  type ShareOptions,
+  serveShared,
   sharedSource,
-  shareInformer,
 } from '../../../../adapters/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
@@ -20,10 +20,10 @@ export function accounts(count: number): [string, Account][] {
 }
 
 /** A collection in memory, an informer that mirrors it and is shared, and what makes followers of it. */
-export function sharedAccounts(entries: Iterable<readonly [string, Account]> = [], options: ShareOptions = {}) {
+export function sharedAccounts(entries: Iterable<readonly [string, Account]> = [], options: ServeSharedOptions = {}) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const informer = createInformer({ source, indexes })
-  const share = shareInformer(informer, { heartbeatMs: 200, ...options })
+  const share = serveShared(informer, { heartbeatMs: 200, ...options })
   const followers: Informer<Account>[] = []
   const follow = (own: SharedSourceOptions) => {
     const follower = createInformer({ source: sharedSource<Account>({ heartbeatMs: 200, ...own }), indexes })

@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { sharedSource, shareInformer } from '../../../../adapters/share/index.js'
+import { serveShared, sharedSource } from '../../../../adapters/share/index.js'
 import { portClient } from '../../../../adapters/share/port-client.js'
 import { BASE_URL, type ShareMessage, WINDOW_BYTES } from '../../../../adapters/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../../src/index.js'
@@ -246,8 +246,8 @@ describe('a mistake in the program', () => {
   test('[T10] in the options of a share names the option', async () => {
     await using shared = sharedAccounts()
     const { share } = shared
-    expect(optionOf(() => shareInformer({} as never))).toMatch(/^informer: /)
-    expect(optionOf(() => shareInformer(shared.informer, { historyBytes: 0 }))).toMatch(/^historyBytes: /)
+    expect(optionOf(() => serveShared({} as never))).toMatch(/^informer: /)
+    expect(optionOf(() => serveShared(shared.informer, { historyBytes: 0 }))).toMatch(/^historyBytes: /)
     expect(optionOf(() => share.port({ where: { color: 'red' } as never }))).toBe(
       'where: share.port: the informer has no index "color"',
     )

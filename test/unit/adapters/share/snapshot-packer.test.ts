@@ -19,7 +19,7 @@ test('a pack frees each block when it is in shared memory', async () => {
   vi.resetModules()
   const { createInformer } = await import('../../../../src/index.js')
   const { internalsOf } = await import('../../../../src/informer/internals.js')
-  const { sharedSource, shareInformer } = await import('../../../../adapters/share/index.js')
+  const { sharedSource, serveShared } = await import('../../../../adapters/share/index.js')
   const { memorySource } = await import('../../../../testing/index.js')
   const informer = createInformer({ source: memorySource<Account>({ entries: accounts(3_000) }) }).start()
   await informer.synced()
@@ -40,7 +40,7 @@ test('a pack frees each block when it is in shared memory', async () => {
       },
     }
   })
-  const share = shareInformer(informer)
+  const share = serveShared(informer)
   const follower = createInformer({ source: sharedSource<Account>({ port: share.port() }) }).start()
   onTestFinished(async () => {
     await follower.stop()

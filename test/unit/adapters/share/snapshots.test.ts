@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileCache } from '../../../../adapters/file-cache/index.js'
-import { type ShareOptions, sharedSource, shareInformer } from '../../../../adapters/share/index.js'
+import { type ServeSharedOptions, serveShared, sharedSource } from '../../../../adapters/share/index.js'
 import type { FollowerMessage } from '../../../../adapters/share/port-messages.js'
 import {
   createInformer,
@@ -32,7 +32,11 @@ const indexes = (ix: IndexBuilder<Account>) => ({
 })
 
 /** A shared informer, which counts its packs and its encoded lists. */
-function stage(entries: Iterable<readonly [string, Account]>, shareOptions: ShareOptions = {}, options: Options = {}) {
+function stage(
+  entries: Iterable<readonly [string, Account]>,
+  shareOptions: ServeSharedOptions = {},
+  options: Options = {},
+) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const informer = createInformer({ source, indexes, ...options })
   informer.on('error', () => {})
@@ -40,7 +44,7 @@ function stage(entries: Iterable<readonly [string, Account]>, shareOptions: Shar
   if (mirror === undefined) throw new Error('the informer cannot be packed')
   const packs = vi.spyOn(mirror, 'pin')
   const lists = vi.spyOn(informer, 'snapshot')
-  const share = shareInformer(informer, { heartbeatMs: 200, ...shareOptions })
+  const share = serveShared(informer, { heartbeatMs: 200, ...shareOptions })
   const own: Informer<Account, ReturnType<typeof indexes>>[] = []
   onTestFinished(async () => {
     await Promise.all(own.map((each) => each.stop()))
@@ -74,7 +78,7 @@ async function joinedTo<T>(source: ListerWatcher<T> | SourceSet<T>): Promise<Inf
   const informer = createInformer({ source }).start()
   await informer.synced()
   const lists = vi.spyOn(informer, 'snapshot')
-  const share = shareInformer(informer)
+  const share = serveShared(informer)
   const follower = createInformer({ source: sharedSource<T>({ port: share.port() }) }).start()
   onTestFinished(async () => {
     await follower.stop()
@@ -199,7 +203,7 @@ describe('a follower lists', () => {
     expect(packs).toHaveBeenCalledTimes(1)
     const warnings = warned.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('pack'))
     expect(warnings).toEqual([
-      'shareInformer cannot pack the object "odd": money is an instance of Money; workers list instead',
+      'serveShared cannot pack the object "odd": money is an instance of Money; workers list instead',
     ])
   })
 })

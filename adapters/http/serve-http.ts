@@ -28,14 +28,14 @@ import { scopeName } from './scope-keys.js'
  *
  * @example
  * ```ts
- * import { type MirrorScope, serveMirror } from 'listwatch/http'
+ * import { type MirrorScope, serveHttp } from 'listwatch/http'
  *
  * declare function userOf(request: Request): Promise<{ readonly tenant: string; readonly isAdmin: boolean }>
  * const scope = async (request: Request): Promise<MirrorScope<typeof orders.by>> => {
  *   const { tenant, isAdmin } = await userOf(request)
  *   return isAdmin ? {} : { where: { tenant } }
  * }
- * const mirror = serveMirror(orders, { scope })
+ * const mirror = serveHttp(orders, { scope })
  * ```
  */
 export interface MirrorScope<I = {}> {
@@ -48,14 +48,14 @@ export interface MirrorScope<I = {}> {
  *
  * @example
  * ```ts
- * import { type RequestScope, serveMirror } from 'listwatch/http'
+ * import { type RequestScope, serveHttp } from 'listwatch/http'
  *
  * declare function sessionOf(request: Request): Promise<{ readonly tenant: string; readonly ended: AbortSignal }>
  * const scope = async (request: Request): Promise<RequestScope<typeof orders.by>> => {
  *   const { tenant, ended } = await sessionOf(request)
  *   return { where: { tenant }, signal: ended }
  * }
- * const mirror = serveMirror(orders, { scope })
+ * const mirror = serveHttp(orders, { scope })
  * ```
  */
 export interface RequestScope<I = {}> extends MirrorScope<I> {
@@ -67,13 +67,13 @@ export interface RequestScope<I = {}> extends MirrorScope<I> {
 }
 
 /**
- * The options of `serveMirror`.
+ * The options of `serveHttp`.
  *
  * @example
  * ```ts
- * import { serveMirror } from 'listwatch/http'
+ * import { serveHttp } from 'listwatch/http'
  *
- * const mirror = serveMirror(orders, {
+ * const mirror = serveHttp(orders, {
  *   heartbeatMs: 5_000, // Default: 10 000. The same as in `httpSource`.
  *   watchMs: 60_000, // Default: 600 000.
  *   historyBytes: 64 * 2 ** 20, // Of each scope. Default: 16 MiB.
@@ -81,7 +81,7 @@ export interface RequestScope<I = {}> extends MirrorScope<I> {
  * })
  * ```
  */
-export interface ServeMirrorOptions<I = {}> {
+export interface ServeHttpOptions<I = {}> {
   /**
    * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
    * Default: every caller reads all objects.
@@ -110,15 +110,15 @@ export interface ServeMirrorOptions<I = {}> {
  *
  * @example
  * ```ts
- * import { serveMirror } from 'listwatch/http'
+ * import { serveHttp } from 'listwatch/http'
  *
- * const mirror = serveMirror(orders)
+ * const mirror = serveHttp(orders)
  * const response = await mirror(new Request('https://api.example/mirror/orders/version')) // As a framework calls it.
  * console.log(response.status, await response.text())
  * process.once('SIGTERM', () => mirror.close())
  * ```
  */
-export interface MirrorHandler extends AsyncDisposable {
+export interface HttpServing extends AsyncDisposable {
   /**
    * Answers `GET …/list`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It rejects only for a
    * value that is not a Request, such as a request of node:http: see `nodeListener`.
@@ -146,9 +146,9 @@ const SYNC_MS = 20_000
  * @example
  * ```ts
  * import { createServer } from 'node:http'
- * import { nodeListener, serveMirror } from 'listwatch/http'
+ * import { nodeListener, serveHttp } from 'listwatch/http'
  *
- * const mirror = serveMirror(orders, {
+ * const mirror = serveHttp(orders, {
  *   scope: (request) => {
  *     const tenant = request.headers.get('x-tenant')
  *     return tenant === null ? new Response('no tenant', { status: 403 }) : { where: { tenant } }
@@ -157,13 +157,13 @@ const SYNC_MS = 20_000
  * createServer(nodeListener(mirror)).listen(8080)
  * ```
  */
-export function serveMirror<T, I extends object>(
+export function serveHttp<T, I extends object>(
   informer: Informer<T, I>,
-  options: ServeMirrorOptions<I> = {},
-): MirrorHandler {
+  options: ServeHttpOptions<I> = {},
+): HttpServing {
   if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
-    throw new OptionError('serveMirror: the first argument must be an informer', { option: 'informer' })
-  checkOptions('serveMirror', options, {
+    throw new OptionError('serveHttp: the first argument must be an informer', { option: 'informer' })
+  checkOptions('serveHttp', options, {
     scope: isFunction,
     heartbeatMs: isPositive,
     watchMs: isPositive,
@@ -201,7 +201,7 @@ export class MirrorServer<T> {
    */
   constructor(
     informer: Informer<T, object>,
-    options: Omit<ServeMirrorOptions, 'scope'>,
+    options: Omit<ServeHttpOptions, 'scope'>,
     onCleared?: (feed: object) => void,
   ) {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
@@ -221,14 +221,14 @@ export class MirrorServer<T> {
   }
 
   /** Answers a request with what `scopeOf` allows. */
-  async answer(request: Request, scopeOf: NonNullable<ServeMirrorOptions['scope']>): Promise<Response> {
+  async answer(request: Request, scopeOf: NonNullable<ServeHttpOptions['scope']>): Promise<Response> {
     assertRequest(request)
     try {
       return await this.#answer(request, scopeOf)
     } catch (thrown) {
       if (thrown instanceof SourceError) return failure(503, thrown.code, thrown.message)
       if (request.signal.aborted) return failure(503, 'STOPPED', 'the client closed the request')
-      emitWarning(`serveMirror: a request failed: ${messageOf(thrown)}`)
+      emitWarning(`serveHttp: a request failed: ${messageOf(thrown)}`)
       return failure(500, 'UNAVAILABLE', 'the request failed')
     }
   }
@@ -261,7 +261,7 @@ export class MirrorServer<T> {
     this.#feeds.clear()
   }
 
-  async #answer(request: Request, scopeOf: NonNullable<ServeMirrorOptions['scope']>): Promise<Response> {
+  async #answer(request: Request, scopeOf: NonNullable<ServeHttpOptions['scope']>): Promise<Response> {
     const url = new URL(request.url)
     const [, path] = /\/(list|watch|version)\/?$/.exec(url.pathname) ?? []
     if (path === undefined) return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
@@ -369,14 +369,14 @@ export class MirrorServer<T> {
 /** The request of node:http or Express has a path instead of a URL, and its response waits for this program. */
 function assertRequest(request: Request): void {
   if (typeof membersOf(membersOf(request)['headers'])['get'] !== 'function')
-    throw new TypeError('serveMirror: the handler takes a Request; for node:http and Express use nodeListener(mirror)')
+    throw new TypeError('serveHttp: the handler takes a Request; for node:http and Express use nodeListener(mirror)')
 }
 
 /** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */
 function assertScope(scope: unknown): void {
   if (typeof scope !== 'object' || scope === null || isPlainObject(scope) !== undefined)
-    throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
-  checkScope('serveMirror: the result of "scope"', scope, { signal: isSignal })
+    throw new TypeError('serveHttp: "scope" must return a plain object or a Response of this runtime')
+  checkScope('serveHttp: the result of "scope"', scope, { signal: isSignal })
 }
 
 /** The status of each source. A single source has no name. */

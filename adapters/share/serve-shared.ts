@@ -6,26 +6,26 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, checkScope, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
-import { DEFAULT_HISTORY_BYTES, type MirrorScope, MirrorServer } from '../http/serve-mirror.js'
+import { DEFAULT_HISTORY_BYTES, type MirrorScope, MirrorServer } from '../http/serve-http.js'
 import { servePort } from './port-server.js'
 import { type OpenContext, SharedSnapshots } from './shared-snapshots.js'
 import { isSocketPath } from './socket-path.js'
 import type { SocketServer } from './socket-server.js'
 
 /**
- * The options of `shareInformer`.
+ * The options of `serveShared`.
  *
  * @example
  * ```ts
- * import { shareInformer } from 'listwatch/share'
+ * import { serveShared } from 'listwatch/share'
  *
- * const share = shareInformer(orders, {
+ * const share = serveShared(orders, {
  *   heartbeatMs: 2_000, // Default: 10 000.
  *   historyBytes: 128 * 2 ** 20, // Default: 16 MiB.
  * })
  * ```
  */
-export interface ShareOptions {
+export interface ServeSharedOptions {
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
   /**
@@ -43,15 +43,15 @@ export interface ShareOptions {
  * @example
  * ```ts
  * import { Worker } from 'node:worker_threads'
- * import { shareInformer } from 'listwatch/share'
+ * import { serveShared } from 'listwatch/share'
  *
- * await using share = shareInformer(orders)
+ * await using share = serveShared(orders)
  * const port = share.port({ where: { tenant: 'acme' } }) // Only the orders of one tenant. Default: all objects.
  * new Worker('./acme.js', { workerData: { orders: port }, transferList: [port] })
  * await share.listen('/run/shop/orders.sock')
  * ```
  */
-export interface Share<I = {}> extends AsyncDisposable {
+export interface SharedServing<I = {}> extends AsyncDisposable {
   /**
    * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port.
    * Without `where`, all workers read one packed copy of the objects. With `where`, the worker has only objects with
@@ -84,22 +84,25 @@ export interface Share<I = {}> extends AsyncDisposable {
  * @example
  * ```ts
  * import { Worker } from 'node:worker_threads'
- * import { shareInformer } from 'listwatch/share'
+ * import { serveShared } from 'listwatch/share'
  *
- * const share = shareInformer(orders)
+ * const share = serveShared(orders)
  * const port = share.port()
  * new Worker('./worker.js', { workerData: { orders: port }, transferList: [port] })
  * await share.listen('/run/app/orders.sock') // for other processes
  * ```
  */
-export function shareInformer<T, I extends object>(informer: Informer<T, I>, options: ShareOptions = {}): Share<I> {
+export function serveShared<T, I extends object>(
+  informer: Informer<T, I>,
+  options: ServeSharedOptions = {},
+): SharedServing<I> {
   if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
-    throw new OptionError('shareInformer: the first argument must be an informer', { option: 'informer' })
-  checkOptions('shareInformer', options, { heartbeatMs: isPositive, historyBytes: isCount, clock: isObject })
+    throw new OptionError('serveShared: the first argument must be an informer', { option: 'informer' })
+  checkOptions('serveShared', options, { heartbeatMs: isPositive, historyBytes: isCount, clock: isObject })
   return new InformerShare(informer, options)
 }
 
-class InformerShare<T, I extends object> implements Share<I> {
+class InformerShare<T, I extends object> implements SharedServing<I> {
   readonly #informer: Informer<T, I>
   readonly #server: MirrorServer<T>
   /** Undefined for an informer of another kind. */
@@ -108,7 +111,7 @@ class InformerShare<T, I extends object> implements Share<I> {
   readonly #sockets = new Set<SocketServer>()
   #isClosed = false
 
-  constructor(informer: Informer<T, I>, options: ShareOptions) {
+  constructor(informer: Informer<T, I>, options: ServeSharedOptions) {
     this.#informer = informer
     const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
     const mirror = internalsOf(informer)?.objects

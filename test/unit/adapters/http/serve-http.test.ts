@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
-import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { httpSource, serveHttp } from '../../../../adapters/http/index.js'
 import { createInformer, type IndexBuilder, OptionError } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 import { type Account, bodyOf, fetchFrom, get, listOf, served, servedAccounts } from './mirror.js'
@@ -152,7 +152,7 @@ describe('a list', () => {
   test('waits for the first list of the mirror', async () => {
     const source = memorySource<Account>({ entries: accounts })
     const informer = createInformer({ source })
-    await using mirror = serveMirror(informer)
+    await using mirror = serveHttp(informer)
     const response = mirror(get('/list'))
     informer.start()
     expect((await response).status).toBe(200)
@@ -332,9 +332,7 @@ describe('wrong requests and responses', () => {
       () => new Error('synced'),
       (thrown) => thrown,
     )
-    expect(error.message).toContain(
-      '"text/html" instead of "text/event-stream"; is serveMirror at http://login.test/x?',
-    )
+    expect(error.message).toContain('"text/html" instead of "text/event-stream"; is serveHttp at http://login.test/x?')
     expect(error.message).not.toContain('secret')
     await follower.stop()
   })
@@ -349,8 +347,8 @@ describe('wrong requests and responses', () => {
     expect(() => httpSource({ url: 'nothing' })).toThrow(OptionError)
     expect(() => httpSource({} as { url: string })).toThrow('option "url" is missing')
     expect(() => httpSource({ url: 'http://a.test', upstream: {} as never })).toThrow('must have the method hasReached')
-    expect(() => serveMirror({} as never)).toThrow('must be an informer')
+    expect(() => serveHttp({} as never)).toThrow('must be an informer')
     const informer = createInformer({ source: memorySource() })
-    expect(() => serveMirror(informer, { watchMs: 0 })).toThrow('option "watchMs" must be a finite number above 0')
+    expect(() => serveHttp(informer, { watchMs: 0 })).toThrow('option "watchMs" must be a finite number above 0')
   })
 })

@@ -7,7 +7,7 @@ import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, isBoolean, isObject, type OptionCheck } from '../../src/util/validate-options.js'
 import { hasMethods } from '../shared/properties.js'
 import { Publisher } from './publisher.js'
-import type { PublishOptions, Relay } from './relay-types.js'
+import type { RelayServing, ServeRelayOptions } from './relay-types.js'
 import { isStore } from './store-check.js'
 
 const isLeases: OptionCheck = (value) =>
@@ -30,13 +30,13 @@ const isLeases: OptionCheck = (value) =>
  * ```ts
  * import { Redis } from 'ioredis'
  * import { redisLeases, redisRelayStore } from 'listwatch/redis'
- * import { publish, relayCache } from 'listwatch/relay'
+ * import { serveRelay, relayCache } from 'listwatch/relay'
  *
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
  * const leases = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
- * const relay = publish(orders, store, { leases })
+ * const relay = serveRelay(orders, store, { leases })
  * orders.start()
  * process.once('SIGINT', async () => {
  *   await relay.stop({ drainMs: 5_000 })
@@ -44,8 +44,12 @@ const isLeases: OptionCheck = (value) =>
  * })
  * ```
  */
-export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, options: PublishOptions = {}): Relay {
-  checkOptions('publish', options, {
+export function serveRelay<T, I>(
+  informer: Informer<T, I>,
+  store: RelayStore,
+  options: ServeRelayOptions = {},
+): RelayServing {
+  checkOptions('serveRelay', options, {
     leases: isLeases,
     secrets: isBoolean,
     logger: isObject,
@@ -53,18 +57,18 @@ export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, optio
     random: isObject,
   })
   const flaw = isStore(store)
-  if (flaw !== undefined) throw new OptionError(`publish: the store ${flaw}`, { option: 'store' })
+  if (flaw !== undefined) throw new OptionError(`serveRelay: the store ${flaw}`, { option: 'store' })
   const internals = internalsOf(informer)
   if (internals === undefined)
-    throw new OptionError('publish: the first argument must be an informer', { option: 'informer' })
+    throw new OptionError('serveRelay: the first argument must be an informer', { option: 'informer' })
   const { mirror } = internals
   if (mirror === undefined)
-    throw new OptionError('publish: an informer of several sources has no version: publish each source by itself', {
+    throw new OptionError('serveRelay: an informer of several sources has no version: publish each source by itself', {
       option: 'informer',
     })
   if (mirror.source.isSensitive === true && options.secrets !== true)
     throw new OptionError(
-      `publish: the source has secrets, and ${store.name} would contain them; allow it with secrets: true`,
+      `serveRelay: the source has secrets, and ${store.name} would contain them; allow it with secrets: true`,
       { option: 'secrets' },
     )
   const { clock = systemClock, random = systemRandom, leases, logger } = options
