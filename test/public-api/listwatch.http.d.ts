@@ -1,5 +1,9 @@
 import type { Clock, SourceContext } from 'listwatch/adapter'
 import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
+export interface HttpServing extends AsyncDisposable {
+  (request: Request): Promise<Response>
+  close(): Promise<void>
+}
 export interface HttpSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
@@ -12,10 +16,6 @@ export interface HttpSourceOptions {
   readonly name?: string
   readonly upstream?: UpstreamVersions
   readonly url: string | URL
-}
-export interface MirrorHandler extends AsyncDisposable {
-  (request: Request): Promise<Response>
-  close(): Promise<void>
 }
 export interface MirrorScope<I = {}> {
   readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
@@ -40,7 +40,7 @@ export type RequestHeaders = Headers | Readonly<Record<string, string>>
 export interface RequestScope<I = {}> extends MirrorScope<I> {
   readonly signal?: AbortSignal
 }
-export interface ServeMirrorOptions<I = {}> {
+export interface ServeHttpOptions<I = {}> {
   readonly clock?: Clock
   readonly heartbeatMs?: number
   readonly historyBytes?: number
@@ -57,7 +57,7 @@ export declare function httpStatus(error: unknown): number
 export declare function nodeListener(
   handler: (request: Request) => Promise<Response>,
 ): (request: NodeRequest, response: NodeResponse) => void
-export declare function serveMirror<T, I extends object>(
+export declare function serveHttp<T, I extends object>(
   informer: Informer<T, I>,
-  options?: ServeMirrorOptions<I>,
-): MirrorHandler
+  options?: ServeHttpOptions<I>,
+): HttpServing

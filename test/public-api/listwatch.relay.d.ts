@@ -1,13 +1,6 @@
 import type { Clock, Leases, MirrorCache, Random, RelayStore, ReplicaStatus, SourceContext } from 'listwatch/adapter'
 import type { Informer, ListerWatcher, Logger, SourceError, Version, Wait } from 'listwatch'
-export interface PublishOptions {
-  readonly clock?: Clock
-  readonly leases?: Leases
-  readonly logger?: Logger
-  readonly random?: Random
-  readonly secrets?: boolean
-}
-export interface Relay extends AsyncDisposable {
+export interface RelayServing extends AsyncDisposable {
   off(event: 'error', listener: (error: SourceError) => void): this
   on(event: 'error', listener: (error: SourceError) => void): this
   readonly status: RelayStatus
@@ -34,10 +27,21 @@ export interface RelayStatus {
   readonly state: RelayState
   readonly version: Version | undefined
 }
+export interface ServeRelayOptions {
+  readonly clock?: Clock
+  readonly leases?: Leases
+  readonly logger?: Logger
+  readonly random?: Random
+  readonly secrets?: boolean
+}
 export interface UpstreamVersions {
   hasReached(at: Version, mark: Version): boolean
   isLaterEpoch?(at: Version, mark: Version): boolean
 }
-export declare function publish<T, I>(informer: Informer<T, I>, store: RelayStore, options?: PublishOptions): Relay
 export declare function relayCache(store: RelayStore): MirrorCache
 export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>
+export declare function serveRelay<T, I>(
+  informer: Informer<T, I>,
+  store: RelayStore,
+  options?: ServeRelayOptions,
+): RelayServing

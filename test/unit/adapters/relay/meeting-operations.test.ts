@@ -5,7 +5,7 @@ import {
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { serveRelay, relayCache } from '../../../../adapters/relay/index.js'
+import { relayCache, serveRelay } from '../../../../adapters/relay/index.js'
 import type { Leases, ListContext, ListPage, WatchBatch, WatchContext } from '../../../../src/adapter.js'
 import type { MirrorCache, SavedMirror } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'

@@ -6,7 +6,13 @@ import {
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { type RelayServing, relayCache, relaySource, type ServeRelayOptions, serveRelay } from '../../../../adapters/relay/index.js'
+import {
+  type RelayServing,
+  relayCache,
+  relaySource,
+  type ServeRelayOptions,
+  serveRelay,
+} from '../../../../adapters/relay/index.js'
 import type { LeaseSession, Leases, Random } from '../../../../src/adapter.js'
 import type { MirrorCache } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
