@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { httpSource, serveMirror } from '../../../adapters/http/index.js'
+import { httpSource, serveHttp } from '../../../adapters/http/index.js'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -22,7 +22,7 @@ test('[X1] a view of two sources is served to followers over HTTP, with each lat
   })
   for (const each of [orders, customers, view]) each.start()
   await view.synced()
-  const mirror = serveMirror(view, { heartbeatMs: 200 })
+  const mirror = serveHttp(view, { heartbeatMs: 200 })
   const source = httpSource<{ readonly name: string | null }>({
     url: 'http://mirror.test/view',
     heartbeatMs: 200,
