@@ -138,6 +138,6 @@ export interface Status {
   readonly relists: number
   /** The number of watches that were opened again after a break. */
   readonly reconnects: number
-  /** The status of each source of a set, by name. */
+  /** The status of each source of a set, or below a view, by name. */
   readonly sources?: Readonly<Record<string, Status>>
 }

@@ -27,6 +27,8 @@ export class InformerSources<S, T> {
   readonly #hooks: SourceHooks<S, T>
   /** Undefined if the informer is not a view. */
   readonly view: ViewInputs | undefined
+  /** The only root, whose versions are those of the informer; undefined if there may be several. */
+  readonly #root: SourceRunner<unknown, unknown> | undefined
   #isStarted = false
   #unfollow: () => void = () => {}
 
@@ -53,6 +55,8 @@ export class InformerSources<S, T> {
       this.#only = this.#runnerFor(source.name, source)
       this.#runners.set(source.name, this.#only)
     }
+    const [root] = this.roots.values()
+    this.#root = this.isOfSet ? undefined : root
   }
 
   /** The runner of a single source; undefined for a source set. */
@@ -113,9 +117,8 @@ export class InformerSources<S, T> {
 
   /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
   find(call: string, name: string | undefined): SourceRunner<unknown, unknown> {
+    if (name === undefined && this.#root !== undefined) return this.#root
     const { roots } = this
-    const [only] = roots.values()
-    if (name === undefined && !this.isOfSet && only !== undefined) return only
     const names = [...roots.keys()].join(', ')
     if (name === undefined)
       throw new TypeError(`${call}: over several sources the option "source" must say which of ${names}`)
