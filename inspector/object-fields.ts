@@ -13,7 +13,7 @@ export interface ObjectField {
 
 const MAX_FIELDS = 200
 const MAX_COLUMNS = 6
-/** Fields of deeper objects are no columns of their own. */
+/** A deeper object is one field. */
 const MAX_DEPTH = 4
 /** Longer texts, on average, are not a column at first. */
 const MAX_LENGTH = 48

@@ -452,6 +452,8 @@ describe('time and chance come from outside', () => {
     // The inspector serves people, in real time.
     'inspector/informer-page.ts': ['Date.now'],
     'inspector/inspector-api.ts': ['setTimeout', 'setInterval'],
+    'inspector/object-query.ts': ['performance'],
+    'inspector/page/use-rows.ts': ['setTimeout'],
     'inspector/recent-changes.ts': ['Date.now'],
     'inspector/time-slice.ts': ['performance', 'setImmediate'],
     'cli/shutdown-signal.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.

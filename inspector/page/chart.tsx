@@ -51,6 +51,7 @@ interface ChartProps {
 
 /** The values of the last five minutes. */
 export function Chart({ title, unit, samples, values, absence = '' }: ChartProps): JSX.Element {
+  const last = samples.at(-1)
   const known = values.filter((value) => value !== null)
   const text = (value: number | undefined): string =>
     value === undefined ? '–' : `${Math.round(value).toLocaleString('en')} ${unit}`
@@ -63,7 +64,7 @@ export function Chart({ title, unit, samples, values, absence = '' }: ChartProps
       <Line values={values} width={300} />
       <div class="axis muted">
         <span>5 min ago</span>
-        <span>{clockTime(samples.at(-1)?.at ?? Date.now()).slice(0, 8)}Z</span>
+        <span>{last === undefined ? '' : `${clockTime(last.at).slice(0, 8)}Z`}</span>
       </div>
     </figure>
   )

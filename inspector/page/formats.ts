@@ -31,7 +31,7 @@ export function inline(value: unknown, length = 120): string {
   return text.length > length ? `${text.slice(0, length)}…` : text
 }
 
-/** What the page remembers for the next visit. */
+/** Returns what the page has remembered; null without it. */
 export function recall(name: string): string | null {
   try {
     return localStorage.getItem(`listwatch-${name}`)

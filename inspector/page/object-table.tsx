@@ -101,7 +101,7 @@ function useWidths(
   const known = useMemo(() => new Map<string, number>(), [selection])
   return fields.map(({ path }, nth) => {
     // A few longer values do not determine the width.
-    const lengths = (texts[nth] ?? []).map((text) => text.length + 2).sort((a, b) => a - b)
+    const lengths = (texts[nth] ?? []).map((text) => text.length + (path === '' ? 4 : 3)).sort((a, b) => a - b)
     const usual = lengths[Math.floor(lengths.length * 0.95)] ?? 0
     const longest = Math.max(NARROWEST, (path || 'key').length + 4, usual)
     const width = Math.min(WIDEST, Math.max(longest, known.get(path) ?? 0))

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { Sample } from '../informer-page.js'
 import { readStatus } from './api.js'
@@ -14,18 +14,9 @@ interface StatusViewProps {
 /** Graphs, sources, subscriptions, controllers, indexes and transitions. */
 export function StatusView({ informer, samples }: StatusViewProps): JSX.Element {
   const [status, setStatus] = useState<Inspection | undefined>(undefined)
-  const next = useRef(0)
   const last = samples.at(-1)?.at
   useEffect(() => {
-    // A picture of very large indexes takes long: it is not read each second.
-    const beganAt = performance.now()
-    if (beganAt < next.current) return
-    next.current = Infinity
-    readStatus(informer)
-      .then(setStatus, () => {}) // The next sample reads it again.
-      .finally(() => {
-        next.current = performance.now() + 10 * (performance.now() - beganAt)
-      })
+    readStatus(informer).then(setStatus, () => {}) // The next sample reads it again.
   }, [informer, last])
   return (
     <section class="status">

@@ -47,7 +47,8 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
 
   /** Reads entry by entry, unlike `entries`, which takes long for a million. It ends with the snapshot. */
   *walk(): Generator<Entry<T>, void> {
-    for (let ordinal = this.#pin.ordinalStart; ordinal < this.#pin.ordinalLimit; ordinal++) {
+    const { ordinalStart, ordinalLimit } = this.#pin
+    for (let ordinal = ordinalStart; ordinal < ordinalLimit; ordinal++) {
       const entry = this.#pin.entryAt(ordinal)
       if (entry !== undefined) yield entry
     }

@@ -211,6 +211,7 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await page.click('th button:text-is("total")')
     await page.waitForSelector('th[aria-sort="ascending"] button:text("total")')
     await page.waitForSelector('tbody tr:nth-child(3) .key:text("<img")')
+    expect(await page.$eval('tbody .key', (cell) => cell.scrollWidth - cell.clientWidth)).toBe(0)
     // A long value does not make its column wide.
     expect(await page.$eval('.list', (list) => list.scrollWidth)).toBeLessThan(1_500)
     await page.click('th button:text-is("total")')
