@@ -164,8 +164,8 @@ ${Object.entries(COLOURS)
   .map(([code, fill]) => `.c${code}{fill:${fill}}`)
   .join('')}
 .c1{font-weight:700}.c2{fill:#9198a1}.k{font-size:20px;font-weight:700;fill:#0d1117;text-anchor:middle}
-.f{visibility:hidden;animation:${round(total / 1_000)}s step-end infinite}.z{visibility:visible}
-@media(prefers-reduced-motion:reduce){.f{animation-name:none!important}}
+.f{visibility:hidden}.z{visibility:visible}
+@media(prefers-reduced-motion:no-preference){.f{animation:${round(total / 1_000)}s step-end infinite}}
 ${rules.join('\n')}
 </style>
 <rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="8" fill="#0d1117" stroke="#6e7681"/>

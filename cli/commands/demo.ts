@@ -21,6 +21,7 @@ import { RateMeter } from '../output/rate-meter.js'
 import { coloured, lagOf, sizeParts, stateLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { checkPostgresUrl } from '../sources/pg-client.js'
 
 export interface DemoFlags {
   readonly for?: string
@@ -65,7 +66,8 @@ const SETTLED_MS = 5_000
  * Starts a real Postgres and a writer, mirrors the writer's table, and compares the mirror with the table at the end. With a URL,
  * it uses that server instead, and creates a database of its own there.
  */
-export async function demo(url: string | undefined, flags: DemoFlags): Promise<void> {
+export async function demo(given: string | undefined, flags: DemoFlags): Promise<void> {
+  const url = given === undefined ? undefined : checkPostgresUrl(given)
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const disconnects = countOf(flags.disconnects)
   if (disconnects > 0 && forMs === undefined)

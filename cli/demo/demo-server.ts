@@ -3,7 +3,7 @@ import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { CliError } from '../output/cli-error.js'
-import { checkPostgresUrl, withPg } from '../sources/pg-client.js'
+import { withPg } from '../sources/pg-client.js'
 import type { DemoPackages } from './demo-packages.js'
 
 /** A database of the demo alone. */
@@ -25,10 +25,10 @@ export async function startServer({ binDir }: DemoPackages, signal: AbortSignal)
   }
 }
 
-/** Creates an empty database on the user's server. The demo then cannot touch the user's tables. */
+/** Creates an empty database on the user's server, whose URL has been checked. The demo then cannot touch the user's tables. */
 export async function createDatabase(given: string, { driver }: DemoPackages): Promise<DemoServer> {
   const name = `listwatch_demo_${Math.floor(systemRandom.next() * 2 ** 32).toString(36)}`
-  const url = new URL(checkPostgresUrl(given))
+  const url = new URL(given)
   const target = { url: url.href }
   const create = async (client: pg.Client): Promise<void> => {
     const { rowCount } = await client.query(MAY_CREATE)
