@@ -94,7 +94,7 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
   test('is left at once by a list that is stopped', async () => {
     await outlives((client) => {
       const stop = new AbortController()
-      const list = redisCollectionSource({ client, name: NAME, timeoutMs }).list({
+      const list = redisCollectionSource({ client, collection: NAME, timeoutMs }).list({
         ...context(stop.signal),
         pageSize: 10,
       })
@@ -107,7 +107,7 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
 
   test('is left at once by a writer that is closed', async () => {
     await outlives((client) => {
-      const writer = redisWriter({ client, name: NAME, timeoutMs })
+      const writer = redisWriter({ client, collection: NAME, timeoutMs })
       writer.apply([]).catch(() => {})
       return () => writer.close()
     })
@@ -130,7 +130,7 @@ test.each(driverNames)('a master that does not respond is named as that of its S
   try {
     const sentinels = [{ host: '127.0.0.1', port: (server.address() as AddressInfo).port }]
     const client = userClient(driver, 1, { sentinels, name: NAME })
-    const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
+    const writer = redisWriter({ client, collection: NAME, timeoutMs: 500 })
     await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
     await writer.close()
   } finally {
