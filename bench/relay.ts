@@ -27,7 +27,7 @@ async function behindRedis(): Promise<Figure[]> {
   await using engine = await RedisServer.start({ server })
   const client = new Redis(engine.port, { lazyConnect: true })
   try {
-    return await measure('Redis', () => redisRelayStore({ client, name: 'bench' }))
+    return await measure('Redis', () => redisRelayStore({ client, relay: 'bench' }))
   } finally {
     client.disconnect()
   }
@@ -39,7 +39,7 @@ async function behindNats(): Promise<Figure[]> {
   await using engine = await NatsServer.start({ server })
   const connection = await engine.connect()
   try {
-    return await measure('NATS', () => natsRelayStore({ client: connection, name: 'bench' }))
+    return await measure('NATS', () => natsRelayStore({ client: connection, relay: 'bench' }))
   } finally {
     await connection.close()
   }

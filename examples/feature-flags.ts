@@ -16,7 +16,7 @@ if (name === undefined) await follow()
 else await set(name, Number(percent ?? 100))
 
 async function set(flag: string, of: number): Promise<void> {
-  await using writer = redisWriter<Flag>({ client, name: 'flags' })
+  await using writer = redisWriter<Flag>({ client, collection: 'flags' })
   try {
     const version = await writer.apply([of === 0 ? { delete: flag } : { put: flag, object: { percent: of } }])
     console.log(`${flag}: ${of} % since ${version}`)
@@ -29,7 +29,7 @@ async function set(flag: string, of: number): Promise<void> {
 }
 
 async function follow(): Promise<void> {
-  const flags = createInformer({ source: redisCollectionSource<Flag>({ client, name: 'flags' }) })
+  const flags = createInformer({ source: redisCollectionSource<Flag>({ client, collection: 'flags' }) })
   flags.on('error', (error) => console.warn(error.message))
   process.once('SIGINT', () => void flags.stop())
   // Without Redis the service runs with the last known flags. Before the first list all flags are off.

@@ -16,7 +16,7 @@ interface Order {
 
 const { DATABASE_URL: database, REDIS_URL: redis = 'redis://localhost:6379' } = process.env
 const client = new Redis(redis, { lazyConnect: true })
-const store = redisRelayStore({ client, name: 'orders' })
+const store = redisRelayStore({ client, relay: 'orders' })
 const table = postgresSource<Order>({ connect: () => new pg.Client(database), table: 'orders' })
 
 if (process.argv[2] === 'publish') {

@@ -28,7 +28,7 @@ import { type Session, sessionOf } from './session.js'
  * import { serveRelay } from 'listwatch/relay'
  *
  * // The bucket `relay-orders` is created on three servers. Default: on one.
- * const store = natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
+ * const store = natsRelayStore({ client: connection, relay: 'orders', streamReplicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
  * const relay = serveRelay(orders, store)
  * ```
  */
@@ -36,7 +36,7 @@ export interface NatsRelayStoreOptions {
   /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */
   readonly client: NatsClient
   /** The name of the relay: letters, digits, "-" and "_". Its bucket is `relay-<name>`, which the store creates. */
-  readonly name: string
+  readonly relay: string
   /** How many servers of a cluster keep the bucket, when the store creates it. Default 1; 3 for a cluster of three. */
   readonly streamReplicas?: number
   /** The JetStream domain of the bucket. Default: that of the connection. */
@@ -64,7 +64,7 @@ const READ_TRIES = 20
 
 const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> = {
   client: isClient,
-  name: isToken,
+  relay: isToken,
   streamReplicas: isCount,
   domain: isToken,
   heartbeatMs: isPositive,
@@ -84,12 +84,12 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
  * import { serveRelay } from 'listwatch/relay'
  *
  * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
- * serveRelay(orders, natsRelayStore({ client: connection, name: 'orders', streamReplicas: 3 }))
+ * serveRelay(orders, natsRelayStore({ client: connection, relay: 'orders', streamReplicas: 3 }))
  * ```
  */
 export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
   checkOptions('natsRelayStore', options, optionChecks)
-  for (const option of ['client', 'name'] as const) {
+  for (const option of ['client', 'relay'] as const) {
     if (options?.[option] === undefined)
       throw new OptionError(`natsRelayStore: option "${option}" is required`, { option })
   }
@@ -107,7 +107,7 @@ class NatsRelayStore implements RelayStore {
   #last: { readonly position: Version; readonly subject: string } | undefined
 
   constructor(options: NatsRelayStoreOptions) {
-    const { name, streamReplicas: _, ...own } = options
+    const { relay: name, streamReplicas: _, ...own } = options
     this.#options = options
     this.#bucket = `relay-${name}`
     this.name = `nats:${this.#bucket}`

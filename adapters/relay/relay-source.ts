@@ -36,7 +36,7 @@ import { isStore } from './store-check.js'
  * import { natsRelayStore } from 'listwatch/nats'
  * import { relaySource } from 'listwatch/relay'
  *
- * const store = natsRelayStore({ client: connection, name: 'orders' })
+ * const store = natsRelayStore({ client: connection, relay: 'orders' })
  * const follower = createInformer({ source: relaySource<Order>({ store, upstream: source }) })
  * await follower.start().synced()
  * await follower.waitFor(mark) // A mark of the upstream, which is Postgres here.
@@ -91,7 +91,7 @@ export interface RelaySource<T> extends ListerWatcher<T> {
  * import { redisRelayStore } from 'listwatch/redis'
  * import { relaySource } from 'listwatch/relay'
  *
- * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
+ * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), relay: 'orders' })
  * const upstream = postgresSource<Order>({ connect: () => new pg.Client(), table: 'orders' })
  * const orders = createInformer({ source: relaySource<Order>({ store, upstream }) })
  * ```

@@ -16,7 +16,7 @@ import type { Wait } from '../../src/util/deadline.js'
  * import { serveRelay } from 'listwatch/relay'
  *
  * const leases = natsLeases({ client: connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
- * const relay = serveRelay(orders, natsRelayStore({ client: connection, name: 'orders' }), { leases, logger: console })
+ * const relay = serveRelay(orders, natsRelayStore({ client: connection, relay: 'orders' }), { leases, logger: console })
  * ```
  */
 export interface ServeRelayOptions {

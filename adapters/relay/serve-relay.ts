@@ -33,7 +33,7 @@ const isLeases: OptionCheck = (value) =>
  * import { serveRelay, relayCache } from 'listwatch/relay'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const store = redisRelayStore({ client, name: 'orders' })
+ * const store = redisRelayStore({ client, relay: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
  * const leases = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
  * const relay = serveRelay(orders, store, { leases })

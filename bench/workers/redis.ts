@@ -110,8 +110,8 @@ async function write(count: number, one: (key: string, row: string) => Promise<u
 let took: number | undefined
 
 const writer = (name: string): RedisWriter<string> =>
-  redisWriter<string>({ client: user, name, codec: 'string', retention: 10_000_000 })
-const collection: Source = redisCollectionSource({ client: user, name: 'bench' })
+  redisWriter<string>({ client: user, collection: name, codec: 'string', retention: 10_000_000 })
+const collection: Source = redisCollectionSource({ client: user, collection: 'bench' })
 const stream: Source = redisStreamSource({
   client: user,
   stream: 'bench-events',

@@ -60,7 +60,7 @@ function sourceOf(
   { bucket, relay = '', subjects, codec = 'json' }: NatsFlags,
 ): ListerWatcher<Row> {
   return bucket === undefined
-    ? relaySource<Row>({ store: natsRelayStore({ client: connection, name: relay }) })
+    ? relaySource<Row>({ store: natsRelayStore({ client: connection, relay }) })
     : natsKvSource<Row>({ client: connection, bucket, codec, ...(subjects === undefined ? {} : { subjects }) })
 }
 

@@ -85,8 +85,8 @@ function sourceOf(
   client: RedisClient,
   { collection, relay, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
 ): ListerWatcher<Row> {
-  if (relay !== undefined) return relaySource<Row>({ store: redisRelayStore({ client, name: relay }) })
-  if (collection !== undefined) return redisCollectionSource<Row>({ client, name: collection, codec })
+  if (relay !== undefined) return relaySource<Row>({ store: redisRelayStore({ client, relay }) })
+  if (collection !== undefined) return redisCollectionSource<Row>({ client, collection, codec })
   if (stream === undefined) return redisKeysSource<Row>({ client, prefix: keys.slice(0, -1), codec })
   return redisStreamSource<Row>({
     client,

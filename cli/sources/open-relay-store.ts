@@ -32,7 +32,7 @@ async function openNatsStore(url: string, { name, retention }: RelayStoreFlags):
   assertRelayName(name, '--as')
   const { connection } = await connectNats(url)
   return {
-    store: natsRelayStore({ client: connection, name }),
+    store: natsRelayStore({ client: connection, relay: name }),
     leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
     close: () => closeNats(connection),
   }
@@ -44,7 +44,7 @@ async function openRedisStore(url: string, { name, retention }: RelayStoreFlags)
   const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
   const client = new Redis({ ...address, lazyConnect: true })
   return {
-    store: redisRelayStore({ client, name, ...(retention === undefined ? {} : { retention }) }),
+    store: redisRelayStore({ client, relay: name, ...(retention === undefined ? {} : { retention }) }),
     leases: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
     close: () => client.disconnect(),
   }

@@ -29,7 +29,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
   const own = useRedis(server)
 
   test('--collection prints the existing objects, and then the changes', async () => {
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
     const child = listwatch(['watch', own.redis.url, '--collection', 'orders', '--json'])
     const write = async (): Promise<void> => {
@@ -137,7 +137,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     // Three names, of which at least one lies on another node than the one that is named.
     const names = ['orders', 'flags', 'prices']
     for (const name of names) {
-      await using writer = redisWriter({ client: user, name })
+      await using writer = redisWriter({ client: user, collection: name })
       await writer.apply([{ put: '1', object: { of: name } }])
     }
     const url = first?.url ?? ''
@@ -168,7 +168,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     const client = own.redis.client()
     const user = what.replaceAll(' ', '-')
     await client.call('ACL', 'SETUSER', user, 'reset', 'on', `>${SECRET}`, '+role', '+info')
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'rights' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'rights' })
     await writer.apply([{ put: '1', object: 1 }])
     await client.del('rights')
     await client.xadd('rights', '*', 'id', '1', 'n', '1')
@@ -186,7 +186,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
 
   test('rediss:// uses TLS, and accepts only trusted certificates', async () => {
     await using secure = await startTlsRedis(server, 'localhost', 'DNS:localhost,IP:127.0.0.1')
-    await using writer = redisWriter({ client: userClient('ioredis 6', secure.redis.port), name: 'orders' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', secure.redis.port), collection: 'orders' })
     await writer.apply([{ put: '1', object: 1 }])
     const args = ['watch', `rediss://127.0.0.1:${secure.tlsPort}`, '--collection', 'orders', '--json']
     expect(await refusalOf(listwatch(args))).toContain('rediss:// speaks TLS, redis:// does not')

@@ -32,7 +32,7 @@ interface Follower {
 const SEED = Number(process.env['LISTWATCH_RELAY_SEED'] ?? 1)
 
 function followerOf(db: Database, redis: RedisServer, name: string, upstream: PostgresSource<Pair>): Follower {
-  const store = redisRelayStore({ client: userClient('ioredis 6', redis.port), name, heartbeatMs: 300 })
+  const store = redisRelayStore({ client: userClient('ioredis 6', redis.port), relay: name, heartbeatMs: 300 })
   const rows = createInformer({ source: relaySource<Pair>({ store, upstream }), random: { next: () => 0 } })
   const errors: SourceError[] = []
   const torn: string[] = []

@@ -23,7 +23,7 @@ describeServer('redis 7.0', 'serve redis://', (redis) => {
   const own = useRedis(redis)
 
   test('serves the objects of a source, and ends after --for', async () => {
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([
       { put: 'a', object: { tenant: 'acme' } },
       { put: 'b', object: { tenant: 'birch' } },

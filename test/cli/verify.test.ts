@@ -91,7 +91,7 @@ describeServer('redis 7.0', 'verify redis://', (server) => {
   const own = useRedis(server)
 
   test('an object that was written without a redisWriter is found', async () => {
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
     const args = ['verify', own.redis.url, '--collection', 'orders', '--for', '1ms']
     const client = own.redis.client()
@@ -145,7 +145,7 @@ describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
   const own = useRedis(server)
 
   async function orders(name: string) {
-    const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
+    const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name })
     await writer.apply(['1', '2', '3'].map((key) => ({ put: key, object: { state: 'new', key } })))
     const args = [own.redis.url, '--collection', name]
     return { args, client: own.redis.client(), [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() }
@@ -186,7 +186,7 @@ describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
   test('objects that are written meanwhile do not count as different', async () => {
     await using world = await orders('busy')
     const address = await served(world.args, 3)
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'busy' })
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'busy' })
     let count = 0
     const timer = setInterval(
       () => void writer.apply([{ put: '1', object: { count: count++ % 2 } }]).catch(() => {}),

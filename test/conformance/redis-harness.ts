@@ -30,12 +30,12 @@ async function subjectOf(
   const proxy = await startFaultProxy({ targetPort: redis.port })
   const source = redisCollectionSource<Item>({
     client: userClient(driver, proxy.port),
-    name,
+    collection: name,
     heartbeatMs,
   })
   const client = userClient(driver, redis.port)
-  const writer: RedisWriter<Item> = redisWriter<Item>({ client, name })
-  const raw: RedisWriter<string> = redisWriter<string>({ client, name, codec: 'string' })
+  const writer: RedisWriter<Item> = redisWriter<Item>({ client, collection: name })
+  const raw: RedisWriter<string> = redisWriter<string>({ client, collection: name, codec: 'string' })
   const admin = redis.client()
   return {
     source,

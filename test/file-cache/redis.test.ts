@@ -26,7 +26,7 @@ function collection(redis: RedisServer): Collection {
   const name = `warm-${++names}`
   const path = join(folder(), 'a.cache')
   const put = async (values: Values): Promise<void> => {
-    const writer = redisWriter<number>({ client: userClient('ioredis 6', redis.port), name })
+    const writer = redisWriter<number>({ client: userClient('ioredis 6', redis.port), collection: name })
     const changes = Object.entries(values).map(([key, n]) =>
       n === undefined ? { delete: key } : { put: key, object: n },
     )
@@ -35,7 +35,7 @@ function collection(redis: RedisServer): Collection {
   }
   const run = (expected: Values): Promise<Life> =>
     life({
-      source: redisCollectionSource<number>({ client: userClient('ioredis 6', redis.port), name }),
+      source: redisCollectionSource<number>({ client: userClient('ioredis 6', redis.port), collection: name }),
       cache: { path },
       expected,
     })

@@ -26,7 +26,7 @@ describeServer('nats 2.15', 'the store of a relay in NATS', (server) => {
     test('[J16] after a position that was lost, although the new history has reached the same sequence', async () => {
       const nats = await startServer()
       const [data, saved] = [join(nats.folder, 'data'), join(nats.folder, 'saved')]
-      const open = async (): Promise<RelayStore> => natsRelayStore({ client: await nats.connect(), name: 'orders' })
+      const open = async (): Promise<RelayStore> => natsRelayStore({ client: await nats.connect(), relay: 'orders' })
       await write(await open(), '1', 'a', 'header')
       await nats.kill()
       await cp(data, saved, { recursive: true })
@@ -46,7 +46,7 @@ describeServer('nats 2.15', 'the store of a relay in NATS', (server) => {
     test('[J16] if the bucket was purged while the write was on its way', async () => {
       const nats = await startServer()
       const connection = await nats.connect()
-      const store = natsRelayStore({ client: connection, name: 'orders' })
+      const store = natsRelayStore({ client: connection, relay: 'orders' })
       const before = await write(store, '1', 'a', 'header')
       const { publish } = connection
       connection.publish = (subject, ...rest) => {

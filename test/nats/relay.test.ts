@@ -49,7 +49,7 @@ class RelayStage {
     const connection = await this.engine.connect()
     const store = natsRelayStore({
       client: connection,
-      name: this.name,
+      relay: this.name,
       streamReplicas: this.engine.replicas,
       timeoutMs: 2_000,
     })
@@ -70,7 +70,7 @@ class RelayStage {
 
   async follower(connected = this.engine.connect()): Promise<Informer<Item>> {
     const connection = await connected
-    const store = natsRelayStore({ client: connection, name: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
+    const store = natsRelayStore({ client: connection, relay: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
     const follower = createInformer({ source: relaySource<Item>({ store, upstream: this.upstream }), logger: quiet })
     const check = (): void => {
       const [a, b] = [follower.get('a')?.n, follower.get('b')?.n]
@@ -205,7 +205,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
       await own.kill()
       const leases = natsLeases({ client: connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
-      const relay = serveRelay(informer, natsRelayStore({ client: connection, name: 'away' }), {
+      const relay = serveRelay(informer, natsRelayStore({ client: connection, relay: 'away' }), {
         leases,
         logger: quiet,
       })

@@ -49,7 +49,7 @@ export interface NatsRelayStoreOptions {
   readonly client: NatsClient
   readonly domain?: string
   readonly heartbeatMs?: number
-  readonly name: string
+  readonly relay: string
   readonly streamReplicas?: number
   readonly timeoutMs?: number
 }

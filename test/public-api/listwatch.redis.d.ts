@@ -24,9 +24,9 @@ export interface RedisCollectionSource<T> extends ListerWatcher<T> {
 export interface RedisCollectionSourceOptions<T> {
   readonly client: RedisClient
   readonly codec?: RedisCodecName | RedisDecode<T>
+  readonly collection: string
   readonly heartbeatMs?: number
   readonly keys?: RedisKeys
-  readonly name: string
   readonly shardCount?: number
   readonly timeoutMs?: number
 }
@@ -52,7 +52,7 @@ export interface RedisLeasesOptions extends LeaseOptions {
 export interface RedisRelayStoreOptions {
   readonly client: RedisClient
   readonly heartbeatMs?: number
-  readonly name: string
+  readonly relay: string
   readonly retention?: number
   readonly timeoutMs?: number
 }
@@ -89,8 +89,8 @@ export interface RedisWriterOptions<T> {
   readonly client: RedisClient
   readonly clock?: Clock
   readonly codec?: RedisCodecName | RedisEncode<T>
+  readonly collection: string
   readonly keys?: RedisKeys
-  readonly name: string
   readonly random?: Random
   readonly retention?: number
   readonly shardCount?: number

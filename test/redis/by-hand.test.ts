@@ -145,13 +145,13 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
   test('an entry that another client adds before the response of a write is lost does not cause a conflict', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.redis.port })
     const name = 'by-hand-lost'
-    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name })
+    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), collection: name })
     const ifVersion = await writer.apply([{ put: 'a', object: 1 }])
     await admin().xadd(`{${name}}:s`, '*', 'by', 'hand')
     void proxy.cutAfter(1, 'toClient')
     const again = () => writer.apply([{ put: 'a', object: 2 }], { ifVersion })
     await expect(again()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
+    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), collection: name })
     expect(await again()).toBe(await source.head(context()))
   })
 })

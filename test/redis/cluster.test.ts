@@ -103,9 +103,9 @@ describeRedis('a cluster', (server) => {
 
   test('shards are in several slots, and each is a source', async () => {
     const name = `cluster-${++names}`
-    await using writer = redisWriter<Item>({ client: client(), name, shardCount: 8 })
+    await using writer = redisWriter<Item>({ client: client(), collection: name, shardCount: 8 })
     for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
-    const sources = redisCollectionSource<Item>({ client: client(), name, shardCount: 8 })
+    const sources = redisCollectionSource<Item>({ client: client(), collection: name, shardCount: 8 })
     const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
     expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
     const owners = new Set<number>()
@@ -119,7 +119,7 @@ describeRedis('a cluster', (server) => {
   })
 
   test('an informer of all shards mirrors one collection, and waits for writes to one shard', async () => {
-    const of = { client: client(), name: `cluster-${++names}`, shardCount: 8 }
+    const of = { client: client(), collection: `cluster-${++names}`, shardCount: 8 }
     await using writer = redisWriter<Item>(of)
     for (let n = 0; n < 20; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
     const informer = createInformer({ source: sourceSet(redisCollectionSource<Item>(of)) })
@@ -148,7 +148,7 @@ describeRedis('a cluster', (server) => {
     const user = client(driver) as Cluster6
     const name = `cluster-${++names}`
     await kinds[0]?.write(client(), name, 'a', 1)
-    const source = redisCollectionSource<Item>({ client: user, name })
+    const source = redisCollectionSource<Item>({ client: user, collection: name })
     await listed(source)
     await user.quit()
     expect((await listed(source)).objects.size).toBe(1)
@@ -185,7 +185,7 @@ describeRedis('a cluster', (server) => {
       for (const door of doors.values()) await door[Symbol.asyncDispose]()
     })
     await kind?.write(client(), name, 'a', 1)
-    const source = redisCollectionSource<Item>({ client: user, name, heartbeatMs: 500 })
+    const source = redisCollectionSource<Item>({ client: user, collection: name, heartbeatMs: 500 })
     await using mirror = await mirrorOf(() => source)
     await mirror.live()
     const from = await cluster().ownerOf(key)
@@ -216,11 +216,13 @@ describeRedis('a cluster', (server) => {
       await accept(0)
       const redisOptions = { username: name, password: passwords[0] }
       const user = client(driver, redisOptions)
-      await using writer = redisWriter<Item>({ client: user, name })
+      await using writer = redisWriter<Item>({ client: user, collection: name })
       const session = redisLeases({ client: user, group: name }).open()
       onTestFinished(() => session.close())
       let renewals = 0
-      await using mirror = await mirrorOf(() => redisCollectionSource<Item>({ client: user, name, heartbeatMs: 200 }))
+      await using mirror = await mirrorOf(() =>
+        redisCollectionSource<Item>({ client: user, collection: name, heartbeatMs: 200 }),
+      )
       await followRotations(mirror, {
         write: async (n) => {
           // One whose answer is lost may have been written.

@@ -16,8 +16,8 @@ let names = 0
 
 describeRedis('a codec of the user', (server) => {
   const own = useRedis(server)
-  const collection = (): { readonly name: string; readonly client: ReturnType<typeof userClient> } => ({
-    name: `codec-${++names}`,
+  const collection = (): { readonly collection: string; readonly client: ReturnType<typeof userClient> } => ({
+    collection: `codec-${++names}`,
     client: userClient('ioredis 6', own.redis.port),
   })
 
@@ -26,7 +26,7 @@ describeRedis('a codec of the user', (server) => {
     const codec = (at: Date, key: string): string => `${key}=${at.getTime()}`
     await using writer = redisWriter<Date>({ ...of, codec })
     await writer.apply([{ put: 'a', object: new Date(5) }])
-    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'a=5' })
+    expect(await own.redis.client().hgetall(`{${of.collection}}:h`)).toEqual({ a: 'a=5' })
     const decode = (value: Uint8Array, key: string): Date =>
       new Date(
         Number(
@@ -49,7 +49,7 @@ describeRedis('a codec of the user', (server) => {
     await using other = redisWriter<string>({ ...of, codec: broken })
     await expect(other.apply([{ put: 'b', object: 'x' }])).rejects.toThrow('no such object')
     expect((await listed(redisCollectionSource({ ...of, codec: broken }))).invalid).toEqual(['a'])
-    expect(await own.redis.client().hlen(`{${of.name}}:h`)).toBe(1)
+    expect(await own.redis.client().hlen(`{${of.collection}}:h`)).toBe(1)
   })
 
   test('may encode repeatedly into one buffer', async () => {
@@ -64,7 +64,7 @@ describeRedis('a codec of the user', (server) => {
       { put: 'a', object: 'one' },
       { put: 'b', object: 'two' },
     ])
-    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'one', b: 'two' })
+    expect(await own.redis.client().hgetall(`{${of.collection}}:h`)).toEqual({ a: 'one', b: 'two' })
   })
 
   test('writes bytes as they were at the call, even if they are changed later', async () => {
@@ -74,7 +74,7 @@ describeRedis('a codec of the user', (server) => {
     const written = writer.apply([{ put: 'a', object }])
     object.set(Buffer.from('two'))
     await written
-    expect(await own.redis.client().hgetall(`{${of.name}}:h`)).toEqual({ a: 'one' })
+    expect(await own.redis.client().hgetall(`{${of.collection}}:h`)).toEqual({ a: 'one' })
   })
 
   describe('that is asynchronous by mistake', () => {
@@ -106,13 +106,13 @@ describeRedis('a codec of the user', (server) => {
         await expect(writer.apply([{ put: 'a', object: 1 }])).rejects.toThrow('returned a promise')
       })
       expect(caught).toEqual([])
-      expect(await own.redis.client().exists(`{${of.name}}:s`)).toBe(0)
+      expect(await own.redis.client().exists(`{${of.collection}}:s`)).toBe(0)
     })
 
     type Of = ReturnType<typeof collection>
     const streamed =
       (decode: unknown) =>
-      async ({ client, name: stream }: Of) => {
+      async ({ client, collection: stream }: Of) => {
         await own.redis.client().xadd(stream, '*', 'a', '1')
         return redisStreamSource<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
       }
@@ -127,7 +127,7 @@ describeRedis('a codec of the user', (server) => {
       ],
       [
         'plain keys',
-        async ({ client, name }) => {
+        async ({ client, collection: name }) => {
           await own.redis.client().set(`${name}:a`, '1')
           return redisKeysSource<unknown>({ client, prefix: `${name}:`, codec: late })
         },

@@ -47,7 +47,11 @@ describeRedis('a failover', (server) => {
   test('that leaves no master: a writer opens fewer and fewer connections to the replica', async () => {
     await using master = await RedisServer.start({ server })
     await using proxy = await startFaultProxy({ targetPort: master.port })
-    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name: NAME, timeoutMs: 2_000 })
+    await using writer = redisWriter({
+      client: userClient('ioredis 6', proxy.port),
+      collection: NAME,
+      timeoutMs: 2_000,
+    })
     await writer.apply([{ put: 'a', object: 1 }])
     await master.client().replicaof('127.0.0.1', 1)
     for (let writes = 0; writes < 2; writes++)
@@ -62,7 +66,7 @@ describeRedis('a failover', (server) => {
     await using replica = await RedisServer.start({ server })
     await replica.follow(master)
     await using proxy = await startFaultProxy({ targetPort: master.port })
-    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name: NAME })
+    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), collection: NAME })
     for (const object of [1, 2]) await writer.apply([{ put: 'a', object }])
     await master.client().wait(1, 10_000)
     await replica.promote()

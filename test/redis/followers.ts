@@ -50,7 +50,7 @@ export class KindFollower extends Follower<Item> {
 /** A mirror of each kind, all at this port; the first is of the collection, or of another source in its place. */
 export function followersAt(pair: Pair, port: number, instead?: (port: number) => ListerWatcher<Item>): KindFollower[] {
   const client = userClient('ioredis 6', port)
-  const collection = instead?.(port) ?? redisCollectionSource<Item>({ client, name: COLLECTION, ...times })
+  const collection = instead?.(port) ?? redisCollectionSource<Item>({ client, collection: COLLECTION, ...times })
   const first = new KindFollower('collection', collection, pair, async (redis) => {
     const values = Object.entries(await redis.hgetall(`{${COLLECTION}}:h`))
     return new Map(values.map(([key, value]) => [key, /\d+/.exec(value)?.[0] ?? '']))

@@ -51,9 +51,9 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
       onTestFinished(() => client.disconnect())
       return client
     }
-    await using writer = redisWriter({ client: await clientOf('writer'), name: 'flags' })
+    await using writer = redisWriter({ client: await clientOf('writer'), collection: 'flags' })
     const flags = createInformer({
-      source: redisCollectionSource<unknown>({ client: await clientOf('reader'), name: 'flags' }),
+      source: redisCollectionSource<unknown>({ client: await clientOf('reader'), collection: 'flags' }),
     })
     onTestFinished(() => flags.stop())
     const errors: Error[] = []

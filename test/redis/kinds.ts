@@ -36,9 +36,9 @@ export const kinds: readonly Kind[] = [
     hasMarks: true,
     shown: (values) => values,
     source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
-      redisCollectionSource<Item>({ client, name, heartbeatMs, ...times }),
+      redisCollectionSource<Item>({ client, collection: name, heartbeatMs, ...times }),
     write: async (client, name, key, n) => {
-      await using writer = redisWriter<Item>({ client, name })
+      await using writer = redisWriter<Item>({ client, collection: name })
       return await writer.apply([n === undefined ? { delete: key } : { put: key, object: { n } }])
     },
     keys: (name) => ['h', 's', 'm'].map((part) => `{${name}}:${part}`),

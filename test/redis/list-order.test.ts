@@ -11,7 +11,7 @@ describeRedis('a list of a collection', (server) => {
   for (const command of ['XREAD', 'HSCAN', 'MULTI']) {
     test(`shows all that was written just before any ${command} of it`, async () => {
       const name = `order-${command}`
-      await using writer = redisWriter<number>({ client: userClient('ioredis 6', own.redis.port), name })
+      await using writer = redisWriter<number>({ client: userClient('ioredis 6', own.redis.port), collection: name })
       const keys = Array.from({ length: 2_000 }, (_, n) => `k${n}`)
       const writeAll = (object: number): Promise<string> => writer.apply(keys.map((put) => ({ put, object })))
       await writeAll(0)
@@ -22,7 +22,10 @@ describeRedis('a list of a collection', (server) => {
         await writeAll(times)
         await writer.apply([times % 2 === 0 ? { put: 'k0', object: times } : { delete: 'k0' }])
       }
-      const source = redisCollectionSource<number>({ client: steered([own.redis.port], write, command), name })
+      const source = redisCollectionSource<number>({
+        client: steered([own.redis.port], write, command),
+        collection: name,
+      })
       const { objects } = await listed(source, 200)
       const wanted = await own.redis.client().hgetall(`{${name}}:h`)
       expect(times).toBeGreaterThan(1)

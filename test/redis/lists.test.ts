@@ -50,7 +50,7 @@ describeRedis('lists of a collection that is written all the time', (server) => 
       const name = `busy ${driver}`
       const client = userClient(driver, own.redis.port)
       const writers = Array.from({ length: WRITERS }, () =>
-        redisWriter<string>({ client, name, codec: 'string', retention: RETENTION }),
+        redisWriter<string>({ client, collection: name, codec: 'string', retention: RETENTION }),
       )
       const journal = new Journal()
       const write = async (writer: number, changes: readonly RedisChange<string>[]): Promise<void> => {
@@ -74,7 +74,7 @@ describeRedis('lists of a collection that is written all the time', (server) => 
           written++
         }
       })
-      const source = redisCollectionSource<string>({ client, name, codec: 'string' })
+      const source = redisCollectionSource<string>({ client, collection: name, codec: 'string' })
       const lists: Awaited<ReturnType<typeof listed<string>>>[] = []
       const before = written
       while (lists.length < LISTS) lists.push(await listed(source))

@@ -11,7 +11,7 @@ const clients = {
   'Cluster 6': new Cluster([{ port: 1 }], lazy),
   'Cluster 5': new Cluster5([{ port: 1 }], lazy),
 }
-const good = { client: clients['Redis 6'], name: 'flags' }
+const good = { client: clients['Redis 6'], collection: 'flags' }
 
 afterAll(() => {
   for (const client of Object.values(clients)) client.disconnect()
@@ -20,12 +20,12 @@ afterAll(() => {
 type Wrong = readonly (readonly [what: string, options: object, says: string])[]
 
 const both: Wrong = [
-  ['no client', { name: 'a' }, 'option "client" is missing; for example new Redis(url) of ioredis'],
-  ['no name', { client: good.client }, 'option "name" is missing'],
-  ['an empty name', { ...good, name: '' }, 'must be a string without { and }, not empty'],
+  ['no client', { collection: 'a' }, 'option "client" is missing; for example new Redis(url) of ioredis'],
+  ['no name', { client: good.client }, 'option "collection" is missing'],
+  ['an empty name', { ...good, collection: '' }, 'must be a string without { and }, not empty'],
   [
     'a name that would move its keys to other servers',
-    { ...good, name: 'a}b' },
+    { ...good, collection: 'a}b' },
     'must be a string without { and }, not empty',
   ],
   ['an invalid codec', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
@@ -33,7 +33,7 @@ const both: Wrong = [
   ['no shards', { ...good, shardCount: 0 }, 'must be a whole number of at least 1'],
   ['more shards than a cluster has slots', { ...good, shardCount: 16_385 }, 'must be at most 16384'],
   ['no time', { ...good, timeoutMs: 0 }, 'must be a finite number above 0'],
-  ['a misspelt option', { ...good, nam: 'a' }, 'unknown option "nam"; allowed are client, name'],
+  ['a misspelt option', { ...good, nam: 'a' }, 'unknown option "nam"; allowed are client, collection'],
 ]
 
 const stream = { client: good.client, stream: 'events', decode: () => undefined }
@@ -119,7 +119,7 @@ describe('invalid changes of a writer are refused at the call, and the error nam
 })
 
 test.each(Object.entries(clients))('a %s is a client', (_what, client) => {
-  expect(redisCollectionSource({ client, name: 'flags' }).name).toBe('redis:flags')
+  expect(redisCollectionSource({ client, collection: 'flags' }).name).toBe('redis:flags')
 })
 
 describe('shards', () => {

@@ -28,9 +28,9 @@ export const forms: readonly Form[] = [
   {
     name: 'a collection',
     large: 8_000_000,
-    source: (client, name) => redisCollectionSource<Item>({ client, name, ...TIMES }),
+    source: (client, name) => redisCollectionSource<Item>({ client, collection: name, ...TIMES }),
     write: async (client, name, put, object) => {
-      await using writer = redisWriter<Padded>({ client, name, timeoutMs: 30_000 })
+      await using writer = redisWriter<Padded>({ client, collection: name, timeoutMs: 30_000 })
       return await writer.apply([{ put, object }])
     },
   },

@@ -41,14 +41,19 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
 
   for (const driver of driverNames) {
     describe(driver, () => {
-      const collectionAt = (port: number) => redisCollectionSource({ client: userClient(driver, port), name: 'a' })
+      const collectionAt = (port: number) =>
+        redisCollectionSource({ client: userClient(driver, port), collection: 'a' })
       const source = (options: object = {}, name = 'refusals'): ListerWatcher<unknown> =>
-        redisCollectionSource({ client: userClient(driver, own.redis.port, options), name, timeoutMs: 2_000 })
+        redisCollectionSource({
+          client: userClient(driver, own.redis.port, options),
+          collection: name,
+          timeoutMs: 2_000,
+        })
 
       test('a wrong password, which is in no part of the error, until the client has another one', async () => {
         await user('known', '~*', '+@all')
         const client = userClient(driver, own.redis.port, { username: 'known', password: 'wrong-word' })
-        const collection = redisCollectionSource({ client, name: 'refusals' })
+        const collection = redisCollectionSource({ client, collection: 'refusals' })
         const error = await refusal(collection)
         expect(error.code).toBe('UNAUTHORIZED')
         expect(error.message).toContain("check the client's username and password")
@@ -185,7 +190,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await using replica = await RedisServer.start({ server })
         await replica.follow(own.redis)
         await refuses(collectionAt(replica.port), 'UNAVAILABLE', 'is a replica')
-        const writer = redisWriter({ client: userClient(driver, replica.port), name: 'a' })
+        const writer = redisWriter({ client: userClient(driver, replica.port), collection: 'a' })
         await expect(writer.apply([])).rejects.toMatchObject({
           code: 'NOT_WRITTEN',
           message: expect.stringContaining('is a replica'),
@@ -210,7 +215,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
     await using stage = await Stage.open({ redis: own.redis })
     const raw = redisWriter<string>({
       client: userClient('ioredis 6', own.redis.port),
-      name: stage.name,
+      collection: stage.name,
       codec: 'string',
     })
     await stage.fill(5)
@@ -231,26 +236,26 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
 
   test('a key that is not UTF-8 is one invalid object; with keys: "bytes" it is a key', async () => {
     const client = userClient('ioredis 6', own.redis.port)
-    const writer = redisWriter<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' })
+    const writer = redisWriter<Uint8Array>({ client, collection: 'bytes', codec: 'bytes', keys: 'bytes' })
     await writer.apply([
       { put: '\xff\x00', object: Buffer.from([0, 255]) },
       { put: 'a', object: Buffer.from('x') },
     ])
     await writer.close()
-    const { objects, invalid } = await listed(redisCollectionSource({ client, name: 'bytes', codec: 'string' }))
+    const { objects, invalid } = await listed(redisCollectionSource({ client, collection: 'bytes', codec: 'string' }))
     expect([[...objects], invalid]).toEqual([[['a', 'x']], ['\ud800ff00']])
     const bytes = await listed(
-      redisCollectionSource<Uint8Array>({ client, name: 'bytes', codec: 'bytes', keys: 'bytes' }),
+      redisCollectionSource<Uint8Array>({ client, collection: 'bytes', codec: 'bytes', keys: 'bytes' }),
     )
     expect(bytes.objects.get('\xff\x00')).toEqual(new Uint8Array([0, 255]))
   })
 
   test("the client's prefix is before the collection's keys", async () => {
     const client = userClient('ioredis 6', own.redis.port, { keyPrefix: 'app:' })
-    const writer = redisWriter({ client, name: 'prefixed' })
+    const writer = redisWriter({ client, collection: 'prefixed' })
     await writer.apply([{ put: 'a', object: 1 }])
     await writer.close()
     expect(await own.redis.client().exists('app:{prefixed}:h', 'app:{prefixed}:s', 'app:{prefixed}:m')).toBe(3)
-    expect((await listed(redisCollectionSource({ client, name: 'prefixed' }))).objects.size).toBe(1)
+    expect((await listed(redisCollectionSource({ client, collection: 'prefixed' }))).objects.size).toBe(1)
   })
 })

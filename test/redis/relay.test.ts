@@ -30,7 +30,7 @@ async function followed(redis: RedisServer, { onTestFinished }: TestContext) {
   upstream.transaction((tx) => {
     for (const [key, object] of Object.entries(CONTENT)) tx.put(key, object)
   })
-  const storeOf = () => redisRelayStore({ client: userClient('ioredis 6', redis.port), name, heartbeatMs: 200 })
+  const storeOf = () => redisRelayStore({ client: userClient('ioredis 6', redis.port), relay: name, heartbeatMs: 200 })
   const informer = createInformer({ source: upstream, logger: quiet })
   const relay = serveRelay(informer, storeOf(), { logger: quiet })
   onTestFinished(async () => {
@@ -81,7 +81,7 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
     onTestFinished(() => client.disconnect())
     const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
     const leases = redisLeases({ client, group: 'relay:away', mode: 'leader', leaseMs: 1_500 })
-    const relay = serveRelay(informer, redisRelayStore({ client, name: 'away' }), { leases, logger: quiet })
+    const relay = serveRelay(informer, redisRelayStore({ client, relay: 'away' }), { leases, logger: quiet })
     onTestFinished(async () => {
       await relay.stop()
       await informer.stop()

@@ -74,10 +74,10 @@ describeRedis('a user of the server', (server) => {
     for (const right of ['+evalsha', '+hmget', '+hset', '+hdel', '+hlen', '+xadd', '+time'])
       test(`${right}: nothing is written, and it says what it needs`, async () => {
         const { name, client } = await clientOf(all, ...BOTH, ...WRITER.filter((each) => each !== right))
-        await using master = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
+        await using master = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name })
         await master.apply([{ put: 'a', object: 1 }])
         const before = await dump(name)
-        await using writer = redisWriter({ client, name })
+        await using writer = redisWriter({ client, collection: name })
         expect(await outcome(writer)).toMatchObject(refused)
         expect(await dump(name)).toEqual(before)
       })
@@ -85,7 +85,7 @@ describeRedis('a user of the server', (server) => {
     for (const right of ['+hset', '+hdel', '+xadd', '+xinfo|stream'])
       test(`${right}, with which it would begin a collection: nothing is written`, async () => {
         const { name, client } = await clientOf(all, ...BOTH, ...WRITER.filter((each) => each !== right))
-        await using writer = redisWriter({ client, name })
+        await using writer = redisWriter({ client, collection: name })
         expect(await outcome(writer)).toMatchObject(refused)
         expect(await dump(name)).toEqual([{}, [], {}])
       })
@@ -97,7 +97,7 @@ describeRedis('a user of the server', (server) => {
           ...BOTH,
           ...WRITER,
         )
-        await using writer = redisWriter({ client, name })
+        await using writer = redisWriter({ client, collection: name })
         expect(await outcome(writer)).toMatchObject(refused)
         expect(await dump(name)).toEqual([{}, [], {}])
       })
@@ -106,13 +106,13 @@ describeRedis('a user of the server', (server) => {
   describe('that reads', () => {
     test('with the rights of the guide lists, watches, and meets an absent collection', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:*`, ...BOTH, ...READER)
-      const source = redisCollectionSource({ client, name, heartbeatMs: 100 })
+      const source = redisCollectionSource({ client, collection: name, heartbeatMs: 100 })
       const { version, objects } = await listed(source)
       expect(objects.size).toBe(0)
       const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
       await watch.next()
       await watch.next() // It has proved once that there is nothing.
-      await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
+      await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name })
       await writer.apply([{ put: 'a', object: 1 }])
       const told: unknown[] = []
       while (told.length === 0) told.push(...((await watch.next()).value?.events ?? []))
@@ -129,18 +129,19 @@ describeRedis('a user of the server', (server) => {
           ...READER.filter((each) => each !== right),
         )
         // Some are needed for a collection that is there, and some for one that is not.
-        const source = redisCollectionSource({ client, name, heartbeatMs: 100 })
+        const source = redisCollectionSource({ client, collection: name, heartbeatMs: 100 })
         const errors: unknown[] = []
         const note = (error: unknown): unknown => errors.push(error)
         const watched = async (): Promise<void> => {
-          const after = (await listed(redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })))
-            .version
+          const after = (
+            await listed(redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), collection: name }))
+          ).version
           for await (const { events } of source.watch({ ...context(), after, onProgressRequest: () => {} }))
             if (events.length === 0) break
         }
         await listed(source).catch(note)
         await watched().catch(note)
-        await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
+        await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name })
         await writer.apply([{ put: 'a', object: 1 }])
         await listed(source).catch(note)
         await watched().catch(note)
@@ -154,7 +155,7 @@ describeRedis('a user of the server', (server) => {
 
     test('without permission for its keys fails with the reason', async () => {
       const { name, client } = await clientOf((of) => `%R~{${of}}:m`, ...BOTH, ...READER)
-      expect(await refusal(redisCollectionSource({ client, name }))).toMatchObject({
+      expect(await refusal(redisCollectionSource({ client, collection: name }))).toMatchObject({
         code: 'UNAUTHORIZED',
         message: expect.stringContaining('see the guide for the ACL'),
       })

@@ -88,7 +88,7 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
   test('is left at once by a list that is stopped', async () => {
     await outlives((client) => {
       const stop = new AbortController()
-      const list = redisCollectionSource({ client, name: NAME, timeoutMs }).list({
+      const list = redisCollectionSource({ client, collection: NAME, timeoutMs }).list({
         ...context(stop.signal),
         pageSize: 10,
       })
@@ -101,7 +101,7 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
 
   test('is left at once by a writer that is closed', async () => {
     await outlives((client) => {
-      const writer = redisWriter({ client, name: NAME, timeoutMs })
+      const writer = redisWriter({ client, collection: NAME, timeoutMs })
       writer.apply([]).catch(() => {})
       return () => writer.close()
     })
@@ -120,7 +120,7 @@ test.each(driverNames)('a master that does not respond is named as that of its S
   })
   const sentinels = [{ host: '127.0.0.1', port: await portOf(server) }]
   const client = userClient(driver, 1, { sentinels, name: NAME })
-  const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
+  const writer = redisWriter({ client, collection: NAME, timeoutMs: 500 })
   await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
   await writer.close()
 })

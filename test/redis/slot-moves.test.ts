@@ -19,12 +19,18 @@ describeServer('redis 7.0', 'a collection whose slot moves', (server) => {
     const client = new Cluster([{ host: '127.0.0.1', port: cluster().nodes[0]?.port ?? 0 }])
     onTestFinished(() => client.disconnect())
     const name = `moves-${++names}`
-    const writer = redisWriter<number>({ client, name, timeoutMs: 2_000 })
+    const writer = redisWriter<number>({ client, collection: name, timeoutMs: 2_000 })
     for (let from = 0; from < FIELDS; from += 2_000)
       await writer.apply(Array.from({ length: 2_000 }, (_, n) => ({ put: `k${from + n}`, object: n })))
     const hash = `{${name}}:h`
     const move = async (): Promise<void> => await cluster().migrate(hash, ((await cluster().ownerOf(hash)) + 1) % 3)
-    return { client, writer, hash, move, source: redisCollectionSource<number>({ client, name, timeoutMs: 2_000 }) }
+    return {
+      client,
+      writer,
+      hash,
+      move,
+      source: redisCollectionSource<number>({ client, collection: name, timeoutMs: 2_000 }),
+    }
   }
 
   test('while it is listed is listed whole or not at all', async () => {

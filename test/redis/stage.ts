@@ -44,13 +44,13 @@ export class Stage extends BackendStage<Item> {
     proxy: FaultProxy,
   ) {
     const name = `stage-${++stages}`
-    const own = { client: userClient(driver, proxy.port), name, heartbeatMs: 200, timeoutMs: 10_000 }
+    const own = { client: userClient(driver, proxy.port), collection: name, heartbeatMs: 200, timeoutMs: 10_000 }
     super(proxy, instead(redisCollectionSource<Item>({ ...own, ...source })), {
       clock: new CountingClock(fastClock(SPEED)),
     })
     this.redis = redis
     this.name = name
-    this.writer = redisWriter<Item>({ client: userClient(driver, redis.port), name, ...writer })
+    this.writer = redisWriter<Item>({ client: userClient(driver, redis.port), collection: name, ...writer })
   }
 
   static async open(options: StageOptions): Promise<Stage> {

@@ -14,15 +14,15 @@ describeServer('redis 7.0', 'a server that wants TLS', (server) => {
       await using secure = await startTlsRedis(server, 'redis.test', 'DNS:redis.test')
       const { tlsPort, certificate } = secure
       const tls = { ca: await readFile(certificate), servername: 'redis.test' }
-      await using writer = redisWriter({ client: userClient(driver, tlsPort, { tls }), name: 'secret' })
+      await using writer = redisWriter({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' })
       await writer.apply([{ put: 'a', object: 1 }])
       const { objects } = await listed(
-        redisCollectionSource({ client: userClient(driver, tlsPort, { tls }), name: 'secret' }),
+        redisCollectionSource({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' }),
       )
       expect([...objects]).toEqual([['a', 1]])
       for (const wrong of [{}, { ...tls, servername: 'other.test' }]) {
         const error = await refusal(
-          redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), name: 'secret' }),
+          redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), collection: 'secret' }),
         )
         expect([error.code, error.message]).toEqual([
           'UNAVAILABLE',

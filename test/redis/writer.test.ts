@@ -15,7 +15,7 @@ describeRedis('a writer', (server) => {
     options: { readonly name?: string; readonly port?: number; readonly timeoutMs?: number } = {},
   ): [RedisWriter<unknown>, string] => {
     const { name = `writer-${++names}`, port = own.redis.port, ...rest } = options
-    const writer = redisWriter({ client: userClient('ioredis 6', port), name, ...rest })
+    const writer = redisWriter({ client: userClient('ioredis 6', port), collection: name, ...rest })
     onTestFinished(() => writer.close())
     return [writer, name]
   }
@@ -56,7 +56,11 @@ describeRedis('a writer', (server) => {
 
   test('with shards writes only at the version of the shard', async () => {
     const name = `writer-${++names}`
-    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shardCount: 2 })
+    await using writer = redisWriter({
+      client: userClient('ioredis 6', own.redis.port),
+      collection: name,
+      shardCount: 2,
+    })
     const first = await writer.apply([{ put: 'a', object: 1 }])
     const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
     await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
@@ -68,7 +72,7 @@ describeRedis('a writer', (server) => {
   test('deletes an absent key, and the collection can be listed', async () => {
     const [writer, name] = make()
     await writer.apply([{ put: 'a', object: 1 }, { delete: 'b' }])
-    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
+    const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), collection: name })
     expect((await listed(source)).objects).toEqual(new Map([['a', 1]]))
   })
 
@@ -117,7 +121,11 @@ describeRedis('a writer', (server) => {
     const change = { put: undefined, object: undefined, delete: 'a' }
     await writer.apply([change])
     expect(await contents(name)).toEqual({})
-    await using shards = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, shardCount: 2 })
+    await using shards = redisWriter({
+      client: userClient('ioredis 6', own.redis.port),
+      collection: name,
+      shardCount: 2,
+    })
     await shards.apply([change])
   })
 
@@ -130,7 +138,11 @@ describeRedis('a writer', (server) => {
       ]),
     ).rejects.toThrow('the object under "b" cannot be written')
     await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('contains an unpaired surrogate')
-    await using texts = redisWriter<string>({ client: userClient('ioredis 6', own.redis.port), name, codec: 'string' })
+    await using texts = redisWriter<string>({
+      client: userClient('ioredis 6', own.redis.port),
+      collection: name,
+      codec: 'string',
+    })
     await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
       'the object under "a" cannot be written',
     )
@@ -143,7 +155,7 @@ describeRedis('a writer', (server) => {
     const codec = (): string => {
       throw new RangeError('no such unit')
     }
-    await using broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), name, codec })
+    await using broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name, codec })
     await expect(broken.apply([{ put: 'd', object: 1 }])).rejects.toMatchObject({
       message: 'apply: the object under "d" cannot be written: no such unit',
       cause: expect.any(RangeError) as unknown,
@@ -179,7 +191,7 @@ describeRedis('a writer', (server) => {
   test('keeps approximately the history of its option retention', async () => {
     const client = userClient('ioredis 6', own.redis.port)
     const name = `writer-${++names}`
-    const writer = redisWriter<number>({ client, name, retention: 200 })
+    const writer = redisWriter<number>({ client, collection: name, retention: 200 })
     for (let n = 0; n < 1_000; n++) await writer.apply([{ put: 'a', object: n }])
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBeLessThan(400)
   })
@@ -269,7 +281,7 @@ describeRedis('a writer', (server) => {
     test('returns the version of its own write also for the first change of a collection', async () => {
       await using proxy = await startFaultProxy({ targetPort: own.redis.port })
       const [writer, name] = make({ port: proxy.port })
-      const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), name })
+      const source = redisCollectionSource({ client: userClient('ioredis 6', own.redis.port), collection: name })
       const before = await source.head(context())
       await writer.apply([])
       await own.redis.client().del(`{${name}}:s`, `{${name}}:m`)

@@ -27,7 +27,12 @@ export class FuzzWriter implements AsyncDisposable {
 
   constructor(port: number) {
     const name = COLLECTION
-    this.#writer = redisWriter<Item>({ client: userClient('ioredis 6', port), name, retention: 500, timeoutMs: 700 })
+    this.#writer = redisWriter<Item>({
+      client: userClient('ioredis 6', port),
+      collection: name,
+      retention: 500,
+      timeoutMs: 700,
+    })
     this.#plain = new Redis({
       ...{ port, host: '127.0.0.1', commandTimeout: 700, retryStrategy: () => 50 },
       ...{ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },

@@ -19,10 +19,10 @@ import { useRedis } from './support.js'
 
 const decode = (): undefined => undefined
 const makers: readonly (readonly [call: string, make: (client: RedisClient) => unknown])[] = [
-  ['redisCollectionSource', (client) => redisCollectionSource({ client, name: 'a' })],
+  ['redisCollectionSource', (client) => redisCollectionSource({ client, collection: 'a' })],
   ['redisStreamSource', (client) => redisStreamSource({ client, stream: 'a', decode })],
   ['redisKeysSource', (client) => redisKeysSource({ client, prefix: '{a}' })],
-  ['redisWriter', (client) => redisWriter({ client, name: 'a' })],
+  ['redisWriter', (client) => redisWriter({ client, collection: 'a' })],
 ]
 const redis = new Redis({ lazyConnect: true })
 const wrong: readonly (readonly [what: string, client: unknown])[] = [
@@ -54,7 +54,7 @@ function thrownBy(run: () => unknown): unknown {
 
 /** The sources, of an empty collection, stream and prefix. */
 const sourcesOf = (client: RedisClient): readonly ListerWatcher<unknown>[] => [
-  redisCollectionSource({ client, name: 'a' }),
+  redisCollectionSource({ client, collection: 'a' }),
   redisStreamSource({ client, stream: 'a', decode }),
   redisKeysSource({ client, prefix: '{a}' }),
 ]
@@ -66,7 +66,7 @@ describeRedis('a Redis client', (server) => {
     const client = own.redis.client()
     await client.subscribe('channel')
     for (const source of sourcesOf(client)) expect((await listed(source)).objects.size).toBe(0)
-    await using writer = redisWriter({ client, name: 'written by a subscriber' })
+    await using writer = redisWriter({ client, collection: 'written by a subscriber' })
     await writer.apply([{ put: 'a', object: 1 }])
   })
 
@@ -95,7 +95,7 @@ describeServer('redis 7.0', 'a Cluster that was closed', (server) => {
       expect(informer.status.state).toBe('failed')
       await informer.stop()
     }
-    await using writer = redisWriter({ client, name: 'a' })
+    await using writer = redisWriter({ client, collection: 'a' })
     await expect(writer.apply([])).rejects.toMatchObject(says)
   })
 })

@@ -28,25 +28,27 @@ describe('collections of Redis', () => {
   })
 
   test('are a source, or one for each shard', () => {
-    expectTypeOf(redisCollectionSource<Flag>({ client, name: 'a' })).toEqualTypeOf<RedisCollectionSource<Flag>>()
-    expectTypeOf(sourceSet(redisCollectionSource<Flag>({ client, name: 'a', shardCount: 4 }))).toEqualTypeOf<
+    expectTypeOf(redisCollectionSource<Flag>({ client, collection: 'a' })).toEqualTypeOf<RedisCollectionSource<Flag>>()
+    expectTypeOf(sourceSet(redisCollectionSource<Flag>({ client, collection: 'a', shardCount: 4 }))).toEqualTypeOf<
       SourceSet<Flag>
     >()
-    expectTypeOf(createInformer({ source: redisCollectionSource<Flag>({ client, name: 'a' }) }).get('x')).toEqualTypeOf<
-      Flag | undefined
-    >()
+    expectTypeOf(
+      createInformer({ source: redisCollectionSource<Flag>({ client, collection: 'a' }) }).get('x'),
+    ).toEqualTypeOf<Flag | undefined>()
   })
 
   test('are of what the codec makes', () => {
-    expectTypeOf(redisCollectionSource({ client, name: 'a', codec: (value) => value.length })).toEqualTypeOf<
+    expectTypeOf(redisCollectionSource({ client, collection: 'a', codec: (value) => value.length })).toEqualTypeOf<
       RedisCollectionSource<number>
     >()
   })
 
   test('are written as what they are', () => {
-    const writer = redisWriter<Flag>({ client, name: 'a' })
+    const writer = redisWriter<Flag>({ client, collection: 'a' })
     expectTypeOf(writer).toEqualTypeOf<RedisWriter<Flag>>()
-    expectTypeOf(redisWriter<Flag>({ client, name: 'a', shardCount: 4 })).toEqualTypeOf<RedisShardedWriter<Flag>>()
+    expectTypeOf(redisWriter<Flag>({ client, collection: 'a', shardCount: 4 })).toEqualTypeOf<
+      RedisShardedWriter<Flag>
+    >()
     void writer.apply([{ put: 'x', object: { enabled: true } }, { delete: 'y' }], { ifVersion: undefined })
     // @ts-expect-error another object
     void writer.apply([{ put: 'x', object: { on: true } }])

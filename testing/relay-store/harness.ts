@@ -11,7 +11,7 @@ import type { RelayStore } from '../../src/contract/relay-store.js'
  *
  * const client = new Redis(url)
  * const stores: RelayStoreHarness = {
- *   create: (name) => redisRelayStore({ client, name }),
+ *   create: (name) => redisRelayStore({ client, relay: name }),
  *   remove: async (name) => void (await client.del(['h', 's', 'm'].map((each) => `{relay:${name}}:${each}`))),
  * }
  * await relayStoreConformance('relay stores of Redis', stores)

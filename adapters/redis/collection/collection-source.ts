@@ -45,9 +45,9 @@ const VERIFY_BLOCKS = 5
  * import { Redis } from 'ioredis'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const limits = createInformer({ source: redisCollectionSource<Limit>({ client, name: 'limits' }) })
+ * const limits = createInformer({ source: redisCollectionSource<Limit>({ client, collection: 'limits' }) })
  * await limits.start().synced()
- * const version = await redisWriter<Limit>({ client, name: 'limits' }).apply([{ delete: 'acme' }])
+ * const version = await redisWriter<Limit>({ client, collection: 'limits' }).apply([{ delete: 'acme' }])
  * await limits.waitFor(version)
  * ```
  */

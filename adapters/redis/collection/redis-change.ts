@@ -21,7 +21,7 @@ export type RedisChange<T> = { readonly put: string; readonly object: T } | { re
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const writer = redisWriter<Limit>({ client: new Redis(url), name: 'limits' })
+ * const writer = redisWriter<Limit>({ client: new Redis(url), collection: 'limits' })
  * const limit = limits.get('acme') ?? { tenant: 'acme', rps: 0, burst: 10 }
  * const changes = [{ put: 'acme', object: { ...limit, rps: limit.rps + 1 } }]
  * await writer.apply(changes, { ifVersion: limits.version }) // CONFLICT if another writer was faster.

@@ -14,7 +14,7 @@ import { CollectionSource, type RedisCollectionSource } from './collection-sourc
  *
  * const source = redisCollectionSource<string>({
  *   client: new Redis(url, { lazyConnect: true }),
- *   name: 'greetings', // The keys are `{greetings}:h`, `{greetings}:s` and `{greetings}:m`.
+ *   collection: 'greetings', // The keys are `{greetings}:h`, `{greetings}:s` and `{greetings}:m`.
  *   codec: 'string', // Default: `json`.
  *   heartbeatMs: 5_000, // Default: 2 000.
  *   timeoutMs: 10_000, // Default: 5 000.
@@ -27,7 +27,7 @@ export interface RedisCollectionSourceOptions<T> {
    */
   readonly client: RedisClient
   /** The name of the collection. Its keys are `{name}:h`, `{name}:s` and `{name}:m`, after the client's `keyPrefix`. */
-  readonly name: string
+  readonly collection: string
   /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: RedisCodecName | RedisDecode<T>
   /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
@@ -47,7 +47,7 @@ export interface RedisCollectionSourceOptions<T> {
 
 const optionChecks: Readonly<Record<keyof RedisCollectionSourceOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
-  name: nameFlaw,
+  collection: nameFlaw,
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   heartbeatMs: isCount,
@@ -74,7 +74,7 @@ export function redisCollectionSource<T = unknown>(
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const source = redisCollectionSource<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * const source = redisCollectionSource<Limit>({ client: new Redis(url, { lazyConnect: true }), collection: 'limits' })
  * const limits = createInformer({ source })
  * ```
  */
@@ -85,7 +85,7 @@ export function redisCollectionSource<T>(
   options: RedisCollectionSourceOptions<T>,
 ): RedisCollectionSource<T> | Readonly<Record<string, RedisCollectionSource<T>>> {
   checkOptions('redisCollectionSource', options, optionChecks)
-  assertGiven('redisCollectionSource', options, ['client', 'name'])
+  assertGiven('redisCollectionSource', options, ['client', 'collection'])
   const {
     client,
     codec = 'json',
@@ -96,7 +96,7 @@ export function redisCollectionSource<T>(
   } = options
   const source = (name: string): RedisCollectionSource<T> =>
     new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs })
-  if (shardCount === undefined) return source(options.name)
+  if (shardCount === undefined) return source(options.collection)
   const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
-  return Object.fromEntries(numbers.map((shard) => [String(shard), source(shardName(options.name, shard))]))
+  return Object.fromEntries(numbers.map((shard) => [String(shard), source(shardName(options.collection, shard))]))
 }

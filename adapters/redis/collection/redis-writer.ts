@@ -31,7 +31,7 @@ import { WriterConnection } from './writer-connection.js'
  *
  * const writer = redisWriter<Uint8Array>({
  *   client: new Redis(url, { lazyConnect: true }),
- *   name: 'thumbnails',
+ *   collection: 'thumbnails',
  *   codec: 'bytes', // Default: `json`. Readers need the same.
  *   retention: 50_000, // Default: about 10 000 log entries.
  * })
@@ -44,7 +44,7 @@ export interface RedisWriterOptions<T> {
    */
   readonly client: RedisClient
   /** The name of the collection, as in the options of the `redisCollectionSource` that reads it. */
-  readonly name: string
+  readonly collection: string
   /** How an object becomes a value: `json` (default), `string` (UTF-8), `bytes`, or a function. */
   readonly codec?: RedisCodecName | RedisEncode<T>
   /** How keys are encoded, as in the options of the reader. Default `string`. */
@@ -68,7 +68,7 @@ export interface RedisWriterOptions<T> {
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * await using writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * await using writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), collection: 'limits' })
  * await writer.apply([]) // Creates the collection, so that mirrors can list it.
  * const version = await writer.apply([
  *   { put: 'acme', object: { tenant: 'acme', rps: 5, burst: 10 } },
@@ -97,9 +97,9 @@ export interface RedisWriter<T> extends AsyncDisposable {
  * import { Cluster } from 'ioredis'
  *
  * const client = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
- * const shards = redisCollectionSource<Limit>({ client, name: 'limits', shardCount: 16 })
+ * const shards = redisCollectionSource<Limit>({ client, collection: 'limits', shardCount: 16 })
  * const limits = createInformer({ source: sourceSet(shards) }).start()
- * const writer = redisWriter<Limit>({ client, name: 'limits', shardCount: 16 })
+ * const writer = redisWriter<Limit>({ client, collection: 'limits', shardCount: 16 })
  * const version = await writer.apply([{ delete: 'acme' }])
  * await limits.waitFor(version, { source: writer.shardOf('acme') })
  * ```
@@ -113,7 +113,7 @@ export interface RedisShardedWriter<T> extends RedisWriter<T> {
 
 const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionCheck>> = {
   client: clientFlaw,
-  name: nameFlaw,
+  collection: nameFlaw,
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   retention: isCount,
@@ -141,7 +141,7 @@ export function redisWriter<T = unknown>(
  * ```ts
  * import { Redis } from 'ioredis'
  *
- * const writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * const writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), collection: 'limits' })
  * const mark = await writer.apply([{ put: 'acme', object: { tenant: 'acme', rps: 5, burst: 10 } }])
  * await limits.waitFor(mark)
  * ```
@@ -151,9 +151,9 @@ export function redisWriter<T = unknown>(
 ): RedisWriter<T>
 export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
   checkOptions('redisWriter', options, optionChecks)
-  assertGiven('redisWriter', options, ['client', 'name'])
+  assertGiven('redisWriter', options, ['client', 'collection'])
   return options.shardCount === undefined
-    ? new SingleWriter<T>(options, options.name)
+    ? new SingleWriter<T>(options, options.collection)
     : new ShardedWriter<T>(options, options.shardCount)
 }
 
@@ -195,7 +195,7 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
     this.#keyForm = options.keys ?? 'string'
     const numbers = Array.from({ length: shards }, (_, shard) => shard)
     this.shards = new Map(
-      numbers.map((shard) => [String(shard), new SingleWriter<T>(options, shardName(options.name, shard))]),
+      numbers.map((shard) => [String(shard), new SingleWriter<T>(options, shardName(options.collection, shard))]),
     )
   }
 

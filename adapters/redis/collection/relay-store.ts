@@ -26,7 +26,7 @@ import { RedisWriteError } from './write-error.js'
  * import { redisRelayStore } from 'listwatch/redis'
  *
  * const client = new Redis(url, { lazyConnect: true })
- * const store = redisRelayStore({ client, name: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
+ * const store = redisRelayStore({ client, relay: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
  * ```
  */
 export interface RedisRelayStoreOptions {
@@ -38,7 +38,7 @@ export interface RedisRelayStoreOptions {
    * The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's
    * `keyPrefix`.
    */
-  readonly name: string
+  readonly relay: string
   /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
   readonly retention?: number
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
@@ -54,7 +54,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 
 const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> = {
   client: clientFlaw,
-  name: nameFlaw,
+  relay: nameFlaw,
   retention: isCount,
   heartbeatMs: isCount,
   timeoutMs: isPositive,
@@ -72,13 +72,13 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
  * import { redisRelayStore } from 'listwatch/redis'
  * import { serveRelay } from 'listwatch/relay'
  *
- * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
+ * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), relay: 'orders' })
  * serveRelay(orders, store)
  * ```
  */
 export function redisRelayStore(options: RedisRelayStoreOptions): RelayStore {
   checkOptions('redisRelayStore', options, optionChecks)
-  assertGiven('redisRelayStore', options, ['client', 'name'])
+  assertGiven('redisRelayStore', options, ['client', 'relay'])
   return new RedisRelayStore(options)
 }
 
@@ -94,7 +94,7 @@ class RedisRelayStore implements RelayStore {
   constructor(options: RedisRelayStoreOptions) {
     const { client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
     this.#options = options
-    const name = `relay:${options.name}`
+    const name = `relay:${options.relay}`
     this.name = `redis:${name}`
     this.collection = new CollectionSource<string>({
       client,
@@ -132,10 +132,10 @@ class RedisRelayStore implements RelayStore {
   }
 
   #writerOf(clock: Clock): SingleWriter<string> {
-    const { client, name: own, retention = 10_000, timeoutMs = 5_000 } = this.#options
+    const { client, relay: own, retention = 10_000, timeoutMs = 5_000 } = this.#options
     const name = `relay:${own}`
     this.#writer ??= new SingleWriter<string>(
-      { client, name, codec: 'string', clock, retention, timeoutMs },
+      { client, collection: name, codec: 'string', clock, retention, timeoutMs },
       name,
       true,
     )

@@ -29,7 +29,7 @@ export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
  * import { Redis } from 'ioredis'
  * import { RedisWriteError } from 'listwatch/redis'
  *
- * const writer = redisWriter<Order>({ client: new Redis(url), name: 'orders' })
+ * const writer = redisWriter<Order>({ client: new Redis(url), collection: 'orders' })
  * await writer.apply([{ delete: '42' }], { ifVersion: mark }).catch((error: unknown) => {
  *   if (!(error instanceof RedisWriteError) || error.code !== 'CONFLICT') throw error
  *   console.warn(`the collection is at ${error.version}`)

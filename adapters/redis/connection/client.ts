@@ -11,7 +11,7 @@ import { hasMethods, isRecord, propertiesOf } from '../../shared/properties.js'
  *
  * const single = new Redis(url, { lazyConnect: true }) // It need not be connected: only its options are used.
  * const cluster = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
- * const sources = [single, cluster].map((client) => redisCollectionSource<Limit>({ client, name: 'limits' }))
+ * const sources = [single, cluster].map((client) => redisCollectionSource<Limit>({ client, collection: 'limits' }))
  * ```
  */
 export interface RedisClient {

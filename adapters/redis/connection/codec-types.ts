@@ -8,7 +8,7 @@
  * import type { RedisDecode } from 'listwatch/redis'
  *
  * const codec: RedisDecode<Limit> = (value) => deserialize(value) // The reverse of `serialize`.
- * const source = redisCollectionSource({ client: new Redis(url, { lazyConnect: true }), name: 'limits', codec })
+ * const source = redisCollectionSource({ client: new Redis(url, { lazyConnect: true }), collection: 'limits', codec })
  * ```
  */
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
@@ -22,7 +22,7 @@ export type RedisDecode<T> = (value: Uint8Array, key: string) => T
  * import type { RedisEncode } from 'listwatch/redis'
  *
  * const codec: RedisEncode<Limit> = (limit) => serialize(limit)
- * const writer = redisWriter({ client: new Redis(url, { lazyConnect: true }), name: 'limits', codec })
+ * const writer = redisWriter({ client: new Redis(url, { lazyConnect: true }), collection: 'limits', codec })
  * ```
  */
 export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string

@@ -8,7 +8,7 @@ import { relayHarness } from './relay-harness.js'
 describeServer('nats 2.15', 'a relay store of NATS', async (server) => {
   const own = useNats(server)
   await relayStoreConformance('on one server', {
-    create: async (name) => natsRelayStore({ client: await own.nats.connect(), name }),
+    create: async (name) => natsRelayStore({ client: await own.nats.connect(), relay: name }),
     remove: async (name) => void (await own.nats.ask(`STREAM.DELETE.KV_relay-${name}`)),
   })
 })
@@ -25,8 +25,8 @@ describeServer('nats 2.15', 'a follower of a relay behind NATS', async (server) 
         const name = `case-${++cases}`
         const [written, read] = [await nats.connect(), await nats.connect({ port: proxy.port })]
         return {
-          written: natsRelayStore({ client: written, name, heartbeatMs }),
-          read: natsRelayStore({ client: read, name, heartbeatMs }),
+          written: natsRelayStore({ client: written, relay: name, heartbeatMs }),
+          read: natsRelayStore({ client: read, relay: name, heartbeatMs }),
           disconnect: () => proxy.reset(),
           async dispose() {
             await written.close()

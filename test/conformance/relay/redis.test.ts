@@ -10,7 +10,7 @@ describeRedis('[Y11] a relay store of Redis', async (server) => {
   const own = useRedis(server)
   for (const driver of driverNames) {
     await relayStoreConformance(`with ${driver}`, {
-      create: (name) => redisRelayStore({ client: userClient(driver, own.redis.port), name, heartbeatMs: 200 }),
+      create: (name) => redisRelayStore({ client: userClient(driver, own.redis.port), relay: name, heartbeatMs: 200 }),
       remove: async (name) => {
         const tag = `{relay:${name}}`
         await own.redis.client().del(`${tag}:h`, `${tag}:s`, `${tag}:m`)
@@ -28,7 +28,7 @@ describeRedis('a follower of a relay behind Redis', async (server) => {
       const { redis } = own
       const proxy = await startFaultProxy({ targetPort: redis.port })
       const name = `case ${++cases}`
-      const options = { name, heartbeatMs }
+      const options = { relay: name, heartbeatMs }
       return {
         written: redisRelayStore({ ...options, client: userClient('ioredis 6', redis.port) }),
         read: redisRelayStore({ ...options, client: userClient('ioredis 6', proxy.port) }),
