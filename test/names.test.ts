@@ -4,7 +4,7 @@ import { textOf } from './support/sources.js'
 
 /** The functions that have an option, by its name. public-api.test.ts compares this page with the declarations. */
 const functionsOf = new Map<string, string[]>()
-for (const section of textOf('docs/options.md').split('\n## ').slice(1)) {
+for (const section of textOf('docs/reference/options.md').split('\n## ').slice(1)) {
   const [heading = '', ...lines] = section.split('\n')
   const functions = codesIn(heading.split(' of ')[0] ?? '')
   for (const line of lines) {
@@ -19,7 +19,7 @@ const exported: readonly string[] = pages.flatMap((page) =>
   Array.from(page.matchAll(/^export (?:declare )?\w+ (\w+)/gm), ([, name = '']) => name),
 )
 
-const [, section = ''] = textOf('docs/glossary.md').split(/^## One name for each thing$/m)
+const [, section = ''] = textOf('docs/reference/glossary.md').split(/^## One name for each thing$/m)
 const [options = '', functions = ''] = section.split(/^### /m)
 
 /** The rows of the table of options: the concept, its name, and the functions that have the option. */
@@ -59,7 +59,7 @@ function codesIn(text: string): string[] {
 const sources = [...new Set([...functionsOf.values()].flat())].filter((name) => name.endsWith('Source'))
 const has = (option: string, name: string): boolean => functionsOf.get(option)?.includes(name) === true
 
-describe('the options that docs/glossary.md names', () => {
+describe('the options that docs/reference/glossary.md names', () => {
   test('are those that the functions declare', () => {
     expect(rows.length).toBeGreaterThan(15)
     for (const { name, concept } of rows) {
@@ -93,7 +93,7 @@ describe('the options that docs/glossary.md names', () => {
   })
 })
 
-describe('the functions and types that docs/glossary.md names', () => {
+describe('the functions and types that docs/reference/glossary.md names', () => {
   test('are exported: each function that serves has its source, its options and its result', () => {
     const pairs = Array.from(functions.matchAll(/^\| `serve(\w+)` \|([^|\n]+)\|([^|\n]+)\|([^|\n]+)\|$/gm))
     for (const [, kind = '', source = '', ofServe = '', serving = ''] of pairs) {

@@ -43,7 +43,7 @@ function Tables({ status }: { readonly status: Inspection }): JSX.Element {
           each.state,
           each.lastError === null || each.state === 'live' ? each.reason : `${each.reason}; ${each.lastError}`,
           each.version ?? '–',
-          duration(each.staleMs),
+          duration(each.silentMs),
           duration(each.lagMs),
           each.proof === null ? '–' : `${duration(each.proof.ageMs)} ago by ${each.proof.by}`,
           count(each.relists),

@@ -32,7 +32,7 @@ function memoLogger(): Logger & { lines: string[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-function loggerOf(log: () => void): Logger {
+function loggerOf(log: () => unknown): Logger {
   return { debug: log, info: log, warn: log, error: log }
 }
 
