@@ -41,7 +41,7 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
   [
     'Postgres',
     postgres,
-    [{}, { columns: ['id'] }, { columns: ['id', 'n'] }, { where: 'n > 1' }, { maxObjectBytes: 5 }],
+    [{}, { columns: ['id'] }, { columns: ['id', 'n'] }, { sql: 'n > 1' }, { maxObjectBytes: 5 }],
     [{}, { pollIntervalMs: 5 }, { wake: 'poll' }],
   ],
   [
@@ -53,7 +53,7 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
   [
     'a Redis collection',
     (options) => redisCollectionSource({ client: redis, collection: 'a', ...options }).selection,
-    [{}, { name: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
+    [{}, { collection: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
     [{}, { heartbeatMs: 5 }],
   ],
   [
