@@ -53,7 +53,7 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
   [
     'a Redis collection',
     (options) => redisCollectionSource({ client: redis, collection: 'a', ...options }).selection,
-    [{}, { name: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
+    [{}, { collection: 'b' }, { codec: 'string' }, { keys: 'bytes' }],
     [{}, { heartbeatMs: 5 }],
   ],
   [

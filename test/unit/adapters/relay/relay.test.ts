@@ -240,7 +240,7 @@ describe('of two relays', () => {
         (...args) =>
           isCut ? new Promise(() => {}) : session.renew(...args),
     )
-    const first = relayOf(source, link, { cache: undefined, leases: leases })
+    const first = relayOf(source, link, { cache: undefined, leases })
     await clock.advance(6_000)
     const second = relayOf(source, storeOf(store), { leases: memory })
     await clock.advance(6_000)
