@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Change, changesOf, mergePending, type Pending } from '../../src/queue/change.js'
+import { type Change, changesOf, type Deleted, mergePending, type Pending } from '../../src/queue/change.js'
 import { runs } from '../support/property.js'
 
 /** What happens to one key: it becomes an object, or goes. */
@@ -60,4 +60,28 @@ describe('[law 4b][law 4c] pending changes of one key', () => {
       runs(2_000),
     )
   })
+
+  test('an object that is added keeps the origin of its first add', () => {
+    const base = { key: 'k', version: '1', previous: undefined, object: 1 } as const
+    const [initial, gone] = [{ ...base, type: 'add', origin: 'initial' }, deleted({})] as const
+    const update = { ...base, type: 'update', previous: 1, origin: 'watch' } as const
+    expect(mergePending(initial, update)).toMatchObject({ type: 'add', origin: 'initial' })
+    expect(mergePending([gone, initial], update)).toMatchObject([gone, { type: 'add', origin: 'initial' }])
+  })
 })
+
+function deleted(more: Partial<Deleted<number>>): Deleted<number> {
+  const base = { type: 'delete', key: 'k', version: '2', origin: 'watch' } as const
+  return { ...base, object: 1, previous: 1, finalState: 'unknown', ...more }
+}
+
+test.each([
+  ['known', '3', '3'],
+  ['unknown', undefined, '2'],
+] as const)(
+  '[law 5] a second delete, whose final state is %s and whose version is %s, follows the last delivered object',
+  (finalState, version, merged) => {
+    const second = deleted({ object: 7, previous: 9, finalState, version })
+    expect(mergePending(deleted({}), second)).toEqual({ ...second, previous: 1, version: merged })
+  },
+)

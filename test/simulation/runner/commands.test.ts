@@ -114,8 +114,3 @@ test.each([
   const { code, errors } = await sim(`${option}=${value}`)
   expect([code, errors]).toEqual([2, expect.stringContaining(why)])
 })
-
-test('--help prints the usage', async () => {
-  const { code, output } = await sim('--help')
-  expect([code, output]).toEqual([0, expect.stringContaining('Usage: npm run sim -- [--runs N]')])
-})

@@ -22,16 +22,6 @@ test('a state that enough schedules have not reached counts as never reached', (
   expect([never.includes(COMMON), notYet.includes(COMMON)]).toEqual([true, false])
 })
 
-test('a state that too few schedules have not reached counts as not yet reached', () => {
-  const { never, notYet } = unreached(statsOf(thresholdsFor('one', RARE) - 1, COMMON, 1), 'one')
-  expect([never.includes(RARE), notYet.includes(RARE)]).toEqual([false, true])
-})
-
-test('a state that was reached once is not reported', () => {
-  const { never, notYet } = unreached(statsOf(1_000_000, COMMON, 1), 'one')
-  expect([...never, ...notYet]).not.toContain(COMMON)
-})
-
 test('a state that is much rarer than measured is reported', () => {
   const most = thresholdsFor('one', COMMON)
   expect(marksBelowThreshold(statsOf(10 * most, COMMON, 10), 'one')).toContain(`${COMMON}: in 10 of ${10 * most}`)

@@ -84,14 +84,6 @@ describe('indexes', () => {
     expect([...informer.by.tenant.values()]).toEqual(['other'])
   })
 
-  test('an index that is added to a full store has its objects and follows later changes', async () => {
-    const { clock, source, informer } = await running(mirrorOf([['a', order(1)]]))
-    const byTotal = await informer.addIndex('total', (ix) => ix.equal((o) => o.total))
-    source.put('b', order(1))
-    await clock.advance(0)
-    expect([byTotal(1).length, byTotal.count(2)]).toEqual([2, 0])
-  })
-
   test.each([
     [['', () => {}], 'addIndex: a name and a function are needed'],
     [['x', 5], 'addIndex: a name and a function are needed'],

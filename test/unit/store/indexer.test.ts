@@ -158,18 +158,6 @@ describe('reading', () => {
 })
 
 describe('a batch', () => {
-  test('a batch reports adds, updates and deletes with their previous objects', () => {
-    const { apply, commits } = made()
-    apply('1', put('a', red))
-    apply('2', put('a', blue))
-    apply('3', gone('a'))
-    expect(commits.map(({ changes }) => changes)).toEqual([
-      [{ type: 'add', key: 'a', object: red, previous: undefined, version: '1', origin: 'watch' }],
-      [{ type: 'update', key: 'a', object: blue, previous: red, version: '2', origin: 'watch' }],
-      [{ type: 'delete', key: 'a', object: blue, previous: blue, version: '3', origin: 'watch', finalState: 'known' }],
-    ])
-  })
-
   test('a batch is one commit, reported after all of it is visible', () => {
     const states: unknown[] = []
     const { indexer, apply } = made({
@@ -308,18 +296,6 @@ describe('[I8] no read sees part of a list or of a batch', () => {
 })
 
 describe('a later list', () => {
-  test('a relist reports new, changed and deleted objects', () => {
-    const { list, told, commits } = made()
-    list('5', put('a', red), put('b', blue))
-    list('6', put('c', red), put('b', red))
-    expect(told().sort()).toEqual([
-      'add c {"color":"red","n":1} relist',
-      'delete a {"color":"red","n":1} relist unknown',
-      'update b {"color":"red","n":1} relist',
-    ])
-    expect(commits.at(-1)).toMatchObject({ origin: 'relist', version: '6' })
-  })
-
   test.each([
     ['objects that it could not decode', 'a'],
     ['all keys that it does not name, if it is incomplete', undefined],

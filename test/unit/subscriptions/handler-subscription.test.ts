@@ -313,18 +313,6 @@ describe('close', () => {
     },
   )
 
-  test.each([1, 2])('waits 1 s at most (%i at a time)', async (concurrency) => {
-    const mirror = numbers(['a', 1])
-    const subscription = subscribe(mirror, { add: () => new Promise(() => {}) }, { concurrency })
-    await mirror.clock.advance(0)
-    const closed = subscription.close()
-    await mirror.clock.advance(999)
-    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-    await mirror.clock.advance(1)
-    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-    expect(mirror.clock.sleeping).toBe(0)
-  })
-
   test('an option that it does not know is a TypeError', async () => {
     const subscription = subscribe(numbers(), {})
     await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(

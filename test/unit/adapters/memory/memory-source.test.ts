@@ -56,25 +56,6 @@ function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
 }
 
 describe('watch', () => {
-  test('yields a bookmark at once, every heartbeat and for each progress request', async () => {
-    const source = memorySource<number>({ heartbeatMs: 1_000 })
-    const { batches, clock, requestProgress } = await follow(source, await source.head())
-    expect(batches).toEqual([{ events: [], version: await source.head() }])
-    await clock.advance(3_000)
-    expect(batches).toHaveLength(4)
-    requestProgress()
-    await clock.advance(0)
-    expect(batches).toHaveLength(5)
-  })
-
-  test('a delete of a key that is not there is a batch without events', async () => {
-    const source = memorySource<number>()
-    const { batches, clock } = await follow(source, await source.head())
-    const version = source.delete('nobody')
-    await clock.advance(0)
-    expect(batches.at(-1)).toEqual({ events: [], version })
-  })
-
   test('a transaction that throws has written nothing', async () => {
     const source = memorySource<number>()
     const head = await source.head()

@@ -51,6 +51,25 @@ test.each([true, false])(
   },
 )
 
+test('escapes and nulls of a listed row are read in their fields alone, in every position', () => {
+  const codec = codecOf({ id: TEXT, a: TEXT, b: TEXT })
+  const fields = [
+    ['\\N', null],
+    ['plain text of more than 13', 'plain text of more than 13'],
+    ['a tab\\t and a backslash \\\\', 'a tab\t and a backslash \\'],
+    ['\\\\N', '\\N'],
+    ['', ''],
+  ] as const
+  for (const [a, first] of fields)
+    for (const [b, second] of fields)
+      for (const [c, third] of fields) {
+        const line = [a, b, c].join('\t')
+        const object = { id: first, a: second, b: third }
+        const row = codec.fromCopyLine(line, Buffer.from(`${line}\n`), 0)
+        expect(row).toEqual({ type: 'put', key: first ?? '', object })
+      }
+})
+
 test('a listed row that cannot be parsed is invalid, and has its key', () => {
   const codec = codecOf({ id: TEXT, data: JSON_TYPE })
   const line = 'a \\\\ key of more than 13 characters\t{'

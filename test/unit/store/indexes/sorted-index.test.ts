@@ -176,8 +176,4 @@ describe('ranges are checked', () => {
     expect(() => by(range)).toThrow('option "prefix" must be a string')
     expect(() => compound([], range)).toThrow('unknown option "prefix"')
   })
-
-  test('a range that is undefined is everything', () => {
-    expect(names(sorted(digits).by(undefined))).toBe('abcde')
-  })
 })

@@ -56,12 +56,14 @@ describe('a packed snapshot', () => {
     }
     const long = Array.from({ length: 300 }, (_, i) => `${i}-`.padEnd(3_000, 'x'))
     const all = [...colliding, ...long, `${'w'.repeat(600_000)}Ā`]
-    const snapshot = new PackedSnapshot(packed(all))
+    const released = new Set<Uint8Array>()
+    const snapshot = new PackedSnapshot({ ...packed(all), release: (block) => released.add(block) })
     for (const [i, key] of all.entries()) {
       expect(snapshot.ordinalOf(key)).toBe(i)
       expect(snapshot.keyAt(i) === key).toBe(true)
       expect(snapshot.recordAt(i).key === key).toBe(true)
     }
+    expect(released.size).toBeGreaterThan(1)
   })
 
   test('refuses content that lacks a section, or has another byte order', () => {
