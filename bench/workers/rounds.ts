@@ -1,6 +1,7 @@
 // Runs contestants in turn, in many rounds of one process: node rounds.ts <rounds> <job>[@<folder of a build>] …
 import { pathToFileURL } from 'node:url'
 import type * as Library from 'listwatch'
+import type { WatchBatch } from 'listwatch/adapter'
 import { median, medianRatio } from '../figures.ts'
 import { nsEach } from './busy.ts'
 
@@ -12,7 +13,7 @@ interface Pod {
 }
 
 type Lib = typeof Library
-type Batch = Library.WatchBatch<Pod>
+type Batch = WatchBatch<Pod>
 /** Runs one round. Returns the nanoseconds for each event. */
 type Round = () => Promise<number>
 
