@@ -81,12 +81,15 @@ async function describePolled(title: string, sourceOf: (endpoint: Endpoint) => L
   })
 }
 
-await describePolled('the polled source of README.md', (endpoint) => {
+await describePolled('the polled source of docs/how-to/read-follow-wait.md', (endpoint) => {
   const read = async (signal: AbortSignal): Promise<readonly Country[]> => {
     signal.throwIfAborted()
     return endpoint.countries
   }
-  return definedBy('countries', definitionIn('README.md', 'countries'), { createHash, read }) as ListerWatcher<Country>
+  return definedBy('countries', definitionIn('docs/how-to/read-follow-wait.md', 'countries'), {
+    createHash,
+    read,
+  }) as ListerWatcher<Country>
 })
 
 await describePolled('the polled source of docs/how-to/http-and-browsers.md', (endpoint) => {
