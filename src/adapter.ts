@@ -69,5 +69,5 @@ export type { ReplicaStatus } from './subscriptions/controller/controller-types.
 
 // For programs that compose a reflector, a queue and a store themselves.
 
-export type { ChangeBase } from './queue/change.js'
+export type { ChangeBase, DeltaBatch } from './queue/change.js'
 export type { DeltaFIFOOptions } from './queue/delta-fifo.js'

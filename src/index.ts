@@ -5,7 +5,7 @@
  * @module listwatch
  */
 
-export { OptionError, SourceError, TerminalError, terminal } from './contract/errors.js'
+export { OptionError, SourceError, type SourceErrorCode, TerminalError, terminal } from './contract/errors.js'
 export type { ListerWatcher } from './contract/source.js'
 export type { Logger, MirrorState, Status } from './contract/status.js'
 export type { Version } from './contract/version.js'
@@ -17,7 +17,7 @@ export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from
 export type { Inspection } from './informer/observation/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/sources/source-set.js'
 export type { StandardSchema } from './informer/standard-schema.js'
-export type { Added, Change, Deleted, Delta, DeltaBatch, Origin, Updated } from './queue/change.js'
+export type { Added, Change, Deleted, Delta, Origin, Updated } from './queue/change.js'
 export type { Compound, Equal, Index, IndexBuilder, IndexRange, Ordered } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'

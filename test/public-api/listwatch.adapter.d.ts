@@ -1,4 +1,4 @@
-import type { Origin } from 'listwatch'
+import type { Delta, Origin } from 'listwatch'
 export interface ChangeBase<T> {
   readonly key: string
   readonly object: T
@@ -16,6 +16,11 @@ export interface Delete<T> {
   readonly object?: T
   readonly type: 'delete'
   readonly version?: Version
+}
+export interface DeltaBatch<T> {
+  readonly deltas: readonly Delta<T>[]
+  readonly isBoundary: boolean
+  readonly version: Version | undefined
 }
 export interface DeltaFIFOOptions<T> {
   readonly capacity?: number

@@ -1,6 +1,7 @@
 import type {
   ChangeBase,
   Clock,
+  DeltaBatch,
   DeltaFIFOOptions,
   Entry,
   Leases,
@@ -15,7 +16,6 @@ import type {
   SavedMirror,
   Sink,
   SourceContext,
-  SourceErrorCode,
   SourceErrorOptions,
   SourceErrorPhase,
   VersionPage,
@@ -65,11 +65,6 @@ export interface Delta<T> {
   readonly key: string
   readonly object: T
   readonly type: 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
-  readonly version: Version | undefined
-}
-export interface DeltaBatch<T> {
-  readonly deltas: readonly Delta<T>[]
-  readonly isBoundary: boolean
   readonly version: Version | undefined
 }
 export declare class DeltaFIFO<T> implements Sink<T> {
@@ -368,6 +363,21 @@ export declare class SourceError extends Error {
   readonly retryAfterMs: number | undefined
   readonly source: string | undefined
 }
+export type SourceErrorCode =
+  | 'VERSION_EXPIRED'
+  | 'EPOCH_CHANGED'
+  | 'STALE_LIST'
+  | 'UNAVAILABLE'
+  | 'UNAUTHORIZED'
+  | 'NOT_FOUND'
+  | 'PROTOCOL'
+  | 'DECODE'
+  | 'TIMEOUT'
+  | 'STOPPED'
+  | 'HANDLER'
+  | 'LEASE_LOST'
+  | 'CONFLICT'
+  | 'INVALID_MARK'
 export interface SourceSet<S> {
   add(name: string, source: ListerWatcher<S>): void
   remove(name: string): void
