@@ -54,7 +54,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
 
   test('[P17] a version of before the replacement has expired, for another process too', async () => {
     const db = await at.installed(`${ROWS}; ${least('20')}`)
-    const options = { table: 't', where: 'large(n)' }
+    const options = { table: 't', sql: 'large(n)' }
     const { version } = await listed(db.source(options))
     await resumed(db.source(options), version)
     await db.sql(least('30'))

@@ -348,7 +348,7 @@ async function readAll(db: Database, { reader, columns, stranger, installer }: R
   for (const table of ['parted', 'several', 'domains', 'named'])
     await listed(db.source({ table: `public.${table}`, connection: { user: installer } }))
   // A condition that takes long: a list checks on a second connection whether the server still runs its COPY.
-  const slow = { table: 'public.t', where: 'public.is_kept(n)', columns: ['n'], timeoutMs: 400 }
+  const slow = { table: 'public.t', sql: 'public.is_kept(n)', columns: ['n'], timeoutMs: 400 }
   await listed(db.source({ ...slow, connection: { user: columns } }))
   const refused = [
     { table: 'T9' },

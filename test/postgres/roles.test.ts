@@ -63,7 +63,7 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.install('t', { grant: [role] })
     const reader = await db.connect({ user: role })
     expect((await errorOf(reader.query('SELECT secret FROM t'))).message).toContain('permission denied')
-    const options = { table: 't', columns: ['id', 'n'], where: 'n >= 0', connection: { user: role } }
+    const options = { table: 't', columns: ['id', 'n'], sql: 'n >= 0', connection: { user: role } }
     const rows = await mirror(db, options)
     await db.sql('UPDATE t SET n = 1 WHERE id = 1; DELETE FROM t WHERE id = 2')
     await expectMirrorEqualsTable(rows)
@@ -117,7 +117,7 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.sql(`${functions.join('; ')}; CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = text, FUNCTION = same);
       ALTER TABLE t ALTER id TYPE varchar(9); ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n < 5)`)
     await db.install('t', { grant: [role] })
-    const options = { table: 't', where: 'n >= 0', rls: 'row-local', connection: { user: role } } as const
+    const options = { table: 't', sql: 'n >= 0', rls: 'row-local', connection: { user: role } } as const
     const rows = await mirror(db, options)
     await db.sql('UPDATE t SET n = n + 1')
     await rows.informer.fresh({ timeoutMs: 15_000 })
