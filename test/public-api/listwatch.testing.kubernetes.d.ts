@@ -33,6 +33,7 @@ export interface FakeObject extends KubernetesObject {
 }
 export interface FakeObjectDraft extends FakeReference {
   readonly [field: string]: unknown
+  readonly metadata: FakeReference['metadata'] & { readonly [field: string]: unknown }
 }
 export interface FakeReference {
   readonly apiVersion: string

@@ -48,11 +48,17 @@ export interface FakeReference {
  * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
  *
  * await using server = await fakeKubernetes()
- * const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' } }
- * server.put({ apiVersion: 'v1', kind: 'Pod', metadata, status: { phase: 'Running' } }) // The server adds the uid.
+ * server.put({
+ *   apiVersion: 'v1',
+ *   kind: 'Pod',
+ *   metadata: { name: 'web', namespace: 'default', labels: { app: 'web' } }, // The server adds the uid.
+ *   status: { phase: 'Running' },
+ * })
  * ```
  */
 export interface FakeObjectDraft extends FakeReference {
+  /** The name, the namespace, and what else it has: labels, annotations, owners. */
+  readonly metadata: FakeReference['metadata'] & { readonly [field: string]: unknown }
   readonly [field: string]: unknown
 }
 
