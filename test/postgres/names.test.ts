@@ -357,7 +357,7 @@ async function readAll(db: Database, { reader, columns, stranger, installer }: R
     { table: 'public.keyless' },
     { table: 'public.parent' },
     { table: 'public.seen' },
-    { table: 'public.t', where: 'n OPERATOR(pg_catalog.>=) none' },
+    { table: 'public.t', sql: 'n OPERATOR(pg_catalog.>=) none' },
   ]
   for (const options of refused) await errorOf(listed(db.source({ ...options, connection: { user: stranger } })))
   await errorOf(listed(db.source({ table: 'public.secured', connection })))
