@@ -384,7 +384,7 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(15_000)
     const leader = group.runs.at(-1)?.replica ?? 0
     expect(group.keysOf(leader).sort()).toEqual([...KEYS].sort())
-    expect(new Set(group.controllers.map(({ replica: replicas }) => replicas?.share))).toEqual(new Set([0, 1]))
+    expect(new Set(group.controllers.map(({ replica }) => replica?.share))).toEqual(new Set([0, 1]))
     group.taken()
     void group.informers[leader]?.stop()
     await group.clock.advance(3_000)
@@ -397,7 +397,7 @@ describe('a controller on several replicas', () => {
     expect(group.controllers[0]?.replica).toMatchObject({ members: [], share: 0, leaseEndsInMs: 0, fence: undefined })
     group.add()
     await group.clock.advance(15_000)
-    const [first, second] = group.controllers.map(({ replica: replicas }) => replicas)
+    const [first, second] = group.controllers.map(({ replica }) => replica)
     expect(new Set(first?.members)).toEqual(new Set([first?.member, second?.member]))
     expect((first?.share ?? 0) + (second?.share ?? 0)).toBe(1)
     expect(first?.share).toBeCloseTo(0.5, 1)
