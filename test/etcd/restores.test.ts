@@ -160,7 +160,9 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
       await stage.healed()
     }))
 
-  test.concurrent.each(forks)('$title', ({ form, before, mirrored, restored, code = 'EPOCH_CHANGED' }) =>
+  // Vitest cuts the text of a property.
+  const titled = forks.map((fork) => [fork.title, fork] as const)
+  test.concurrent.each(titled)('%s', (_title, { form, before, mirrored, restored, code = 'EPOCH_CHANGED' }) =>
     withOwn(server, form === undefined ? {} : { form }, async (stage, etcd) => {
       await before(stage, etcd)
       const backup = await etcd.backup()

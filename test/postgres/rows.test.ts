@@ -311,7 +311,7 @@ describePostgres('rows', (postgres) => {
       ])
         expect(await errorOf(listed(db.source({ table: 't', sql: where })))).toMatchObject({
           code: 'PROTOCOL',
-          message: expect.stringContaining(`sql: "${where}" must depend on nothing but the row: `),
+          message: expect.stringContaining(`sql: "${where.replace('\n', '\\n')}" must depend on nothing but the row: `),
         })
       for (const where of [
         `note = 'now or later'`,

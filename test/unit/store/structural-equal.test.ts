@@ -16,6 +16,16 @@ class Vector extends Point {}
 const oldStyle = { toPostgres: (): string => 'P' }
 const interval = (days: number): object => Object.assign(Object.create(oldStyle), { days })
 
+/** It fills its own properties with the result of a call, as the intervals of pg do. */
+class Filled {
+  constructor(text: string) {
+    fill(this, JSON.parse(text))
+  }
+}
+function fill(target: object, parsed: object): void {
+  Object.assign(target, parsed)
+}
+
 class Bag {
   constructor(properties: object) {
     Object.assign(this, properties)
@@ -93,6 +103,7 @@ describe('structuralEqual', () => {
     ['Sets of the same values', new Set([1, 'a']), new Set(['a', 1])],
     ['instances of one class with the same properties', new Point(1, 2), new Point(1, 2)],
     ['instances whose methods are enumerable', interval(1), interval(1)],
+    ['instances that are filled by a call', new Filled('{"days":1}'), new Filled('{"days":1}')],
     ['instances of a class that adds properties to Date', new Moment('UTC'), new Moment('UTC')],
     ['properties that are not enumerable', hiding('1'), hiding('1')],
     ['one instance with private fields', { opaque }, { opaque }],
