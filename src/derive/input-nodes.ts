@@ -5,7 +5,7 @@ import { compareElements, compareHead, type Keyed, type Span, type Tuple } from 
 import type { StoreIndex } from '../store/indexes/store-index.js'
 import { OrdinalTable } from '../store/ordinal-table.js'
 import type { EdgeTable, NodeOwner } from './edge-table.js'
-import { ValueMap } from './value-map.js'
+import { sameValue, ValueMap } from './value-map.js'
 
 /** What a change of an object concerns: its values in an index before it, and after it. */
 export interface Moved {
@@ -154,7 +154,7 @@ export class SortedNodes<T> implements IndexNodes {
   changed({ key, before, now }: Moved, touch: (node: number) => void): void {
     const was = isScalars(before) ? before : undefined
     const is = isScalars(now) ? now : undefined
-    const isSame = was !== undefined && is !== undefined && was.length === is.length && compareHead(was, is) === 0
+    const isSame = was !== undefined && is !== undefined && sameValue(was, is)
     this.#changed(was, isSame ? was : is, key, touch)
     if (!isSame) this.#changed(is, was, key, touch)
   }

@@ -1,5 +1,5 @@
-import { isScalars, kindOf, type Scalar, ScalarMap } from '../store/indexes/scalar.js'
-import type { Tuple } from '../store/indexes/sorted-tuples.js'
+import { isScalars, kindOf, type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
+import { compareHead, type Tuple } from '../store/indexes/sorted-tuples.js'
 import { joinKey } from '../util/join-key.js'
 
 /** A Map by values of indexes: scalars, or tuples of them. Equal values are one key. */
@@ -20,6 +20,12 @@ export class ValueMap<V> {
     if (isScalars(value)) this.#tuples.delete(idOf(value))
     else this.#scalars.delete(value)
   }
+}
+
+/** Whether two values of an index are one value. A scalar equals no tuple. */
+export function sameValue(a: Scalar | Tuple, b: Scalar | Tuple): boolean {
+  if (isScalars(a)) return isScalars(b) && a.length === b.length && compareHead(a, b) === 0
+  return !isScalars(b) && sameScalar(a, b)
 }
 
 /** Returns a text that equal tuples have in common. */

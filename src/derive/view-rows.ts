@@ -1,12 +1,12 @@
 import type { DomainPart } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Index } from '../store/indexes/index-types.js'
-import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
-import { compareHead, type Tuple } from '../store/indexes/sorted-tuples.js'
+import { isScalars, type Scalar } from '../store/indexes/scalar.js'
+import type { Tuple } from '../store/indexes/sorted-tuples.js'
 import { OrdinalTable } from '../store/ordinal-table.js'
 import type { StoreWriter } from '../store/store-writer.js'
 import type { RecordedReads } from './recorded-reads.js'
-import { textOf, ValueMap } from './value-map.js'
+import { sameValue, textOf, ValueMap } from './value-map.js'
 
 /** The row does not exist any more. */
 export const GONE: unique symbol = Symbol('gone')
@@ -158,8 +158,8 @@ export class GroupRows<T> implements ViewRows {
     if (at < 0) return
     const was = this.#valuesIn(memberships[change]?.[at])
     const is = this.#valuesIn(memberships[change]?.[tracked.length + at])
-    for (const value of was) if (!is.some((each) => isSame(each, value))) yield* this.#rowsCounting(value)
-    for (const value of is) if (!was.some((each) => isSame(each, value))) yield* this.#rowsCounting(value)
+    for (const value of was) if (!is.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
+    for (const value of is) if (!was.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
   }
 
   keyOf(row: number): string {
@@ -231,9 +231,4 @@ export class GroupRows<T> implements ViewRows {
     this.#byText.set(text, [...(this.#byText.get(text) ?? []), row])
     return row
   }
-}
-
-function isSame(a: Scalar | Tuple, b: Scalar | Tuple): boolean {
-  const [one, other] = [isScalar(a) ? [a] : a, isScalar(b) ? [b] : b]
-  return one.length === other.length && compareHead(one, other) === 0
 }

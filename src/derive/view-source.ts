@@ -1,4 +1,3 @@
-import type { Clock } from '../contract/clock.js'
 import { SourceError, thrownFor, toSourceError } from '../contract/errors.js'
 import type { ListContext, ListerWatcher, ListPage, Sink, WatchBatch, WatchContext } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
@@ -83,7 +82,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
         throw new SourceError(message, { code: 'VERSION_EXPIRED', phase: 'derive' })
       }
       yield { events: [], version: VERSION }
-      await Promise.race([sleeping(clock, signal), this.#failure.promise])
+      await Promise.race([clock.sleep(HEARTBEAT_MS, signal), this.#failure.promise])
     }
   }
 
@@ -144,10 +143,6 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     this.#lastVersions = this.rootVersions
     this.#view.end()
   }
-}
-
-async function sleeping(clock: Clock, signal: AbortSignal): Promise<void> {
-  await clock.sleep(HEARTBEAT_MS, signal)
 }
 
 /** Whether there is not exactly one root, or one of a set, whose members change. */

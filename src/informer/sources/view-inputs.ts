@@ -19,7 +19,7 @@ export interface ViewInputs {
   readonly informers: readonly object[]
   /** Why the view or an input is not ready; undefined if all are. */
   readonly flaw: string | undefined
-  /** The sink of the reflector. It evaluates instead of writing what comes from the source. */
+  /** The sink of the reflector. Its lists evaluate the view, because the source of a view has no objects. */
   readonly sink: Sink<unknown>
   /** Rejects a wait for the first evaluation when it cannot begin. Returns a function that ends that. */
   followInputs(settle: Settle<void>): () => void
