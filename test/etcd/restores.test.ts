@@ -24,7 +24,7 @@ const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code).f
 
 type Writes = (stage: Stage, etcd: EtcdServer) => Promise<unknown>
 
-/** What is written while the mirror is away from the restored server, and before. */
+/** The writes before the backup, while the mirror follows, and to the restored server. */
 interface Fork {
   readonly title: string
   readonly form?: 'endpoints' | 'client'
@@ -95,7 +95,7 @@ const forks: readonly Fork[] = [
     before: (stage) => stage.fill(5),
     mirrored: async (stage, etcd) => {
       await writeElsewhere(etcd, 50)
-      // A bookmark takes the mirror to there; then what is written there now is behind it.
+      // After a bookmark, the revisions of these writes are below the version of the mirror.
       await stage.informer.waitFor((await stage.source.head?.(contextOf(stage))) ?? '', { timeoutMs: 60_000 })
     },
     restored: async (stage, etcd) => {

@@ -95,7 +95,7 @@ export function trapType(schema: string, attacker: string): readonly string[] {
   ]
 }
 
-/** The mirrored table `TABLE` and its owner, who has the type `trap`. `changeType` makes it the type of the key. */
+/** The mirrored table `TABLE`, and its owner. `changeType` changes the type of the key to `trap`, which the owner has created. */
 export async function ownedTable(
   db: Database,
   level: 'statement' | 'row',

@@ -279,10 +279,10 @@ describe('following', () => {
 
   test('reconcile gets key and context', () => {
     const controller = orders.reconcile(
-      async (key, { object, lastObject: deleted, gone, reason, attempt, signal, requeueAfter }) => {
+      async (key, { object, lastObject, gone, reason, attempt, signal, requeueAfter }) => {
         expectTypeOf(key).toBeString()
         expectTypeOf(object).toEqualTypeOf<Order | undefined>()
-        expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()
+        expectTypeOf(lastObject).toEqualTypeOf<Order | undefined>()
         expectTypeOf(gone).toEqualTypeOf<'deleted' | 'out-of-scope' | 'source-removed' | 'unknown' | undefined>()
         expectTypeOf(reason).toEqualTypeOf<
           'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'

@@ -197,12 +197,12 @@ export class RequeueChecker {
 
   #checkReason(key: string, requests: KeyRequests, context: ReconcileContext<Item>): void {
     const { violate } = this.#scenario
-    const { object, lastObject: deleted, gone, reason } = context
+    const { object, lastObject, gone, reason } = context
     const of = `${this.#options.name} runs ${nameOf(key)} with the reason ${reason}`
     const flaw = this.#flawIn(requests, key, context)
     if (flaw !== undefined) violate('controllers', `${of}, but ${flaw}`)
     if ((gone === undefined) !== (object !== undefined)) violate('controllers', `${of}, and it is gone: ${gone}`)
-    if (gone === 'deleted' && deleted === undefined) violate('controllers', `${of}, deleted without a last state`)
+    if (gone === 'deleted' && lastObject === undefined) violate('controllers', `${of}, deleted without a last state`)
   }
 
   #flawIn(

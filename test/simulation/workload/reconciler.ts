@@ -307,7 +307,7 @@ export class Reconciler implements Handled {
   }
 
   async #reconcile(key: string, context: ReconcileContext<Item>): Promise<void> {
-    const { object, lastObject: deleted, attempt } = context
+    const { object, lastObject, attempt } = context
     const { clock, decisions, settings, violate, note, mark } = this.#scenario
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
@@ -321,7 +321,7 @@ export class Reconciler implements Handled {
     this.#requeues.begins(key, context)
     this.#retries.begins(key, attempt)
     this.#givenUp.delete(key)
-    this.#lastStates.begins(key, object, deleted)
+    this.#lastStates.begins(key, object, lastObject)
     this.#draining?.begins(key)
     this.#running.add(key)
     if (this.#running.size === this.#concurrency) this.#retries.full()
@@ -343,7 +343,7 @@ export class Reconciler implements Handled {
     try {
       if (this.#drainsInRunOf === key && !decisions.isQuiet) await this.#drainInRun(key)
       if (mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow', 400))
-      if (deleted !== undefined && mix.strikes('back-in-run')) {
+      if (lastObject !== undefined && mix.strikes('back-in-run')) {
         this.#driver.goneAt(key)
         await clock.sleep(decisions.below('back in a run', 1_000))
       }
@@ -364,7 +364,7 @@ export class Reconciler implements Handled {
       this.#done.set(key, object?.n)
       this.#handles(key, object)
       this.#retries.succeeded(key)
-      this.#lastStates.succeeded(key, deleted)
+      this.#lastStates.succeeded(key, lastObject)
     } finally {
       if (this.runs.end(run)) {
         end()

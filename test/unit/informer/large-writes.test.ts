@@ -309,8 +309,8 @@ describe('a large batch', () => {
     const { clock, informer } = world
     const runs: string[] = []
     const controller = informer.reconcile(
-      async (key, { object, lastObject: deleted }) => {
-        runs.push(`${key} ${object?.n} ${deleted?.n}`)
+      async (key, { object, lastObject }) => {
+        runs.push(`${key} ${object?.n} ${lastObject?.n}`)
       },
       { filter: () => true },
     )

@@ -153,9 +153,9 @@ describe('failing', () => {
     const keys = Array.from({ length: 10_001 }, (_, n) => [`k${n}`, n] as const)
     const mirror = numbers(...keys)
     const seen: string[] = []
-    const controller = reconcile(mirror, async (key, { object, lastObject: deleted }) => {
+    const controller = reconcile(mirror, async (key, { object, lastObject }) => {
       if (object !== undefined) return
-      seen.push(`${key} ${deleted}`)
+      seen.push(`${key} ${lastObject}`)
       throw terminal('no')
     })
     const reached = async (version: string): Promise<void> => {

@@ -28,8 +28,8 @@ describe('a controller', () => {
   ])('a key that is deleted again while its deletion is reconciled is run again: with %s', async (_, state, later) => {
     const mirror = new Mirror<unknown>().list([['a', state]], '5')
     const seen: unknown[] = []
-    reconcile(mirror, async (_key, { lastObject: deleted }) => {
-      seen.push(deleted)
+    reconcile(mirror, async (_key, { lastObject }) => {
+      seen.push(lastObject)
       await mirror.clock.sleep(100)
     })
     await mirror.clock.advance(100)
@@ -318,8 +318,8 @@ describe('close', () => {
         '5',
       )
       const seen: string[] = []
-      const fn: Reconcile<Order> = async (key, { object, lastObject: deleted }) => {
-        seen.push(`${key} ${object?.total} ${deleted?.total}`)
+      const fn: Reconcile<Order> = async (key, { object, lastObject }) => {
+        seen.push(`${key} ${object?.total} ${lastObject?.total}`)
         await mirror.clock.sleep(100)
       }
       const controller = reconcile(mirror, fn, options)

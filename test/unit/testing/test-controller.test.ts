@@ -16,8 +16,8 @@ describe('testController', () => {
     await it.untilIdle()
     it.source.delete('a')
     await it.untilIdle()
-    const told = it.runs.map(({ key, reason, attempt, object, lastObject: deleted, gone, result }) =>
-      [key, reason, attempt, object, deleted, gone, result].join(' '),
+    const told = it.runs.map(({ key, reason, attempt, object, lastObject, gone, result }) =>
+      [key, reason, attempt, object, lastObject, gone, result].join(' '),
     )
     expect(told).toEqual([
       'a initial 1 1   success',
