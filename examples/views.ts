@@ -31,7 +31,12 @@ const sold = derive({
 })
 const countries = groupBy({
   index: sold.by.country,
-  each: (country, { count }) => ({ count, best: sold.by.total([country], { reverse: true, limit: 1 })[0]?.total }),
+  sums: { total: ({ total }) => total },
+  each: (country, { count, total }) => ({
+    count,
+    total,
+    best: sold.by.total([country], { reverse: true, limit: 1 })[0]?.total,
+  }),
 })
 const largest = deriveMany({ reads: [orders], each: () => orders.by.total.entriesIn({ reverse: true, limit: 3 }) })
 

@@ -134,6 +134,15 @@ export const METRICS: readonly Metric[] = [
       for (const [index, values] of measured.indexValues) add({ informer: measured.name, index }, values)
     },
   },
+  {
+    name: 'listwatch.view.evaluations',
+    type: 'counter',
+    unit: '1',
+    help: 'Calls of the function of a view',
+    read(measured, add) {
+      if (measured.evaluations !== undefined) add({ informer: measured.name }, measured.evaluations)
+    },
+  },
   ofSources(
     {
       name: 'listwatch.state',

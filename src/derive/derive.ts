@@ -5,9 +5,21 @@ import { InformerCore } from '../informer/informer-core.js'
 import type { Informer } from '../informer/informer-types.js'
 import { type Internals, internalsOf } from '../informer/internals.js'
 import { informers } from '../informer/observation/registry.js'
+import { AUDIT_PERIOD_MS } from '../informer/sources/audit.js'
+import { isAuditOption } from '../informer/sources/source-options.js'
 import { isDevelopment } from '../store/deep-freeze.js'
-import { checkOptions, isAny, isFunction, isListOf, isName, isOneOf } from '../util/validate-options.js'
+import {
+  checkOptions,
+  isAny,
+  isFunction,
+  isListOf,
+  isName,
+  isOneOf,
+  isPositive,
+  type OptionCheck,
+} from '../util/validate-options.js'
 import { EdgeTable } from './edge-table.js'
+import type { Summands } from './group-sums.js'
 import { RecordedReads, RefusedReads } from './recorded-reads.js'
 import { type OtherStore, type ReadInput, type Results, View } from './view.js'
 import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
@@ -73,11 +85,14 @@ export function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptio
  *
  * const tenants = groupBy({
  *   index: orders.by.tenant,
- *   each: (tenant, { count }) => ({ tenant, count, last: orders.by.latest([tenant], { reverse: true, limit: 1 })[0] }),
+ *   sums: { total: (order) => order.total },
+ *   each: (tenant, { count, total }) => ({ tenant, count, total, last: orders.by.latest([tenant], { reverse: true })[0] }),
  * })
  * ```
  */
-export function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I> {
+export function groupBy<T, V, R, I extends object = {}, S extends string = never>(
+  options: GroupByOptions<T, V, R, I, S>,
+): Informer<R, I> {
   return viewOf('groupBy', 'one', options)
 }
 
@@ -85,21 +100,25 @@ export function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, 
 interface AnyOptions<R, I extends object> extends ViewOptions<R, I> {
   readonly from?: object
   readonly index?: object
+  readonly sums?: Readonly<Record<string, unknown>>
   readonly each: (...args: never[]) => unknown
 }
 
 function viewOf<R, I extends object>(call: string, results: Results, options: AnyOptions<R, I>): Informer<R, I> {
   const isGroup = call === 'groupBy'
   checkOptions(call, options, {
-    ...(isGroup ? { index: isAny } : { from: isAny }),
+    ...(isGroup ? { index: isAny, sums: areFunctions } : { from: isAny }),
     each: isFunction,
     reads: isListOf('informers', (value) => flawIn(value) === undefined),
     name: isName,
     equals: isFunction,
     onInvalid: isOneOf('omit', 'keep-previous'),
     indexes: isFunction,
+    audit: isAuditOption,
   })
-  const { from, index, each, reads = [] } = options
+  if (options.audit) checkOptions(`${call}: audit`, options.audit, { periodMs: isPositive })
+  const auditMs = options.audit === false ? Infinity : (options.audit?.periodMs ?? AUDIT_PERIOD_MS)
+  const { from, index, sums, each, reads = [] } = options
   if (typeof each !== 'function') throw new OptionError(`${call}: option "each" is missing`, { option: 'each' })
   const origin = isGroup ? 'index' : 'from'
   const rowsFrom = isGroup ? index : from
@@ -116,7 +135,7 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
   const inputs = members.map((its) => inputOf(its, name, edges))
   const [rowInput] = inputs
   if (first === undefined || rowInput === undefined) throw new Error('a view has an input')
-  const rows = rowsOf(call, results, rowInput, index, each)
+  const rows = rowsOf(call, results, rowInput, index, each, sums)
   const { clock, random, router } = first.input.context
   const isNumbered = haveSeveralRoots(members)
   const freeze = inputs.every(({ writer }) => writer.hooks.freeze === true)
@@ -139,12 +158,18 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
     whole,
     writer,
   )
-  const source: ViewSource<R> = new ViewSource<R>(name, members, view, () => whole.version)
+  const source: ViewSource<R> = new ViewSource<R>(name, { inputs: members, view, auditMs }, () => whole.version)
   const core = new InformerCore<unknown, R>(context, source, NO_SOURCE_OPTIONS, name, source)
   return new SourceInformer<unknown, I, R>(context, core)
 }
 
 const NO_SOURCE_OPTIONS = { audit: false, cache: undefined, fingerprint: '' } as const
+
+const areFunctions: OptionCheck = (value) => {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isMap || Object.values(value).some((each) => typeof each !== 'function')) return 'must have functions'
+  return 'count' in value ? 'must not have "count", which the group has' : undefined
+}
 
 /** Returns why a value cannot be read by a view; undefined if it can. */
 function flawIn(value: unknown): string | undefined {
@@ -169,13 +194,14 @@ function rowsOf(
   { writer, reads }: ReadInput,
   index: object | undefined,
   each: (...args: never[]) => unknown,
+  sums: Readonly<Record<string, unknown>> = {},
 ): ViewRows {
   const run = each as (...args: unknown[]) => unknown
   if (results === 'named') return new SingleRow(run)
   if (index === undefined) return new ObjectRows<unknown>(writer, run)
   const declared = Array.from(writer.indexes.values()).find(({ accessor }) => accessor === index)
   if (declared === undefined) throw new OptionError(`${call}: option "index" must be an index`, { option: 'index' })
-  return new GroupRows<unknown>(writer, reads, declared, run)
+  return new GroupRows<unknown>(writer, reads, declared, run, new Map(Object.entries(sums)) as Summands)
 }
 
 /** In development the function of a view cannot read an informer that `reads` does not name. */

@@ -36,6 +36,8 @@ export class EdgeTable {
   #before = 0
   #call = 0
   #reads = 0
+  #edges = 0
+  #hasChanged = false
 
   /** Returns a new node. */
   add(owner: NodeOwner, id: unknown): number {
@@ -45,6 +47,16 @@ export class EdgeTable {
     // It is forgotten at the end of the call, unless the call reads it.
     this.#emptied.push(node)
     return node
+  }
+
+  /** The number of edges. */
+  get size(): number {
+    return this.#edges
+  }
+
+  /** Whether the last call has read other nodes, or in another order, than the call of its row before it. */
+  get hasChanged(): boolean {
+    return this.#hasChanged
   }
 
   idOf(node: number): unknown {
@@ -58,6 +70,7 @@ export class EdgeTable {
     this.#before = 0
     this.#call++
     this.#reads = 0
+    this.#hasChanged = false
   }
 
   /** Returns the node that the last call of the row read at this place, if it stands for this; undefined otherwise. */
@@ -97,6 +110,7 @@ export class EdgeTable {
     for (const list of [...ofEdges, this.#firstOfRow, this.#firstOfNode, this.#readIn]) list.clear()
     this.#lastEdge = 0
     this.#freeEdge = 0
+    this.#edges = 0
     this.#owners.length = 1
     this.#ids.length = 1
     this.#freeNodes.length = 0
@@ -117,6 +131,8 @@ export class EdgeTable {
   }
 
   #append(node: number): void {
+    this.#hasChanged = true
+    this.#edges++
     const edge = this.#freeEdge === 0 ? ++this.#lastEdge : this.#freeEdge
     if (edge === this.#freeEdge) this.#freeEdge = this.#nextOfRow.get(edge)
     this.#rows.set(edge, this.#row)
@@ -134,11 +150,13 @@ export class EdgeTable {
 
   /** Removes the edges from `#at` on. */
   #cut(): void {
+    this.#hasChanged = true
     if (this.#before === 0) this.#firstOfRow.set(this.#row, 0)
     else this.#nextOfRow.set(this.#before, 0)
     for (let edge = this.#at; edge !== 0; ) {
       const after = this.#nextOfRow.get(edge)
       this.#unlink(edge)
+      this.#edges--
       this.#nextOfRow.set(edge, this.#freeEdge)
       this.#freeEdge = edge
       edge = after

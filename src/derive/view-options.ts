@@ -23,6 +23,11 @@ export interface ViewOptions<R, I extends object> {
   readonly onInvalid?: 'omit' | 'keep-previous'
   /** Declares the indexes of the results, which are then members of `view.by`. Default: no indexes. */
   readonly indexes?: (ix: IndexBuilder<R>) => I
+  /**
+   * Calls `each` again for every result about once in `periodMs` milliseconds (default: 5 minutes), in small parts. A
+   * result that differs is corrected, and reported as a `PROTOCOL` error: `each` is not pure. `false` turns audits off.
+   */
+  readonly audit?: false | { readonly periodMs?: number }
 }
 
 /**
@@ -66,21 +71,28 @@ export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R
 }
 
 /**
- * The options of `groupBy`. `V`: the values of the index.
+ * The options of `groupBy`. `T`: the objects; `V`: the values of the index; `S`: the names of the sums.
  *
  * @example
  * ```ts
  * import type { GroupByOptions } from 'listwatch'
  *
- * const options: GroupByOptions<string, { readonly count: number }, {}> = {
+ * const options: GroupByOptions<Order, string, { readonly total: number }, {}, 'total'> = {
  *   index: orders.by.tenant,
- *   each: (_tenant, { count }) => (count > 1 ? { count } : undefined),
+ *   sums: { total: (order) => order.total },
+ *   each: (_tenant, { count, total }) => (count > 1 ? { total } : undefined),
  * }
  * ```
  */
-export interface GroupByOptions<V, R, I extends object> extends ViewOptions<R, I> {
+export interface GroupByOptions<T, V, R, I extends object, S extends string = never> extends ViewOptions<R, I> {
   /** The index whose values are the groups. `each` may read its informer. */
-  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'>
+  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'> & Pick<Index<T, NoInfer<V>>, 'entries'>
+  /**
+   * Numbers to add up in each group, by name; `null` and `undefined` count as 0. A change of an object changes the sums of
+   * its groups without a pass over them. A sum is exact, and rounded once, so it does not depend on the order of changes.
+   * A number that is not finite, or a throw, makes the key of the group invalid. Default: no sums.
+   */
+  readonly sums?: { readonly [K in S]: (object: T) => number | null | undefined }
   /** Returns the result for a value; `undefined`: none. `count` is the number of objects with this value. */
-  readonly each: (value: V, group: { readonly count: number }) => R | undefined
+  readonly each: (value: V, group: { readonly count: number } & { readonly [K in S]: number }) => R | undefined
 }

@@ -1,12 +1,22 @@
+import type { Change } from '../queue/change.js'
 import type { DomainPart } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Index } from '../store/indexes/index-types.js'
 import { isScalars, type Scalar } from '../store/indexes/scalar.js'
+import { SortedIndex } from '../store/indexes/sorted-index.js'
 import type { Tuple } from '../store/indexes/sorted-tuples.js'
 import { OrdinalTable } from '../store/ordinal-table.js'
 import type { StoreWriter } from '../store/store-writer.js'
+import type { Steps } from '../util/steps.js'
+import { GroupSums, type Summands } from './group-sums.js'
 import type { RecordedReads } from './recorded-reads.js'
 import { sameValue, textOf, ValueMap } from './value-map.js'
+
+/** About this many objects are looked at in one step. */
+const STEP = 512
+
+/** An audit adds up the numbers of a group again if it has at most this many objects. */
+const MAX_SUMMED_AGAIN = 10_000
 
 /** The row does not exist any more. */
 export const GONE: unique symbol = Symbol('gone')
@@ -19,6 +29,10 @@ export interface ViewRows {
   changedBy(part: DomainPart, change: number): Iterable<number>
   /** Returns the key of a row. */
   keyOf(row: number): string
+  /** Returns the steps that a call of the row needs before it, if there are any. */
+  prepare?(row: number): Steps | undefined
+  /** The next call of the row uses nothing that was computed before. */
+  forget?(row: number): void
   /** Calls the function. */
   call(row: number): unknown
   /** Removes a row. Returns the rows that have to be called again for that. */
@@ -127,12 +141,15 @@ export class GroupRows<T> implements ViewRows {
   readonly #writer: StoreWriter<T>
   readonly #reads: RecordedReads<T>
   readonly #declared: DeclaredIndex<T>
-  readonly #each: (value: unknown, group: { readonly count: number }) => unknown
+  readonly #each: (value: unknown, group: object) => unknown
+  readonly #summands: Summands
   readonly #untrack: () => void
   /** By row. */
   readonly #values: (Scalar | Tuple | undefined)[] = []
   readonly #free: number[] = []
   #rows = new ValueMap<number>()
+  /** By row, from its first call on. Without sums there are none. */
+  readonly #sums: (GroupSums | undefined)[] = []
   /** The rows of each text. Equal texts of several values, such as `1` and `'1'`, are a mistake. */
   readonly #byText = new Map<string, readonly number[]>()
 
@@ -140,12 +157,14 @@ export class GroupRows<T> implements ViewRows {
     writer: StoreWriter<T>,
     reads: RecordedReads<T>,
     declared: DeclaredIndex<T>,
-    each: (value: unknown, group: { readonly count: number }) => unknown,
+    each: (value: unknown, group: object) => unknown,
+    sums: Summands,
   ) {
     this.#writer = writer
     this.#reads = reads
     this.#declared = declared
     this.#each = each
+    this.#summands = sums
     this.#untrack = writer.track(declared)
   }
 
@@ -153,13 +172,60 @@ export class GroupRows<T> implements ViewRows {
     for (const value of this.#index.values()) yield this.#rowOf(value)
   }
 
-  *changedBy({ writer, memberships, tracked }: DomainPart, change: number): Iterable<number> {
+  *changedBy({ writer, changes, memberships, tracked }: DomainPart, change: number): Iterable<number> {
     const at = writer === this.#writer ? tracked.indexOf(this.#declared) : -1
     if (at < 0) return
     const was = this.#valuesIn(memberships[change]?.[at])
     const is = this.#valuesIn(memberships[change]?.[tracked.length + at])
+    const hasSums = this.#summands.size > 0
+    if (hasSums) yield* this.#summed(was, is, changes[change])
     for (const value of was) if (!is.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
     for (const value of is) if (!was.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
+  }
+
+  /** Adds a change to the sums that are known. Returns the rows whose sums may have changed. */
+  #summed(
+    was: readonly (Scalar | Tuple)[],
+    is: readonly (Scalar | Tuple)[],
+    change: Change<unknown> | undefined,
+  ): readonly number[] {
+    if (change === undefined) return []
+    const { key, object, previous } = change
+    const left = new Set(was.flatMap((value) => [...this.#knownRows(value)]))
+    const entered = new Set(is.flatMap((value) => [...this.#knownRows(value)]))
+    const changed: number[] = []
+    for (const row of left) {
+      if (entered.has(row)) {
+        if (this.#sums[row]?.replace(key, previous, object) === true) changed.push(row)
+      } else this.#sums[row]?.remove(key, previous)
+    }
+    for (const row of entered) if (!left.has(row)) this.#sums[row]?.add(key, object)
+    return changed
+  }
+
+  prepare(row: number): Steps | undefined {
+    return this.#summands.size > 0 && this.#sums[row] === undefined ? this.#sumUp(row) : undefined
+  }
+
+  /** The sums of a large group stay: a pass over it would delay the changes of its input. */
+  forget(row: number): void {
+    const value = this.#values[row]
+    if (value !== undefined && this.#index.count(value) <= MAX_SUMMED_AGAIN) this.#sums[row] = undefined
+  }
+
+  *#sumUp(row: number): Steps {
+    const value = this.#values[row]
+    const { store } = this.#writer
+    store.show(undefined)
+    const entries = value === undefined ? [] : this.#index.entries(value)
+    store.showHeld()
+    const sums = new GroupSums(this.#summands)
+    let added = 0
+    for (const [key, object] of entries) {
+      sums.add(key, object)
+      if (++added % STEP === 0) yield
+    }
+    this.#sums[row] = sums
   }
 
   keyOf(row: number): string {
@@ -168,11 +234,11 @@ export class GroupRows<T> implements ViewRows {
 
   call(row: number): unknown {
     const value = this.#values[row]
-    const count = value === undefined ? 0 : this.#reads.unrecorded(() => this.#index.count(value))
-    if (count === 0) return GONE
+    if (value === undefined || !this.#isValue(value)) return GONE
+    const count = this.#reads.unrecorded(() => this.#index.count(value))
     if ((this.#byText.get(this.keyOf(row))?.length ?? 0) > 1)
       throw new TypeError(`several values of the index "${this.#declared.name}" have this text`)
-    return this.#each(value, { count })
+    return this.#each(value, { count, ...this.#sums[row]?.values })
   }
 
   remove(row: number): readonly number[] {
@@ -184,12 +250,14 @@ export class GroupRows<T> implements ViewRows {
     else this.#byText.set(text, others)
     this.#rows.delete(value)
     this.#values[row] = undefined
+    this.#sums[row] = undefined
     this.#free.push(row)
     return others
   }
 
   clear(): void {
     this.#values.length = 0
+    this.#sums.length = 0
     this.#free.length = 0
     this.#rows = new ValueMap<number>()
     this.#byText.clear()
@@ -197,6 +265,14 @@ export class GroupRows<T> implements ViewRows {
 
   end(): void {
     this.#untrack()
+  }
+
+  /** Whether an object has this value. Of a head of other tuples that is not known from its count. */
+  #isValue(value: Scalar | Tuple): boolean {
+    const { index } = this.#declared
+    if (isScalars(value) && index instanceof SortedIndex)
+      return index.lastIn(value, { limit: 1 })?.tuple.length === value.length
+    return this.#reads.unrecorded(() => this.#index.count(value)) > 0
   }
 
   get #index(): Index<T, Scalar | Tuple> {
@@ -209,11 +285,17 @@ export class GroupRows<T> implements ViewRows {
     return isScalars(remembered) ? [remembered] : []
   }
 
-  /** The row of a value, and those of its heads: they count it too. */
+  /** The row of a value, those of its heads, which count it too, and those with the same text. */
   *#rowsCounting(value: Scalar | Tuple): Iterable<number> {
     const row = this.#rowOf(value)
-    yield row
+    yield* this.#knownRows(value)
     for (const other of this.#byText.get(this.keyOf(row)) ?? []) if (other !== row) yield other
+  }
+
+  /** The rows of a value and of its heads, if there are any. */
+  *#knownRows(value: Scalar | Tuple): Iterable<number> {
+    const row = this.#rows.get(value)
+    if (row !== undefined) yield row
     if (!isScalars(value)) return
     for (let length = 1; length < value.length; length++) {
       const head = this.#rows.get(value.slice(0, length))

@@ -3,7 +3,7 @@ import type { ListContext, ListerWatcher, ListPage, Sink, WatchBatch, WatchConte
 import type { Version } from '../contract/version.js'
 import type { ViewInput } from '../informer/internals.js'
 import type { SourceRunner } from '../informer/sources/source-runner.js'
-import type { ViewInputs } from '../informer/sources/view-inputs.js'
+import type { ViewInputs, ViewWork } from '../informer/sources/view-inputs.js'
 import { type Settle, settleWithin, withDeadline } from '../util/deadline.js'
 import type { View } from './view.js'
 
@@ -13,6 +13,9 @@ const VERSION = '1'
 const HEARTBEAT_MS = 3_600_000
 /** A list that waits for the inputs is alive this often, in milliseconds. */
 const ALIVE_MS = 10_000
+
+/** The delay after a part of an audit is at least this multiple of its time. */
+const REST_FACTOR = 100
 
 /** An informer that a view reads. */
 interface InputInformer {
@@ -31,14 +34,21 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   readonly sink: Sink<unknown>
   readonly #inputs: readonly InputInformer[]
   readonly #view: View<R>
+  readonly #auditMs: number
   #failure = Promise.withResolvers<never>()
   /** What `rootVersions` returned when the view failed. */
   #lastVersions: ReadonlyMap<string, Version> = new Map()
 
-  constructor(name: string, inputs: readonly InputInformer[], view: View<R>, version: () => Version | undefined) {
+  /** `auditMs`: all results are evaluated again about once in this time, in milliseconds; with Infinity none are. */
+  constructor(
+    name: string,
+    { inputs, view, auditMs }: { inputs: readonly InputInformer[]; view: View<R>; auditMs: number },
+    version: () => Version | undefined,
+  ) {
     this.name = name
     this.#inputs = inputs
     this.#view = view
+    this.#auditMs = auditMs
     this.isOfSet = haveSeveralRoots(inputs)
     this.#failure.promise.catch(() => {})
     const evaluate = (): Promise<void> => view.evaluate()
@@ -75,14 +85,19 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     yield { events: [], version: VERSION }
   }
 
-  async *watch({ signal, clock }: WatchContext): AsyncIterable<WatchBatch<unknown>> {
-    for (;;) {
+  async *watch({ signal, clock, random }: WatchContext): AsyncIterable<WatchBatch<unknown>> {
+    for (let auditMs = this.#auditMs; ; ) {
       if (!this.#view.isCurrent) {
         const message = `${this.name} has to be evaluated again`
         throw new SourceError(message, { code: 'VERSION_EXPIRED', phase: 'derive' })
       }
       yield { events: [], version: VERSION }
-      await Promise.race([clock.sleep(HEARTBEAT_MS, signal), this.#failure.promise])
+      const restMs = Math.min(HEARTBEAT_MS, auditMs * (0.5 + random.next() / 2))
+      await Promise.race([clock.sleep(restMs, signal), this.#failure.promise])
+      if (auditMs === Infinity || !this.#view.isCurrent) continue
+      const since = clock.now()
+      const share = await this.#view.audit()
+      auditMs = Math.max(this.#auditMs * share, REST_FACTOR * (clock.now() - since))
     }
   }
 
@@ -113,6 +128,14 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
 
   get informers(): readonly object[] {
     return this.#inputs.map(({ informer }) => informer)
+  }
+
+  get names(): readonly string[] {
+    return this.#inputs.map(({ input }) => input.name)
+  }
+
+  get work(): ViewWork {
+    return this.#view.work
   }
 
   get flaw(): string | undefined {

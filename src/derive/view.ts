@@ -1,5 +1,6 @@
 import { messageOf, OptionError, SourceError } from '../contract/errors.js'
 import type { ViewInput } from '../informer/internals.js'
+import type { ViewWork } from '../informer/sources/view-inputs.js'
 import type { Dependent, DomainPart } from '../store/commit.js'
 import { Int32List } from '../store/indexes/int32-list.js'
 import type { Partition } from '../store/partition.js'
@@ -17,6 +18,9 @@ import { GONE, type ViewRows } from './view-rows.js'
 
 /** About this many rows or changes are looked at in one step. */
 const STEP = 512
+
+/** The number of rows that are called in one step of an audit. */
+const AUDITED_ROWS = 1_024
 
 /** An informer that a view reads. */
 export interface ReadInput {
@@ -66,6 +70,11 @@ export class View<R> implements Dependent {
   readonly #dirty: number[] = []
   readonly #isDirty = new Int32List()
   #others: readonly OtherStore[] = []
+  #evaluations = 0
+  #changes = 0
+  #followed = 0
+  /** The rows that the audit in progress has still to call. */
+  #unaudited: Iterator<number> | undefined
   #isCurrent = false
   #isListing = false
 
@@ -89,6 +98,11 @@ export class View<R> implements Dependent {
     return this.#writer.commits === 0
   }
 
+  get work(): ViewWork {
+    const { edges } = this.#of
+    return { evaluations: this.#evaluations, reads: edges.size, changes: this.#changes, followed: this.#followed }
+  }
+
   /** An evaluation of all rows begins soon. The first one is invisible until it is complete. */
   begin(): void {
     if (this.#isFirst) this.#writer.store.isVisible = false
@@ -108,6 +122,23 @@ export class View<R> implements Dependent {
     for (let busy = writers.find(isBusy); busy !== undefined; busy = writers.find(isBusy)) await busy.idle()
     for (const { domain } of writers) this.#writer.domain.merge(domain)
     await this.#writer.write('derive', Infinity, () => this.#evaluateAll())
+  }
+
+  /**
+   * Calls the function again for up to 1 024 rows, which the inputs have not changed. A result that differs is corrected,
+   * and reported. Resolves to the share of the rows that were called.
+   */
+  async audit(): Promise<number> {
+    const found: Found = { rows: 0, keys: [] }
+    await this.#writer.write('audit', Infinity, () => this.#auditSome(found))
+    const [first] = found.keys
+    if (first !== undefined) {
+      const others = found.keys.length === 1 ? '' : ` and ${found.keys.length - 1} more`
+      const message = `the audit of ${this.#of.name} found another result or other reads for "${first}"${others}: its function is not pure, or it reads an informer that the option "reads" does not name`
+      const error = new SourceError(message, { code: 'PROTOCOL', phase: 'derive', key: first, source: this.#of.name })
+      this.#writer.hooks.report?.(error, undefined)
+    }
+    return this.#unaudited === undefined ? 1 : found.rows / Math.max(found.rows, this.#writer.store.size)
   }
 
   /** Leaves the domain. */
@@ -131,6 +162,7 @@ export class View<R> implements Dependent {
       for (const { reads } of inputs) reads.clear()
       this.#dirty.length = 0
       this.#isDirty.clear()
+      this.#unaudited = undefined
       const transaction = new StoreTransaction(this.#writer, this.#part, isFirst ? 'initial' : 'relist', { version })
       this.#keys.begin()
       for (const row of rows.all()) {
@@ -154,6 +186,39 @@ export class View<R> implements Dependent {
     }
   }
 
+  *#auditSome(found: Found): Steps {
+    if (!this.#isCurrent) return
+    const { rows, hasVersion } = this.#of
+    const version = hasVersion ? this.#writer.position : undefined
+    const transaction = new StoreTransaction(this.#writer, this.#part, 'relist', { version })
+    this.#keys.begin()
+    try {
+      this.#unaudited ??= rows.all()[Symbol.iterator]()
+      while (found.rows < AUDITED_ROWS) {
+        const { done, value } = this.#unaudited.next()
+        if (done === true) {
+          this.#unaudited = undefined
+          break
+        }
+        rows.forget?.(value)
+        this.#touch(value)
+        found.rows++
+      }
+      yield* this.#callRows(transaction, undefined, found.keys)
+      if (found.keys.length === 0) {
+        transaction.rollback()
+        this.#keys.rollback()
+        this.#writer.abandoned()
+        return
+      }
+      this.#keys.commit()
+      yield* transaction.commit(version)
+    } catch (error) {
+      this.#keys.rollback()
+      throw error
+    }
+  }
+
   *advance(parts: readonly DomainPart[]): Generator<void, DomainPart | undefined> {
     const below = parts.filter(({ writer }) => this.#of.inputs.some((each) => each.writer === writer))
     const [first] = below
@@ -164,6 +229,7 @@ export class View<R> implements Dependent {
     this.#keys.begin()
     try {
       for (const part of below) yield* this.#collect(part)
+      this.#followed += this.#dirty.length
       const { origin, committedAt } = first
       const version = this.#of.hasVersion ? first.version : undefined
       transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
@@ -195,6 +261,7 @@ export class View<R> implements Dependent {
     const touched: number[] = []
     const touch = (node: number): void => void touched.push(node)
     let looked = 0
+    this.#changes += changes.length
     for (let i = 0; i < changes.length; i++) {
       const key = changes[i]?.key ?? ''
       for (const row of rows.changedBy(part, i)) this.#touch(row)
@@ -219,19 +286,35 @@ export class View<R> implements Dependent {
     this.#dirty.push(row)
   }
 
-  /** Calls the touched rows, one in each step, and writes their results. Adds the keys of these to `kept`. */
-  *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined): Steps {
+  /**
+   * Calls the touched rows, one in each step, and writes their results. Adds the keys of these to `kept`, and the keys of
+   * the rows whose results or reads have changed to `differing`.
+   */
+  *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined, differing?: string[]): Steps {
     this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
     for (let at = 0; at < this.#dirty.length; at++) {
       const row = this.#dirty[at] ?? 0
       this.#isDirty.set(row, 0)
-      this.#callRow(row, transaction, kept)
+      const steps = this.#of.rows.prepare?.(row)
+      if (steps !== undefined) yield* steps
+      if (differing === undefined) this.#callRow(row, transaction, kept)
+      else this.#auditRow(row, transaction, differing)
       yield
     }
     this.#dirty.length = 0
   }
 
-  #callRow(row: number, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
+  #auditRow(row: number, transaction: StoreTransaction<R>, differing: string[]): void {
+    const key = this.#of.rows.keyOf(row)
+    const changes = transaction.changes.length
+    const wasInvalid = this.#writer.invalid.has(this.#invalidKeyOf(key))
+    const isValid = this.#callRow(row, transaction, undefined)
+    if (transaction.changes.length > changes || this.#of.edges.hasChanged || wasInvalid === isValid) differing.push(key)
+  }
+
+  /** Returns whether the function has returned. */
+  #callRow(row: number, transaction: StoreTransaction<R>, kept: Set<string> | undefined): boolean {
+    this.#evaluations++
     const { rows, edges, results } = this.#of
     const key = rows.keyOf(row)
     let value: unknown
@@ -257,6 +340,7 @@ export class View<R> implements Dependent {
     else if (results === 'one') this.#writeOne(key, value === GONE ? undefined : value, transaction, kept)
     else this.#writeAll(key, found ?? new Map(), transaction, kept)
     if (value === GONE) for (const other of rows.remove(row)) this.#touch(other)
+    return failure === undefined
   }
 
   #writeOne(key: string, object: unknown, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
@@ -333,6 +417,13 @@ export class View<R> implements Dependent {
     for (const { store } of this.#others) store.showHeld()
     for (const { writer } of this.#of.inputs) writer.store.showHeld()
   }
+}
+
+/** What an audit has found. */
+interface Found {
+  rows: number
+  /** The keys of the rows whose results or reads differ. */
+  readonly keys: string[]
 }
 
 function isBusy({ isBusy }: { readonly isBusy: boolean }): boolean {

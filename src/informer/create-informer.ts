@@ -16,7 +16,7 @@ import { SourceInformer } from './informer.js'
 import { InformerContext } from './informer-context.js'
 import { InformerCore } from './informer-core.js'
 import type { Informer, InformerOptions } from './informer-types.js'
-import { assertAuditable, isAudited, sourceOptions } from './sources/source-options.js'
+import { assertAuditable, isAudited, isAuditOption, sourceOptions } from './sources/source-options.js'
 import { isDynamic } from './sources/source-set.js'
 import { flawInSchema, preparing } from './standard-schema.js'
 
@@ -64,7 +64,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     freeze: isBoolean,
     intern: isBoolean,
     slices: isInternal,
-    audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
+    audit: isAuditOption,
     cache: isCache,
     clock: isObject,
     random: isObject,

@@ -47,9 +47,10 @@ describe('examples/views.ts', () => {
     expect(await child.ended).toEqual({ code: 0, signal: null })
     expect(child.errors).toBe('')
     expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
-      'countries { de: { count: 4, best: 90 }, us: { count: 4, best: 100 }, unknown: { count: 4, best: 110 } } ' +
-        'gone unknown changed de { count: 8, best: 110 } changed de { count: 7, best: 110 } ' +
-        'changed us { count: 5, best: 999 } largest o0 o10 o11',
+      'countries { de: { count: 4, total: 180, best: 90 }, us: { count: 4, total: 220, best: 100 }, ' +
+        'unknown: { count: 4, total: 260, best: 110 } } gone unknown changed de { count: 8, total: 440, best: 110 } ' +
+        'changed de { count: 7, total: 440, best: 110 } changed us { count: 5, total: 1219, best: 999 } ' +
+        'largest o0 o10 o11',
     )
   })
 })

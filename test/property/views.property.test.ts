@@ -7,7 +7,7 @@ import { internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import { runs } from '../support/property.js'
 import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
-import { type Shop, type ShopOptions, shop } from '../support/views.js'
+import { type Order, type Shop, type ShopOptions, shop } from '../support/views.js'
 
 type AnyView = Informer<unknown, unknown>
 type Rows = Readonly<Record<string, unknown>>
@@ -43,10 +43,13 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
     }),
   })
   const counts = derive({ from: customers, reads: [orders], each: (_c, key) => ({ n: orders.by.customer.count(key) }) })
+  const sums = { sum: (o: Order) => o.total }
   const groups = groupBy({
     index: orders.by.customer,
-    each: (customer, { count }) => ({
+    sums,
+    each: (customer, { count, sum }) => ({
       count,
+      sum,
       max: orders.by.latest([customer], { reverse: true, limit: 1 })[0]?.total ?? null,
     }),
   })
@@ -73,10 +76,11 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
     from: orders,
     each: (o) => (o.tags ?? []).map((tag) => [tag, { total: o.total }] as const),
   })
-  const byTag = groupBy({ index: orders.by.tag, each: (_tag, { count }) => ({ count }) })
+  const byTag = groupBy({ index: orders.by.tag, sums, each: (_tag, { count, sum }) => ({ count, sum }) })
   const countries = groupBy({ index: customers.by.country, each: (country) => ({ country }) })
   const totals = groupBy({ index: orders.by.total, each: (total, { count }) => ({ total, count }) })
   const tuples = groupBy({ index: orders.by.latest, each: ([, total], { count }) => ({ total, count }) })
+  const heads = groupBy({ index: orders.by.ragged, sums, each: (_value, { count, sum }) => ({ count, sum }) })
   const ofView = groupBy({
     index: inner.by.name,
     each: (name, { count }) => ({ count, first: inner.by.total({ limit: 1 })[0]?.total ?? null, name }),
@@ -106,7 +110,10 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
       'counts',
       [counts, 'SELECT c.key, count(o.key) n FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key'],
     ],
-    ['groups', [groups, 'SELECT customer key, count(*) count, max(total) max FROM orders GROUP BY customer']],
+    [
+      'groups',
+      [groups, 'SELECT customer key, count(*) count, sum(total) sum, max(total) max FROM orders GROUP BY customer'],
+    ],
     ['top', [top, 'SELECT key, total FROM orders ORDER BY total DESC, key DESC LIMIT 3']],
     ['lowest', [lowest, 'SELECT key, total FROM orders WHERE total > 1 AND total <= 5 ORDER BY total, key LIMIT 2']],
     [
@@ -118,7 +125,19 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
       ],
     ],
     ['tags', [tags, `SELECT o.key || '/' || t.value key, total FROM orders o, json_each(o.tags) t`]],
-    ['byTag', [byTag, 'SELECT t.value key, count(*) count FROM orders o, json_each(o.tags) t GROUP BY t.value']],
+    [
+      'byTag',
+      [byTag, 'SELECT t.value key, count(*) count, sum(total) sum FROM orders o, json_each(o.tags) t GROUP BY t.value'],
+    ],
+    [
+      'heads',
+      [
+        heads,
+        `SELECT customer key, count(*) count, sum(total) sum FROM orders GROUP BY customer HAVING max(total) > 3
+         UNION ALL
+         SELECT customer || '/' || total, count(*), sum(total) FROM orders WHERE total <= 3 GROUP BY customer, total`,
+      ],
+    ],
     ['countries', [countries, 'SELECT DISTINCT country key, country FROM customers']],
     ['totals', [totals, `SELECT total || '' key, total, count(*) count FROM orders GROUP BY total`]],
     [

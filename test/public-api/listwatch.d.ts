@@ -93,9 +93,10 @@ export interface FailingKey {
   readonly lastError: string
   readonly retryAt: number | undefined
 }
-export interface GroupByOptions<V, R, I extends object> extends ViewOptions<R, I> {
-  readonly each: (value: V, group: { readonly count: number }) => R | undefined
-  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'>
+export interface GroupByOptions<T, V, R, I extends object, S extends string = never> extends ViewOptions<R, I> {
+  readonly each: (value: V, group: { readonly count: number } & { readonly [K in S]: number }) => R | undefined
+  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'> & Pick<Index<T, NoInfer<V>>, 'entries'>
+  readonly sums?: { readonly [K in S]: (object: T) => number | null | undefined }
 }
 export interface Handlers<T> {
   add?(change: Added<T>, context: { readonly signal: AbortSignal }): unknown
@@ -263,6 +264,12 @@ export interface Inspection {
     readonly to: MirrorState
     readonly reason: string
   }[]
+  readonly view: {
+    readonly inputs: { readonly count: number; readonly first: readonly string[] }
+    readonly evaluations: number
+    readonly evaluationsPerChange: number | null
+    readonly reads: number
+  } | null
 }
 export interface Lifecycle extends AsyncDisposable {
   health(options?: HealthOptions): Health
@@ -453,6 +460,7 @@ export interface VersionWait extends Wait {
   readonly source?: string | undefined
 }
 export interface ViewOptions<R, I extends object> {
+  readonly audit?: false | { readonly periodMs?: number }
   readonly equals?: (a: R, b: R) => boolean
   readonly indexes?: (ix: IndexBuilder<R>) => I
   readonly name?: string
@@ -468,7 +476,9 @@ export declare function createInformer<S, I extends object, P = S, T = P>(
 ): Informer<T, I>
 export declare function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I>
 export declare function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I>
-export declare function groupBy<V, R, I extends object = {}>(options: GroupByOptions<V, R, I>): Informer<R, I>
+export declare function groupBy<T, V, R, I extends object = {}, S extends string = never>(
+  options: GroupByOptions<T, V, R, I, S>,
+): Informer<R, I>
 export declare function groupInformers(
   informers: readonly Lifecycle[],
   options?: { readonly maxRelists?: number | undefined },

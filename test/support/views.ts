@@ -24,6 +24,10 @@ const orderIndexes = (ix: IndexBuilder<Order>) => ({
   tag: ix.multi((order) => order.tags ?? []),
   total: ix.ordered((order) => order.total),
   latest: ix.compound((order) => [order.customer, order.total]),
+  /** Some tuples are heads of others. */
+  ragged: ix.compound<readonly [string, number?]>((order) =>
+    order.total > 3 ? [order.customer] : [order.customer, order.total],
+  ),
 })
 const customerIndexes = (ix: IndexBuilder<Customer>) => ({ country: ix.equal((customer) => customer.country) })
 

@@ -452,9 +452,11 @@ describe('views', () => {
   test('groupBy takes the type of the value from the index', () => {
     const groups = groupBy({
       index: orders.by.latest,
-      each: (value, { count }) => {
+      sums: { days: (order) => order.createdAt.getTime() / 86_400_000 },
+      each: (value, { count, days }) => {
         expectTypeOf(value).toEqualTypeOf<readonly [string, Date]>()
         expectTypeOf(count).toEqualTypeOf<number>()
+        expectTypeOf(days).toEqualTypeOf<number>()
         return { at: value[1] }
       },
     })

@@ -81,6 +81,17 @@ export interface Inspection {
       readonly savedAt: string | null
     }[]
   }
+  /** The work of a view; null for any other informer. */
+  readonly view: {
+    /** The names of the informers that it reads; at most 50. */
+    readonly inputs: { readonly count: number; readonly first: readonly string[] }
+    /** How often its function was called, audits included. */
+    readonly evaluations: number
+    /** Calls for each change of an input; null before the first change. Many mean that `from` is the wrong side. */
+    readonly evaluationsPerChange: number | null
+    /** The number of keys, values and ranges that the results depend on, counted for each result. */
+    readonly reads: number
+  } | null
   /** The subscriptions, those with the oldest work first; at most 50. */
   readonly subscriptions: {
     /** The number of all of them. */

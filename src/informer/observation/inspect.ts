@@ -7,6 +7,7 @@ import type { FailingKey } from '../../subscriptions/controller/controller-types
 import type { Feed } from '../../subscriptions/feed.js'
 import type { Subscription } from '../../subscriptions/subscription-types.js'
 import type { InformerContext } from '../informer-context.js'
+import type { ViewInputs } from '../sources/view-inputs.js'
 import type { Inspection } from './inspect-types.js'
 import type { Transition } from './transition-log.js'
 
@@ -32,6 +33,7 @@ export function inspect<T>(
   status: Status,
   sources: ReadonlyMap<string, Status>,
   transitions: readonly Transition[],
+  view: Pick<ViewInputs, 'names' | 'work'> | undefined,
 ): Inspection {
   const now = clock.now()
   return {
@@ -49,6 +51,7 @@ export function inspect<T>(
       reason: text(reason),
     })),
     sources: firstOf(sources, MAX_PARTS, ([source, each]) => sourcePicture(source, each, now)),
+    view: view === undefined ? null : viewPicture(view),
     subscriptions: subscriptionPictures(subscriptions, now),
     indexes: firstOf([...indexer.declared.values()], MAX_PARTS, (each) => indexPicture(each, indexer.store.size)),
     invalid: firstOf(indexer.invalid, MAX_INVALID, ([key, error]) => ({ key: text(key), error: text(error.message) })),
@@ -58,6 +61,12 @@ export function inspect<T>(
       indexer.store.kept?.size ?? 0,
     ),
   }
+}
+
+function viewPicture({ names, work }: Pick<ViewInputs, 'names' | 'work'>): NonNullable<Inspection['view']> {
+  const { evaluations, reads, changes, followed } = work
+  const evaluationsPerChange = changes === 0 ? null : Math.round((followed / changes) * 100) / 100
+  return { inputs: firstOf(names, MAX_PARTS, text), evaluations, evaluationsPerChange, reads }
 }
 
 function sourcePicture(name: string, status: Status, now: number): Inspection['sources']['first'][number] {

@@ -13,6 +13,8 @@ export interface Measurements {
   readonly invalid: number
   /** The number of different values of each equal and multi-value index, by name. */
   readonly indexValues: ReadonlyMap<string, number>
+  /** How often the function of a view was called; undefined of any other informer. */
+  readonly evaluations: number | undefined
   readonly sources: readonly SourceMeasurements[]
   readonly subscriptions: readonly SubscriptionMeasurements[]
 }

@@ -77,7 +77,8 @@ export class Observation<S, T> {
 
   inspect(): Inspection {
     const sources = new Map(Array.from(this.#sources.runners, ([name, runner]) => [name, runner.status()]))
-    return inspect(this.name, this.#context, this.#status.current(), sources, this.#transitions.all)
+    const { view } = this.#sources
+    return inspect(this.name, this.#context, this.#status.current(), sources, this.#transitions.all, view)
   }
 
   measure(): Measurements {
@@ -93,6 +94,7 @@ export class Observation<S, T> {
       objects: indexer.size,
       invalid: indexer.invalid.size,
       indexValues,
+      evaluations: this.#sources.view?.work.evaluations,
       sources: Array.from(this.#sources.runners.values(), (runner) => {
         const { name, proofs } = runner
         const { relists, batches, changes } = runner.counts

@@ -1,10 +1,14 @@
 import type { MirrorCache } from '../../contract/mirror-cache.js'
 import type { ListerWatcher } from '../../contract/source.js'
+import type { OptionCheck } from '../../util/validate-options.js'
 import type { InformerOptions } from '../informer-types.js'
 import { DynamicSourceSet } from './source-set.js'
 
 /** The option `audit` of an informer. */
 export type AuditOption = false | { readonly periodMs?: number } | undefined
+
+export const isAuditOption: OptionCheck = (value) =>
+  value === false || (typeof value === 'object' && value !== null) ? undefined : 'must be false or an object'
 
 /** A cache that nothing is saved to: the snapshots of a source. */
 export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>

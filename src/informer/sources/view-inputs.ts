@@ -3,6 +3,18 @@ import type { Version } from '../../contract/version.js'
 import type { Settle } from '../../util/deadline.js'
 import type { SourceRunner } from './source-runner.js'
 
+/** What a view has done. */
+export interface ViewWork {
+  /** How often its function was called. */
+  readonly evaluations: number
+  /** The number of changes of the inputs that it has followed. */
+  readonly changes: number
+  /** How often its function was called for them. */
+  readonly followed: number
+  /** The number of keys, values and ranges that the last call of each row has read. */
+  readonly reads: number
+}
+
 /** What a view adds to an informer: its objects follow from other informers, its inputs, in the same commits. */
 export interface ViewInputs {
   /** The sources that the inputs mirror, also below other views, by name. */
@@ -17,6 +29,9 @@ export interface ViewInputs {
   readonly isListing: boolean
   /** The informers that it reads. */
   readonly informers: readonly object[]
+  /** Their names. */
+  readonly names: readonly string[]
+  readonly work: ViewWork
   /** Why the view or an input is not ready; undefined if all are. */
   readonly flaw: string | undefined
   /** The sink of the reflector. Its lists evaluate the view, because the source of a view has no objects. */

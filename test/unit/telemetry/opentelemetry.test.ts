@@ -134,7 +134,7 @@ describe('instrumentInformers', () => {
     await clock.advance(1_500)
     const absent: string[] = []
     for (const { name } of METRICS) if ((await points(name, informer.name)).length === 0) absent.push(name)
-    expect(absent).toEqual(['listwatch.lag'])
+    expect(absent).toEqual(['listwatch.view.evaluations', 'listwatch.lag'])
     expect(await points('listwatch.proof.age', informer.name)).toMatchObject([
       { attributes: { 'listwatch.informer': informer.name, 'listwatch.source': 'memory' }, value: 1.5 },
     ])
