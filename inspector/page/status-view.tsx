@@ -50,6 +50,20 @@ function Tables({ status }: { readonly status: Inspection }): JSX.Element {
           count(each.reconnects),
         ])}
       />
+      {status.view === null ? null : (
+        <Table
+          title="View"
+          head={['inputs', 'evaluations', 'for each change', 'reads']}
+          rows={[
+            [
+              status.view.inputs.first.join(', '),
+              count(status.view.evaluations),
+              status.view.evaluationsPerChange === null ? '–' : String(status.view.evaluationsPerChange),
+              count(status.view.reads),
+            ],
+          ]}
+        />
+      )}
       <Table
         title="Subscriptions and controllers"
         head={['name', 'kind', 'scope', 'pending keys', 'oldest', 'running', 'slowest', 'succeeded', 'failed']}
