@@ -10,6 +10,7 @@ interface Changes {
   readonly without: readonly number[]
   readonly withView: readonly number[]
   readonly manual: readonly number[]
+  readonly peer: readonly number[]
   readonly bytes: number
 }
 
@@ -36,10 +37,11 @@ export const views: Benchmark = {
     const large = await contest<Large>('views', ['large', String(ROWS)], DEFAULT_HEAP)
     const us = (of: (each: Changes) => readonly number[]): number =>
       median(changes.map((each) => median(of(each)))) / 1_000
-    const [without, joined, manual] = [
+    const [without, joined, manual, peer] = [
       us((each) => each.without),
       us((each) => each.withView),
       us((each) => each.manual),
+      us((each) => each.peer),
     ]
     const bytes = median(changes.map((each) => each.bytes))
     const blocked = (name: string, { seconds, longestMs }: Delay): Figure =>
@@ -49,8 +51,9 @@ export const views: Benchmark = {
         name: 'a change of a row, until both stores show it',
         value: joined,
         unit: 'µs',
-        peers: { 'without view µs': without, 'by hand µs': manual },
+        peers: { 'without view µs': without, 'by hand µs': manual, 'db-ivm µs': peer },
       }),
+      atMost(1, { name: 'the same', value: joined / peer, unit: '× db-ivm', peers: {} }),
       atMost(3, { name: 'the same', value: joined / without, unit: '× a change without view', peers: {} }),
       atMost(10, {
         name: 'what the view adds',

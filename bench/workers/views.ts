@@ -1,5 +1,6 @@
 // A join of orders and customers: node views.ts changes|large <orders>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { D2, join, output } from '@tanstack/db-ivm'
 import { createInformer, derive, type ListerWatcher } from 'listwatch'
 import type { WatchBatch } from 'listwatch/adapter'
 import { busyMs, nsEach } from './busy.ts'
@@ -118,11 +119,39 @@ function byHand() {
   return { put, joined }
 }
 
+/** The same join by db-ivm, the engine of TanStack DB. It keeps copies of both inputs, and has no indexes. */
+function byIvm() {
+  const graph = new D2()
+  const orders = graph.newInput<[customer: string, row: readonly [key: string, order: Order]]>()
+  const customers = graph.newInput<[customer: string, object: Customer]>()
+  const current = new Map<string, Order>()
+  const joined = new Map<string, { readonly total: number; readonly name: string | undefined }>()
+  orders.pipe(
+    join(customers, 'left'),
+    output((changes) => {
+      for (const [[, [row, customer]], count] of changes.getInner())
+        if (row !== null && count > 0) joined.set(row[0], { total: row[1].total, name: customer?.name })
+    }),
+  )
+  graph.finalize()
+  const put = (key: string, order: Order): void => {
+    const before = current.get(key)
+    current.set(key, order)
+    const added: [[string, readonly [string, Order]], number] = [[order.customer, [key, order]], 1]
+    orders.sendData(before === undefined ? [added] : [[[before.customer, [key, before]], -1], added])
+    graph.run()
+  }
+  customers.sendData(Array.from({ length: CUSTOMERS }, (_, at) => [[`customer-${at}`, { name: `name ${at}` }], 1]))
+  for (let at = 0; at < ORDERS; at++) put(`order-${at}`, orderOf(at))
+  return { put, joined }
+}
+
 if (what === 'changes') {
   const { orders, customers, view } = joinOf()
   orders.start()
   await orders.synced()
   const hand = byHand()
+  const ivm = byIvm()
   const change = async (after: { waitFor(version: string): Promise<void> }): Promise<number> =>
     nsEach(EVENTS, async () => {
       let last = ''
@@ -134,16 +163,22 @@ if (what === 'changes') {
     })
   const without: number[] = []
   const manual: number[] = []
+  const peer: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     without.push(await change(orders))
-    manual.push(
-      await nsEach(EVENTS, () => {
-        for (let i = 0; i < EVENTS; i++) {
-          const at = below(ORDERS)
-          hand.put(`order-${at}`, orderOf(at, below(1_000_000)))
-        }
-      }),
-    )
+    for (const [times, { put }] of [
+      [manual, hand],
+      [peer, ivm],
+    ] as const) {
+      times.push(
+        await nsEach(EVENTS, () => {
+          for (let i = 0; i < EVENTS; i++) {
+            const at = below(ORDERS)
+            put(`order-${at}`, orderOf(at, below(1_000_000)))
+          }
+        }),
+      )
+    }
   }
   customers.start()
   await customers.synced()
@@ -154,7 +189,8 @@ if (what === 'changes') {
   const withView: number[] = []
   const waits = { waitFor: (version: string) => view.waitFor(version, { source: 'order' }) }
   for (let round = 0; round < ROUNDS; round++) withView.push(await change(waits))
-  console.log(JSON.stringify({ without, withView, manual, bytes }))
+  if (ivm.joined.size !== ORDERS) throw new Error(`db-ivm has joined ${ivm.joined.size} rows`)
+  console.log(JSON.stringify({ without, withView, manual, peer, bytes }))
   await Promise.all([view.stop(), orders.stop(), customers.stop()])
 } else {
   const { orders, customers, view } = joinOf()

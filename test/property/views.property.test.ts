@@ -1,4 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { D2, groupBy as groups, groupByOperators, join, output } from '@tanstack/db-ivm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { derive, deriveMany, groupBy } from '../../src/derive/derive.js'
@@ -7,7 +8,7 @@ import { internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import { runs } from '../support/property.js'
 import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
-import { type Order, type Shop, type ShopOptions, shop } from '../support/views.js'
+import { type Customer, type Order, type Shop, type ShopOptions, shop } from '../support/views.js'
 
 type AnyView = Informer<unknown, unknown>
 type Rows = Readonly<Record<string, unknown>>
@@ -163,7 +164,63 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
   ])
 }
 
-/** Compares the views with the queries over what the inputs show. */
+/** The left join and the counts as db-ivm computes them, from the differences of the inputs. */
+class Ivm {
+  readonly #graph = new D2()
+  readonly #orders = this.#graph.newInput<[customer: string, row: readonly [key: string, order: Order]]>()
+  readonly #customers = this.#graph.newInput<[key: string, customer: Customer]>()
+  readonly #shown = new Map<string, readonly [unknown, string]>()
+  readonly #rows = new Map<string, number>()
+
+  constructor() {
+    const add = (row: string, times: number): void => void this.#rows.set(row, (this.#rows.get(row) ?? 0) + times)
+    this.#orders.pipe(
+      join(this.#customers, 'left'),
+      output((changes) => {
+        for (const [[, [row, customer]], times] of changes.getInner())
+          add(`left ${JSON.stringify([row?.[0], { total: row?.[1].total, customer: customer?.name ?? null }])}`, times)
+      }),
+    )
+    this.#orders.pipe(
+      groups(([customer]) => ({ customer }), { n: groupByOperators.count() }),
+      output((changes) => {
+        for (const [[, { customer, n }], times] of changes.getInner())
+          add(`counts ${JSON.stringify([customer, n])}`, times)
+      }),
+    )
+    this.#graph.finalize()
+  }
+
+  /** The rows of both, after the inputs have become these. */
+  rows({ orders, customers }: Shop): readonly string[] {
+    for (const [input, entries, rowOf] of [
+      [this.#orders, orders.entries(), (key: string, order: Order) => [order.customer, [key, order]]],
+      [this.#customers, customers.entries(), (key: string, customer: Customer) => [key, customer]],
+    ] as const) {
+      const name = input === this.#orders ? 'o' : 'c'
+      const left = new Set([...this.#shown.keys()].filter((id) => id.startsWith(name)))
+      for (const [key, object] of entries) {
+        const [id, text] = [name + key, JSON.stringify(object)]
+        const before = this.#shown.get(id)
+        if (left.delete(id) && before?.[1] === text) continue
+        const row = rowOf(key, object as never)
+        input.sendData([...(before === undefined ? [] : [[before[0], -1]]), [row, 1]] as never)
+        this.#shown.set(id, [row, text])
+      }
+      for (const id of left) {
+        input.sendData([[this.#shown.get(id)?.[0], -1]] as never)
+        this.#shown.delete(id)
+      }
+    }
+    this.#graph.run()
+    return [...this.#rows]
+      .filter(([, times]) => times > 0)
+      .map(([row]) => row)
+      .sort()
+  }
+}
+
+/** Compares the views with the queries over what the inputs show, and with db-ivm. */
 class Oracle {
   readonly #database = new DatabaseSync(':memory:')
   readonly #shop: Shop
@@ -173,6 +230,8 @@ class Oracle {
   readonly #expected = new Map<string, string>()
   readonly #statements: Readonly<Record<'empty' | 'emptyToo' | 'order' | 'customer', StatementSync>>
   #shown: readonly unknown[] = []
+  readonly #ivm = new Ivm()
+  #ivmRows: readonly string[] = []
   readonly failures: string[] = []
   looks = 0
 
@@ -223,9 +282,19 @@ class Oracle {
     this.looks++
     const shown = [this.#shop.orders.list(), this.#shop.customers.list()]
     // The arrays are the same until an object changes.
-    if (shown.some((list, at) => list !== this.#shown[at])) this.#expect()
+    if (shown.some((list, at) => list !== this.#shown[at])) {
+      this.#expect()
+      this.#ivmRows = this.#ivm.rows(this.#shop)
+    }
     this.#shown = shown
     for (const [name, [view]] of this.#views) expect(textOf(view.entries()), name).toBe(this.#expected.get(name))
+    const [joined, counted] = ['left', 'groups'].map((name) => [...(this.#views.get(name)?.[0].entries() ?? [])])
+    expect(
+      [
+        ...(joined ?? []).map(([key, row]) => `left ${JSON.stringify([key, row])}`),
+        ...(counted ?? []).map(([key, row]) => `counts ${JSON.stringify([key, (row as Rows)['count']])}`),
+      ].sort(),
+    ).toEqual(this.#ivmRows)
   }
 
   #expect(): void {
