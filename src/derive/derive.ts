@@ -153,6 +153,8 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
       edges,
       hasVersion: !isNumbered,
       others: () => otherStores(inputs, name),
+      clock,
+      warn: (message) => context.events.warning(message),
       failed: (error) => source.fail(error),
     },
     whole,

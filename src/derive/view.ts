@@ -1,3 +1,4 @@
+import type { Clock } from '../contract/clock.js'
 import { messageOf, OptionError, SourceError } from '../contract/errors.js'
 import type { ViewInput } from '../informer/internals.js'
 import type { ViewWork } from '../informer/sources/view-inputs.js'
@@ -18,6 +19,9 @@ import { GONE, type ViewRows } from './view-rows.js'
 
 /** About this many rows or changes are looked at in one step. */
 const STEP = 512
+
+/** A commit that is delayed for longer by the function of a view is reported, in milliseconds. */
+const SLOW_MS = 1_000
 
 /** The number of rows that are called in one step of an audit. */
 const AUDITED_ROWS = 1_024
@@ -49,6 +53,8 @@ interface Definition {
   readonly hasVersion: boolean
   /** Returns all other stores of the process, in development. */
   others(): readonly OtherStore[]
+  readonly clock: Clock
+  warn(message: string): void
   /** Called when the view cannot follow its inputs any more. It has to be evaluated again. */
   failed(error: unknown): void
 }
@@ -224,6 +230,7 @@ export class View<R> implements Dependent {
     const [first] = below
     if (first === undefined || !this.#isCurrent) return undefined
     const { store } = this.#writer
+    const { name, clock, warn } = this.#of
     store.hold()
     let transaction: StoreTransaction<R> | undefined
     this.#keys.begin()
@@ -233,7 +240,12 @@ export class View<R> implements Dependent {
       const { origin, committedAt } = first
       const version = this.#of.hasVersion ? first.version : undefined
       transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
+      const calls = this.#dirty.length
+      const since = clock.now()
       yield* this.#callRows(transaction, undefined)
+      const tookMs = clock.now() - since
+      if (tookMs > SLOW_MS)
+        warn(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
       if (isBusy(this.#writer)) yield* store.prepareIndexes()
       transaction.end(version, committedAt)
       this.#keys.commit()

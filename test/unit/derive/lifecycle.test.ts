@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import { derive, groupBy } from '../../../src/derive/derive.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
@@ -55,7 +55,9 @@ test('[X2] views that are started in another order are evaluated after what they
 })
 
 describe('[X4] a commit that needs many evaluations', () => {
-  test('runs in slices; readers see inputs and views as before, and later commits wait', async () => {
+  test('runs in slices; readers see inputs and views as before, later commits wait, and a long delay is a warning', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
     const clock = new SliceClock()
     const world = shop({ orders: ORDERS, customers: CUSTOMERS, clock, slices: sliceEachStep(1) })
     const view = joined(world)
@@ -68,10 +70,12 @@ describe('[X4] a commit that needs many evaluations', () => {
     while (clock.isPaused && world.customers.get('a')?.name === 'A') {
       expect(view.get('1')?.name).toBe('A')
       expect(view.get('2')?.total).toBe(2)
-      looks++
+      if (++looks === 1) await clock.advance(1_500)
       await clock.slice()
     }
     expect(looks).toBeGreaterThan(0)
+    const message = expect.stringMatching(/its function delayed a commit by 1500 ms, in \d+ calls/)
+    expect(warned.mock.calls).toEqual([[message, { type: 'ListwatchWarning' }]])
     await clock.release()
     expect(view.get('2')).toEqual({ total: 3, name: 'B' })
   })
