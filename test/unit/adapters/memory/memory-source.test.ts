@@ -175,9 +175,9 @@ describe('options', () => {
     [{ history: 0.5 }, 'history'],
     [{ name: '' }, 'name'],
     [{ entires: [] }, 'entires'],
-  ])('%j is a TypeError that names it', (options, name) => {
+  ])('%j is an OptionError that names it', (options, name) => {
     expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
-      expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
+      expect.objectContaining({ name: 'OptionError', message: expect.stringContaining(`"${name}"`) }),
     )
   })
 })
