@@ -378,13 +378,13 @@ describe('an invalid source', () => {
     [{ ...good, heartbeatMs: Number.NaN }, "the source's heartbeatMs must be a finite number above 0, got NaN"],
   ])('%j is refused at the call', (source, message) => {
     expect(() => Reflect.construct(Reflector, [source, store().sink])).toThrow(
-      new TypeError(`new Reflector: ${message}`),
+      expect.objectContaining({ message: `new Reflector: ${message}` }),
     )
   })
 
   test('an unknown option is a TypeError that names it', () => {
     expect(() => Reflect.construct(Reflector, [good, store().sink, { clok: 1 }])).toThrow(
-      new TypeError('new Reflector: unknown option "clok"; allowed are clock, random'),
+      expect.objectContaining({ message: 'new Reflector: unknown option "clok"; allowed are clock, random' }),
     )
   })
 })
