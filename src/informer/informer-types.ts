@@ -51,7 +51,10 @@ export interface HealthOptions {
 export interface Health {
   /** Whether the informer was started and not stopped. */
   readonly isLive: boolean
-  /** Whether the store has the first list of every source, and no threshold is exceeded. */
+  /**
+   * Whether the store has the first list of every source, no threshold is exceeded, and no controller waits for an
+   * informer of `after` or `watches`.
+   */
   readonly isReady: boolean
   /** The state and its cause, in words. */
   readonly reason: string
