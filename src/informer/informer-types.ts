@@ -307,7 +307,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
  */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
   /**
-   * The name of the informer in metrics, traces and `inspect()`. Default: the name of the source, or of the sources.
+   * The name of the informer in logs, errors, metrics, traces and `inspect()`. Messages have it in front of the source:
+   * `list of orders (postgres:orders) failed`. Default: the name of the source, or of the sources.
    */
   readonly name?: string
   /** A source, or several sources in one store: `sourceSet`. */

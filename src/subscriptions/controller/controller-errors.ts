@@ -37,7 +37,7 @@ export class ControllerErrors<T> {
 
   get #name(): string {
     const { name, host } = this.#feed
-    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
+    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.title}`
   }
 }
 
