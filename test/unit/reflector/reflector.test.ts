@@ -368,6 +368,7 @@ describe('an invalid source', () => {
   test.each([
     [undefined, 'the source must have a name'],
     [{}, 'the source must have a name'],
+    [Promise.resolve(), 'the source is a promise: await it first'],
     [{ name: 'x' }, 'the source "x" must have list and watch'],
     [{ ...good, watch: undefined }, 'the source "x" must have list and watch'],
     [{ ...good, list: 5 }, 'the source "x": option "list" must be a function, got 5'],

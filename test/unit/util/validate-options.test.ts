@@ -104,6 +104,17 @@ describe('checkOptions', () => {
     )
   })
 
+  test.each([
+    [{ where: "status = 'new'" }, ['connect', 'sql'], 'unknown option "where"; use "sql"; allowed are connect, sql'],
+    [{ pool: 1 }, ['connect', 'sql'], 'unknown option "pool"; use "connect"; allowed are connect, sql'],
+    [{ pool: 1 }, ['endpoints'], 'unknown option "pool"; allowed are endpoints'],
+    [{ keys: Promise.resolve() }, ['keys'], 'option "keys" must be a function, got a promise: await it first'],
+  ])('%j names the option that is meant, if the call with %j has it, and a promise that was not awaited', (...row) => {
+    const [options, allowed, message] = row
+    const checks = Object.fromEntries(allowed.map((name) => [name, isFunction]))
+    expect(() => checkOptions('open', options, checks)).toThrow(message)
+  })
+
   test.each(['constructor', 'toString', '__proto__'])('%s is an unknown option unless it is declared', (name) => {
     const options: unknown = JSON.parse(`{${JSON.stringify(name)}: 1}`)
     expect(() => checkOptions('open', options, { resyncMs: isPositive })).toThrow(`unknown option "${name}"`)
