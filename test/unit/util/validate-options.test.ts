@@ -105,7 +105,7 @@ describe('checkOptions', () => {
   })
 
   test.each([
-    [{ where: "status = 'new'" }, ['connect', 'sql'], 'unknown option "where"; use "sql"; allowed are connect, sql'],
+    [{ filter: 1 }, ['connect', 'sql'], 'unknown option "filter"; use "sql"; allowed are connect, sql'],
     [{ pool: 1 }, ['connect', 'sql'], 'unknown option "pool"; use "connect"; allowed are connect, sql'],
     [{ pool: 1 }, ['endpoints'], 'unknown option "pool"; allowed are endpoints'],
     [{ keys: Promise.resolve() }, ['keys'], 'option "keys" must be a function, got a promise: await it first'],
