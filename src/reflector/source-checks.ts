@@ -102,7 +102,8 @@ export class EventValidator {
       const type = event?.type
       if (isUnderstood(event)) good.push(event)
       else if (type === 'put' || type === 'delete' || type === 'invalid') {
-        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        const error =
+          type === 'invalid' ? event.error : new TypeError(`its key must be a string, got ${typeof event.key}`)
         good.push({ type: 'invalid', error })
         this.#hooks.relistSoon('an object came without a key')
       } else if (type === 'replace') {
