@@ -157,7 +157,8 @@ class Prerequisites {
   }
 
   get missing(): string | undefined {
-    return this.areMet ? undefined : Array.from(this.#waiting, describe).join(', ')
+    const missing = Array.from(this.#waiting, describe).filter((each) => each !== '')
+    return missing.length === 0 ? undefined : missing.join(', ')
   }
 
   /** Whether they cannot be met, because an informer was stopped before its first list. */
@@ -188,14 +189,15 @@ class Prerequisites {
 
 const NOT_STARTED = 'which was not started'
 
-/** Names the informers that are not synced: the informer itself, or those of a group. */
+/** Names the informers that are not synced: the informer itself, or those of a group. Empty if all are synced. */
 function describe(other: Syncable): string {
   const parts = membersOf(other)['parts']
-  const names = (Array.isArray(parts) ? parts : []).map(membersOf).flatMap(({ name, status }) => {
+  if (!Array.isArray(parts)) return 'an informer that is not synced'
+  const names = parts.map(membersOf).flatMap(({ name, status }) => {
     const { state, isSynced } = membersOf(status)
     if (typeof name !== 'string' || isSynced === true) return []
     const why = state === 'idle' ? NOT_STARTED : state === 'stopped' ? 'which was stopped' : 'which is not synced'
     return [`"${name}", ${why}`]
   })
-  return names.length === 0 ? 'an informer that is not synced' : names.join(', ')
+  return names.join(', ')
 }
