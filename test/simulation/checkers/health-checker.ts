@@ -43,7 +43,7 @@ export class HealthChecker {
         `it is ready, live ${isLive}, synced ${isSynced}, cleared ${isCleared}, stuck at ${list(stuck)}`,
       )
     // A controller of the informer may wait for others.
-    const isWaiting = / waits for ".+", which /s.test(reason)
+    const isWaiting = reason.includes(' waits for ')
     if (!isReady && mayBeReady && mayBe.size === 0 && !isWaiting)
       violate('health', `it is not ready, for no reason: ${reason}`)
     const named = / has not settled for .* at key "/s.test(reason)
