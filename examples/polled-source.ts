@@ -15,8 +15,8 @@ interface Reading {
 }
 
 export function countriesAt(url: string, pollMs: number): ListerWatcher<Country> {
-  const read = async (signal: AbortSignal, etag?: string): Promise<Reading | undefined> => {
-    const response = await fetch(url, { signal, headers: etag === undefined ? {} : { 'if-none-match': etag } })
+  const read = async (signal: AbortSignal, known?: string): Promise<Reading | undefined> => {
+    const response = await fetch(url, { signal, headers: known === undefined ? {} : { 'if-none-match': known } })
     if (response.status === 304) return undefined
     if (!response.ok) {
       const retryAfterMs = Number(response.headers.get('retry-after')) * 1_000
@@ -30,16 +30,14 @@ export function countriesAt(url: string, pollMs: number): ListerWatcher<Country>
     name: `http:${url}`,
     heartbeatMs: 2 * pollMs,
     async *list({ signal }) {
-      const reading = await read(signal)
-      if (reading === undefined) throw new SourceError('304 for a first request', { code: 'PROTOCOL' })
-      yield { events: reading.entries.map((entry) => ({ type: 'put', ...entry })), version: reading.version }
+      const { entries = [], version = '' } = (await read(signal)) ?? {}
+      yield { events: entries.map((entry) => ({ type: 'put', ...entry })), version }
     },
     async *watch({ after, signal, clock }) {
-      for (let version = after; ; ) {
-        await clock.sleep(pollMs, signal)
-        const reading = await read(signal, version)
-        version = reading?.version ?? version
-        yield { events: reading === undefined ? [] : [{ type: 'replace', entries: reading.entries }], version }
+      for (let version = after; ; await clock.sleep(pollMs, signal)) {
+        const changed = await read(signal, version)
+        version = changed?.version ?? version
+        yield { events: changed === undefined ? [] : [{ type: 'replace', entries: changed.entries }], version }
       }
     },
   }

@@ -46,7 +46,7 @@ export interface Sample {
   readonly size: number
   readonly state: string
   readonly lagMs: number | null
-  readonly staleMs: number
+  readonly silentMs: number
   /** Milliseconds since the store was last proven equal to the source; null before the first proof. */
   readonly proofAgeMs: number | null
 }
@@ -104,7 +104,7 @@ export class InformerPage {
   }
 
   sample(): Sample {
-    const { state, lagMs, silentMs: staleMs, proof } = this.informer.status
+    const { state, lagMs, silentMs, proof } = this.informer.status
     const at = Date.now()
     // The clock of the informer may stand still while the machine sleeps.
     const now = isGroupMember(this.informer) ? this.informer.clock.now() : at
@@ -114,7 +114,7 @@ export class InformerPage {
       size: this.informer.size,
       state,
       lagMs: lagMs ?? null,
-      staleMs,
+      silentMs,
       proofAgeMs: proof === undefined ? null : now - proof.at,
     }
   }

@@ -87,6 +87,11 @@ describe('every TypeScript block of the documents and docstrings compiles agains
   )
 })
 
+test('a table of options is in docs/reference/options.md only, which is made from the declarations', () => {
+  const paths = guides().filter((path) => /^\| option \|[^\n]*\n[^\n]*\n\| `(?!--)/m.test(textOf(path)))
+  expect(paths).toEqual(['docs/reference/options.md'])
+})
+
 /** The files and folders of the repository that a document names as inline code. `x` stands for any name. */
 function pathsIn(document: string): string[] {
   const paths = document.matchAll(/`((?:adapters|bench|cli|docs|examples|scripts|src|test|testing|tools)\/[\w./-]*)`/g)

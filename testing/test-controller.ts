@@ -2,6 +2,7 @@ import { type MemorySource, memorySource } from '../adapters/memory/index.js'
 import {
   type Controller,
   createInformer,
+  type Health,
   type Informer,
   type ReconcileContext,
   type ReconcileOptions,
@@ -151,7 +152,8 @@ export function testController<T, const W extends readonly unknown[] = readonly 
   const untilIdle = async ({ limitMs = 60_000 }: { readonly limitMs?: number } = {}): Promise<void> => {
     const end = clock.now() + limitMs
     while (!(await isIdle())) {
-      if (clock.now() >= end) throw new Error(`untilIdle: not idle after ${limitMs} ms${describe(controller)}`)
+      if (clock.now() >= end)
+        throw new Error(`untilIdle: not idle after ${limitMs} ms${describe(controller)}${whyNot(informer.health())}`)
       await clock.advance(STEP_MS)
     }
   }
@@ -161,6 +163,10 @@ export function testController<T, const W extends readonly unknown[] = readonly 
     await stopped
   }
   return { source, informer, controller, clock, runs, errors, untilIdle, [Symbol.asyncDispose]: stop }
+}
+
+function whyNot({ isReady, reason }: Health): string {
+  return isReady ? '' : `; the informer is not ready: ${reason}`
 }
 
 function describe({ backlog, failing, isPaused }: Controller): string {

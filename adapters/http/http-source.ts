@@ -34,6 +34,7 @@ import {
   hasReached,
   isLaterEpoch,
   notServed,
+  parsedVersion,
   parseVersion,
   receivedVersion,
   resumePoint,
@@ -126,11 +127,11 @@ class Http<T> implements HttpSource<T> {
   }
 
   hasReached(at: Version, mark: Version): boolean {
-    return hasReached(at, mark, this.#upstream)
+    return hasReached(at, mark, this.#upstream, this.name)
   }
 
   isLaterEpoch(at: Version, mark: Version): boolean {
-    return isLaterEpoch(at, mark, this.#upstream)
+    return isLaterEpoch(at, mark, this.#upstream, this.name)
   }
 
   async *#list(context: ListContext, signal: AbortSignal): AsyncGenerator<ListPage<T>> {
@@ -158,8 +159,7 @@ class Http<T> implements HttpSource<T> {
   }
 
   async *#watch(context: WatchContext, own: OwnSignal): AsyncGenerator<WatchBatch<T>> {
-    const position = parseVersion(context.after)
-    if (position === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
+    const position = parsedVersion(context.after, this.name)
     this.#endedEpochs.watching(context)
     this.#follows(context, position)
     let at = context.after
@@ -367,7 +367,7 @@ class EndedEpochs {
     const shown = floor === undefined ? undefined : parseVersion(floor)
     if (floor === undefined || shown === undefined || this.#compare === undefined) return
     try {
-      hasReached(listed, floor, this.#compare)
+      hasReached(listed, floor, this.#compare, 'a follower')
     } catch (error) {
       throw this.ended(error, context, shown.feed, floor)
     }

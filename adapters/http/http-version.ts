@@ -68,24 +68,29 @@ export function resumePoint({ feed, sequence }: HttpVersion): Version {
 
 /**
  * Whether a follower at `at` has everything up to `mark`: a version of its feed, or with `compare` one of another feed
- * or a mark of the upstream source.
+ * or a mark of the upstream source. `of` names the source in errors.
  */
-export function hasReached(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
-  const here = parsed(at)
+export function hasReached(at: Version, mark: Version, compare: UpstreamVersions | undefined, of: string): boolean {
+  const here = parsedVersion(at, of)
   const there = parseVersion(mark)
   if (there?.feed === here.feed) return here.sequence >= there.sequence
   const upstream = there === undefined ? mark : there.upstream
   const isOfFollower = there !== undefined
-  return hasReachedUpstream({ compare, at: here.upstream, mark: upstream, isOfFollower, of: 'an HTTP source' })
+  return hasReachedUpstream({ compare, at: here.upstream, mark: upstream, isOfFollower, of })
 }
 
 /** Whether `mark` belongs to a later epoch of the upstream source. */
-export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
-  return isLaterUpstreamEpoch({ compare, at: parsed(at).upstream, mark: parseVersion(mark)?.upstream ?? mark })
+export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined, of: string): boolean {
+  return isLaterUpstreamEpoch({
+    compare,
+    at: parsedVersion(at, of).upstream,
+    mark: parseVersion(mark)?.upstream ?? mark,
+  })
 }
 
-function parsed(version: Version): HttpVersion {
+/** @throws SourceError PROTOCOL if it is not a version of a follower. `of` names the source. */
+export function parsedVersion(version: Version, of: string): HttpVersion {
   const known = parseVersion(version)
-  if (known === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
+  if (known === undefined) throw new SourceError(`the version is not one of ${of}`, { code: 'PROTOCOL' })
   return known
 }

@@ -13,7 +13,8 @@ import {
   type WatchEvent,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/util/validate-options.js'
+import { membersOf } from '../../src/util/type-guards.js'
+import { checkOptions, isCount, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference
@@ -102,8 +103,20 @@ export interface MemorySourceOptions<T> {
  * ```
  */
 export function memorySource<T>(options: MemorySourceOptions<T> = {}): MemorySource<T> {
-  checkOptions('memorySource', options, { entries: isAny, name: isName, heartbeatMs: isPositive, history: isCount })
+  checkOptions('memorySource', options, {
+    entries: isIterable,
+    name: isName,
+    heartbeatMs: isPositive,
+    history: isCount,
+  })
   return new Memory(options)
+}
+
+const isIterable: OptionCheck = (value) =>
+  Symbol.iterator in membersOf(value) ? undefined : 'must be a Map or an array of [key, object] pairs'
+
+function assertKey(call: string, key: unknown): void {
+  if (typeof key !== 'string') throw new TypeError(`${call}: the key must be a string, got ${typeof key}`)
 }
 
 /** A stored object that fails to decode. */
@@ -171,9 +184,11 @@ class Memory<T> implements MemorySource<T> {
     const writes: { readonly key: string; write(version: Version, isLast: boolean): WatchEvent<T> | undefined }[] = []
     fn({
       put: (key, object) => {
+        assertKey('put', key)
         writes.push({ key, write: (version, isLast) => this.#put(key, object, version, isLast) })
       },
       delete: (key) => {
+        assertKey('delete', key)
         const write = (version: Version): WatchEvent<T> | undefined =>
           this.#stored.delete(key) ? { type: 'delete', key, version } : undefined
         writes.push({ key, write })
@@ -320,7 +335,11 @@ class Memory<T> implements MemorySource<T> {
 
   #fill(entries: Iterable<readonly [string, T]>): void {
     const version = this.#version(this.#sequence)
-    for (const [key, object] of entries) this.#store({ key, object, version, uid: '0' })
+    for (const entry of entries) {
+      assertKey('entries', membersOf(entry)[0])
+      const [key, object] = entry
+      this.#store({ key, object, version, uid: '0' })
+    }
   }
 
   /** Equal versions mean equal objects: an object that the same transaction overwrites has no version. */

@@ -119,10 +119,10 @@ export class Publisher<T> implements RelayServing {
     await withDeadline(`synced of the relay to ${this.#store.name}`, wait, this.#host.clock, register, why)
   }
 
-  stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+  async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
     this.#stopped ??= this.#stop(options.drainMs)
-    return this.#stopped
+    await this.#stopped
   }
 
   [Symbol.asyncDispose](): Promise<void> {

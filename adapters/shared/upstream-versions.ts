@@ -43,7 +43,7 @@ export interface UpstreamComparison {
   readonly mark: string
   /** Whether the mark is a version of a follower. Then it is of another history than the one of this follower. */
   readonly isOfFollower: boolean
-  /** The kind of source, for messages: "an HTTP source". */
+  /** Names the source of this follower in messages. */
   readonly of: string
 }
 

@@ -115,7 +115,7 @@ function Page(): JSX.Element {
               <Line values={lagsOf(samples)} width={SECONDS} />
             </Figure>
           )}
-          <Figure name="silent" value={duration(sample?.staleMs)} title="since the source last responded" />
+          <Figure name="silent" value={duration(sample?.silentMs)} title="since the source last responded" />
           <Figure
             name="proven"
             value={sample?.proofAgeMs == null ? 'not yet' : `${duration(sample.proofAgeMs)} ago`}

@@ -136,6 +136,8 @@ export class SourceError extends Error {
  * ```
  */
 export class OptionError extends TypeError {
+  /** Always `OptionError`. */
+  override readonly name: string = 'OptionError'
   readonly #option: string
 
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown }) {

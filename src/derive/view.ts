@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { messageOf, OptionError, SourceError } from '../contract/errors.js'
+import { messageOf, OptionError, SourceError, toSourceError } from '../contract/errors.js'
 import type { ViewInput } from '../informer/internals.js'
 import type { ViewWork } from '../informer/sources/view-inputs.js'
 import type { Dependent, DomainPart } from '../store/commit.js'
@@ -346,7 +346,7 @@ export class View<R> implements Dependent {
     if (isThenable(value)) {
       value.then(undefined, () => {}) // Its rejection has no other handler.
       const message = `${this.#of.name}: the function returned a promise; it must be synchronous`
-      throw new OptionError(message, { option: 'each' })
+      throw toSourceError(new OptionError(message, { option: 'each' }), { phase: 'derive', source: this.#of.name })
     }
     if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
     else if (results === 'one') this.#writeOne(key, value === GONE ? undefined : value, transaction, kept)

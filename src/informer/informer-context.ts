@@ -34,6 +34,8 @@ export class InformerContext<T, I = unknown> {
   readonly subscriptions: Map<Feed<T>, Subscription> = new Map()
   /** Whether the objects of a source that refuses access stay in the store. */
   readonly onAccessLost: 'keep' | 'clear'
+  /** The option `name`. */
+  readonly #name: string | undefined
   readonly relistLimiters: RelistLimiter[] = []
   /** Aborts when the informer is stopped. */
   readonly stopping: AbortController = new AbortController()
@@ -51,7 +53,13 @@ export class InformerContext<T, I = unknown> {
     this.random = options.random ?? systemRandom
     this.onAccessLost = options.onAccessLost ?? 'keep'
     this.router = new ChangeRouter(options.slices)
-    this.events = new InformerEvents(this.clock, options.logger, () => this.sources.name)
+    this.#name = options.name
+    this.events = new InformerEvents(
+      this.clock,
+      options.logger,
+      () => this.sources.name,
+      (source) => this.titleOf(source),
+    )
     const nameOf = (part: string): string | undefined => this.sources.runners.get(part)?.source.name
     this.indexer = new Indexer<T, I>(
       { indexes: options.indexes },
@@ -66,7 +74,10 @@ export class InformerContext<T, I = unknown> {
         onReleased: (part) => this.sources.runners.get(part)?.reflector.relist('another source released a key'),
         remembersFiltered,
         isNumbered,
-        sourceOf: (part) => (part === undefined ? this.sources.name : nameOf(part)),
+        sourceOf: (part) => {
+          const name = part === undefined ? this.sources.name : nameOf(part)
+          return name === undefined ? undefined : { name, title: this.titleOf(name) }
+        },
         report: (error, part) => {
           const name = part === undefined ? undefined : nameOf(part)
           // Not during a step of the store: a listener would read a part of a batch.
@@ -74,6 +85,11 @@ export class InformerContext<T, I = unknown> {
         },
       },
     )
+  }
+
+  /** Names the informer of a source, or of several, in messages: its own name, if it has one, and the source. */
+  titleOf(source: string): string {
+    return this.#name === undefined || this.#name === source ? source : `${this.#name} (${source})`
   }
 
   get stopped(): AbortSignal {

@@ -26,14 +26,22 @@ export class InformerEvents {
   readonly #clock: Clock
   readonly #logger: Logger | undefined
   readonly #nameNow: () => string
+  readonly #titleOf: (source: string) => string
   readonly #notifications = new RunToCompletion()
   #warnedAt = -Infinity
   #isClosed = false
 
-  constructor(clock: Clock, logger: Logger | undefined, nameNow: () => string) {
+  /** `titleOf` names the informer of a source in messages. */
+  constructor(
+    clock: Clock,
+    logger: Logger | undefined,
+    nameNow: () => string,
+    titleOf: (source: string) => string = (source) => source,
+  ) {
     this.#clock = clock
     this.#logger = logger
     this.#nameNow = nameNow
+    this.#titleOf = titleOf
   }
 
   on(event: keyof Events, listener: unknown): void {
@@ -77,7 +85,7 @@ export class InformerEvents {
     if (this.#isClosed) return
     this.#isolate(
       () => this.#logger?.[level](message, fields),
-      () => `the logger of ${this.#nameNow()}`,
+      () => `the logger of ${this.#titleOf(this.#nameNow())}`,
     )
   }
 
@@ -87,7 +95,7 @@ export class InformerEvents {
         if (this.#events.listeners(event).includes(listener))
           this.#isolate(
             () => Reflect.apply(listener, undefined, args),
-            () => `a listener of "${event}" on ${this.#nameNow()}`,
+            () => `a listener of "${event}" on ${this.#titleOf(this.#nameNow())}`,
           )
       }),
     )

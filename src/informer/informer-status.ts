@@ -60,14 +60,24 @@ export class InformerStatus<S, T> {
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
     const input = this.#sources.view?.flaw
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
+    const waiting = waitingController(subscriptions.keys())
+    const flaw = input ?? stuck ?? waiting
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && flaw === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
-    const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
-    const below = input === undefined ? '' : `; ${input}`
-    return { isLive, isReady: isReady && input === undefined, reason: `${this.text}${stale}${clear}${below}${hangs}` }
+    const flaws = [input, waiting, stuck].flatMap((each) => (each === undefined ? [] : `; ${each}`)).join('')
+    return { isLive, isReady, reason: `${this.text}${stale}${clear}${flaws}` }
   }
+}
+
+/** Describes a controller that runs no key because other informers are not synced. */
+function waitingController(feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>): string | undefined {
+  for (const { name, reader } of feeds) {
+    if (reader.waitsFor === undefined) continue
+    return `reconcile${name === undefined ? '' : ` "${name}"`} waits for ${reader.waitsFor}`
+  }
+  return undefined
 }
 
 /** Describes a handler or a run that has been running for longer than `ms`. */

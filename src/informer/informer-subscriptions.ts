@@ -118,8 +118,8 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return subscription
   }
 
-  get sourceName(): string {
-    return this.#sources.name
+  get title(): string {
+    return this.#sources.title
   }
 
   get isSynced(): boolean {

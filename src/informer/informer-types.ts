@@ -51,7 +51,10 @@ export interface HealthOptions {
 export interface Health {
   /** Whether the informer was started and not stopped. */
   readonly isLive: boolean
-  /** Whether the store has the first list of every source, and no threshold is exceeded. */
+  /**
+   * Whether the store has the first list of every source, no threshold is exceeded, and no controller waits for an
+   * informer of `after` or `watches`.
+   */
   readonly isReady: boolean
   /** The state and its cause, in words. */
   readonly reason: string
@@ -304,7 +307,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
  */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
   /**
-   * The name of the informer in metrics, traces and `inspect()`. Default: the name of the source, or of the sources.
+   * The name of the informer in logs, errors, metrics, traces and `inspect()`. Messages have it in front of the source:
+   * `list of orders (postgres:orders) failed`. Default: the name of the source, or of the sources.
    */
   readonly name?: string
   /** A source, or several sources in one store: `sourceSet`. */

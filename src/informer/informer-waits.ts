@@ -30,7 +30,7 @@ export class InformerWaits<S, T> {
 
   synced(wait: Wait): Promise<void> {
     checkWait('synced', wait)
-    return this.#wait(`synced of ${this.#sources.name}`, wait, (settle) => {
+    return this.#wait(`synced of ${this.#sources.title}`, wait, (settle) => {
       if (this.#isStopped) settle.reject(this.#sources.stoppedError('synced'))
       const leave = this.#context.synced.enter(settle)
       for (const { reflector } of this.#sources.runners.values())
@@ -52,7 +52,7 @@ export class InformerWaits<S, T> {
 
   /** Resolves when the store includes this version of the runner's source. */
   #forRunner(runner: SourceRunner<unknown, unknown>, version: Version, wait: Wait): Promise<void> {
-    return this.#wait(`waitFor on ${runner.source.name}`, wait, (settle) => this.enter(runner, version, settle))
+    return this.#wait(`waitFor on ${runner.title}`, wait, (settle) => this.enter(runner, version, settle))
   }
 
   /**
@@ -102,7 +102,7 @@ export class InformerWaits<S, T> {
       failure = error
     }
     return this.#wait(
-      `fresh of ${this.#sources.name}`,
+      `fresh of ${this.#sources.title}`,
       wait,
       (settle: Settle<void>) => {
         if (this.#isStopped) {
@@ -137,7 +137,7 @@ export class InformerWaits<S, T> {
   ): Promise<void> {
     const { source, reflector } = runner
     const { clock, random, events } = this.#context
-    const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
+    const warn = (message: string): void => events.warning(`${runner.title}: ${message}`)
     try {
       const { mirror } = reflector
       const context = { signal, clock, random, warn, mirror, shown: () => runner.reached }
@@ -150,8 +150,8 @@ export class InformerWaits<S, T> {
 
   relist(wait: Wait): Promise<void> {
     checkWait('relist', wait)
-    const { runners, name: of } = this.#sources
-    return this.#wait(`relist of ${of}`, wait, (settle) => {
+    const { runners, title } = this.#sources
+    return this.#wait(`relist of ${title}`, wait, (settle) => {
       // A list that began before this call does not count.
       const before = Array.from(runners, ([name, runner]) => ({ name, runner, lists: runner.reflector.lists }))
       const leave = this.#checkOften(settle, () => {
@@ -169,18 +169,22 @@ export class InformerWaits<S, T> {
     if (typeof key !== 'string') throw new TypeError(`until: the key must be a string, got ${typeof key}`)
     if (typeof condition !== 'function') throw new TypeError('until: the condition must be a function')
     checkWait('until', wait)
-    return withDeadline<T | undefined>(`until "${key}" of ${this.#sources.name}`, wait, this.#context.clock, (settle) =>
-      this.#checkOften(settle, () => {
-        if (!this.#context.synced.isOpen) return
-        const object = this.#context.indexer.get(key)
-        try {
-          const isMet: unknown = condition(object)
-          assertSynchronous(isMet, 'condition of until')
-          if (isMet) settle.resolve(object)
-        } catch (error) {
-          settle.reject(error)
-        }
-      }),
+    return withDeadline<T | undefined>(
+      `until "${key}" of ${this.#sources.title}`,
+      wait,
+      this.#context.clock,
+      (settle) =>
+        this.#checkOften(settle, () => {
+          if (!this.#context.synced.isOpen) return
+          const object = this.#context.indexer.get(key)
+          try {
+            const isMet: unknown = condition(object)
+            assertSynchronous(isMet, 'condition of until')
+            if (isMet) settle.resolve(object)
+          } catch (error) {
+            settle.reject(error)
+          }
+        }),
     )
   }
 

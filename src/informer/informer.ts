@@ -11,7 +11,7 @@ import type { Handlers } from '../subscriptions/delivery/handler-types.js'
 import type { ChangeStream, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { onAbort } from '../util/abort-listeners.js'
-import type { Wait } from '../util/deadline.js'
+import { promised, type Wait } from '../util/deadline.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import type { InformerContext } from './informer-context.js'
 import type { InformerCore, LargeWrite } from './informer-core.js'
@@ -156,7 +156,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     return this
   }
 
-  stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+  async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
     if (this.#stopped === undefined) {
       // Set before listeners are notified, because one of them may call `stop` again.
@@ -164,7 +164,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
       this.#stopped = stopped.promise
       stopped.resolve(this.#core.stop(this, options.drainMs))
     }
-    return this.#stopped
+    await this.#stopped
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -205,23 +205,23 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   }
 
   synced(wait: Wait = {}): Promise<void> {
-    return this.#waits.synced(wait)
+    return promised(() => this.#waits.synced(wait))
   }
 
   waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
-    return this.#waits.waitFor(version, wait)
+    return promised(() => this.#waits.waitFor(version, wait))
   }
 
   fresh(wait: Wait = {}): Promise<void> {
-    return this.#waits.fresh(wait)
+    return promised(() => this.#waits.fresh(wait))
   }
 
   relist(wait: Wait = {}): Promise<void> {
-    return this.#waits.relist(wait)
+    return promised(() => this.#waits.relist(wait))
   }
 
   until(key: string, condition: (object: T | undefined) => boolean, wait: Wait = {}): Promise<T | undefined> {
-    return this.#waits.until(key, condition, wait)
+    return promised(() => this.#waits.until(key, condition, wait))
   }
 
   /** @internal */

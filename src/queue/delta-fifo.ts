@@ -151,7 +151,7 @@ export class DeltaFIFO<T> implements Sink<T> {
    * Takes all deltas up to the next boundary. Waits until there is a batch. A bookmark is an empty batch. Resolves with
    * an empty batch if the signal aborts.
    */
-  drain(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
+  async drain(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('drain', options, { signal: isSignal })
     return this.#next(options.signal, () => {
       const { changes, position } = this.#queue.take() ?? { changes: [], position: NO_POSITION }
@@ -163,7 +163,7 @@ export class DeltaFIFO<T> implements Sink<T> {
    * Takes all deltas of the key that has waited for the longest time. Waits until there is one. The batch has no
    * version if it ends between two boundaries. Resolves with an empty batch if the signal aborts.
    */
-  pop(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
+  async pop(options: { readonly signal?: AbortSignal } = {}): Promise<DeltaBatch<T>> {
     checkOptions('pop', options, { signal: isSignal })
     return this.#next(options.signal, () => {
       const changes = this.#queue.takeKey()

@@ -17,6 +17,8 @@ export type AuditRequest = 'versions' | 'contents' | 'proof'
 export interface ReflectorHooks {
   /** The cache; without it the mirror starts with a list. */
   readonly warmStart?: WarmStart | undefined
+  /** Names the mirror in messages. Default: the name of the source. */
+  readonly title?: string
   onStateChange?(state: ReflectorState, previous: ReflectorState): void
   /** A list or a watch failed. Called before `onError`, whose message says what happens next. */
   onFailure?(error: SourceError): void

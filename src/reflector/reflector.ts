@@ -80,7 +80,7 @@ export class Reflector<T> {
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
     this.#restoration = new Restoration(hooks.warmStart, this.#sink, source)
-    this.#validator = new EventValidator(source.name, this.#clock, {
+    this.#validator = new EventValidator(hooks.title ?? source.name, this.#clock, {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
       relistSoon: (reason) => {
         const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
@@ -414,7 +414,7 @@ export class Reflector<T> {
   }
 
   #report(error: SourceError): void {
-    this.#lastError = failureReport(error, this.#state, this.#clock.now())
+    this.#lastError = failureReport(error, this.#state, this.#clock.now(), this.#hooks.title)
     this.#hooks.onError?.(this.#lastError)
   }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../contract/clock.js'
-import { SourceError } from '../contract/errors.js'
+import { OptionError, SourceError } from '../contract/errors.js'
 import type { Invalid, ListerWatcher, WatchEvent } from '../contract/source.js'
 import { SLICE_MS } from '../util/time-slice.js'
-import { membersOf } from '../util/type-guards.js'
+import { isThenable, membersOf } from '../util/type-guards.js'
 import { checkOptions, isFunction, isPositive } from '../util/validate-options.js'
 import type { Attempt } from './attempt.js'
 import { SLICE_EVENTS } from './sink-calls.js'
@@ -12,6 +12,8 @@ const REPORT_MS = 60_000
 
 /** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {
+  if (isThenable(source))
+    throw new OptionError(`${call}: the source is a promise: await it first`, { option: 'source' })
   const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions, resumeState } = membersOf(source)
   if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
   checkOptions(
@@ -100,7 +102,8 @@ export class EventValidator {
       const type = event?.type
       if (isUnderstood(event)) good.push(event)
       else if (type === 'put' || type === 'delete' || type === 'invalid') {
-        const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')
+        const error =
+          type === 'invalid' ? event.error : new TypeError(`its key must be a string, got ${typeof event.key}`)
         good.push({ type: 'invalid', error })
         this.#hooks.relistSoon('an object came without a key')
       } else if (type === 'replace') {

@@ -17,10 +17,17 @@ export interface IngestOptions<T> {
   readonly freeze: boolean
   /** Whether equal subtrees of all objects are stored once. Default: false. */
   readonly intern?: boolean | undefined
-  /** Returns the name of the source of a partition, for messages. */
-  readonly sourceOf?: ((partition: string | undefined) => string | undefined) | undefined
+  /** Returns the names of the source of a partition, for messages. */
+  readonly sourceOf?: ((partition: string | undefined) => NamedSource | undefined) | undefined
   /** Called once, when the comparison of two objects fails for the first time. */
   readonly report: (error: SourceError) => void
+}
+
+/** A source in an error. */
+interface NamedSource {
+  readonly name: string
+  /** Names the informer too, if it has a name. */
+  readonly title: string
 }
 
 /** The store has this object already. */
@@ -133,14 +140,14 @@ export function isOtherIdentity(a: Entry<unknown>, b: Entry<unknown>): boolean {
 }
 
 /** Returns the error of an object that cannot be decoded. It names the object, and the source if that is known. */
-export function invalid(key: string | undefined, error: unknown, source?: string): SourceError {
-  const of = source === undefined ? '' : ` of ${source}`
+export function invalid(key: string | undefined, error: unknown, source?: NamedSource): SourceError {
+  const of = source === undefined ? '' : ` of ${source.title}`
   const what = key === undefined ? `an object${of} whose key is unknown` : `the object "${key}"${of}`
   return new SourceError(`${what} is invalid: ${redact(messageOf(error))}`, {
     code: 'DECODE',
     phase: 'decode',
     cause: error,
     key,
-    source,
+    source: source?.name,
   })
 }

@@ -17,7 +17,7 @@ import type { Version } from '../contract/version.js'
  * ```
  */
 export interface StoreView<T, I = {}> {
-  /** Returns the object with this key. */
+  /** Returns the object with this key. Keys are strings: a number finds nothing, without an error. */
   get(key: string): T | undefined
   /** Returns whether there is an object with this key. */
   has(key: string): boolean

@@ -12,6 +12,8 @@ export interface FeedReader {
   readonly slowest: SlowestCall | undefined
   /** The keys whose last run failed. */
   readonly failing?: ReadonlyMap<string, FailingKey>
+  /** The informers that are not synced, and why, if a controller waits for them. */
+  readonly waitsFor?: string | undefined
   /** Called when a batch can be dequeued, and when the feed was closed. */
   wake(): void
   /** Called when the feed was closed. */

@@ -27,7 +27,8 @@ export interface FeedHost<T> {
   readonly router: FeedRouter<T>
   readonly versions: FeedVersions
   readonly clock: Clock
-  readonly sourceName: string
+  /** Names the informer in messages. */
+  readonly title: string
   /** Whether the store has the first list of each source. */
   readonly isSynced: boolean
   report(error: SourceError): void
@@ -381,6 +382,6 @@ export class Feed<T> implements AwaitedFeed {
   /** Names a part of the feed in errors. */
   named(what: string): string {
     const of = this.name === undefined ? '' : ` of "${this.name}"`
-    return `${what}${of} on ${this.host.sourceName}`
+    return `${what}${of} on ${this.host.title}`
   }
 }

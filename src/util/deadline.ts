@@ -81,6 +81,15 @@ export function withDeadline<V>(
   })
 }
 
+/** Returns the promise of `call`, or a rejected one if `call` throws: a caller that handles rejections sees all errors. */
+export function promised<V>(call: () => Promise<V>): Promise<V> {
+  try {
+    return call()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
 /** Resolves when `something` settles, or after `ms` milliseconds. */
 export async function settleWithin(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
   const timer = new AbortController()

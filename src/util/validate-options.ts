@@ -1,6 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import { redact } from './redact.js'
-import { membersOf } from './type-guards.js'
+import { isThenable, membersOf } from './type-guards.js'
 
 /** Returns why a value is wrong; undefined if it is allowed. */
 export type OptionCheck = (value: unknown) => string | undefined
@@ -77,6 +77,26 @@ const holdsSecrets: ReadonlySet<string> = new Set([
   'token',
 ])
 
+/** Names of other sources, earlier versions and drivers, with the options that may be meant. */
+const MEANT: ReadonlyMap<string, readonly string[]> = new Map([
+  ['where', ['sql', 'labelSelector', 'subjects']],
+  ['filter', ['sql', 'labelSelector', 'subjects', 'where']],
+  ['client', ['connect', 'kubeConfig']],
+  ['pool', ['connect', 'client']],
+  ['connect', ['client']],
+  ['connection', ['connect', 'client']],
+  ['connectionString', ['connect', 'client', 'endpoints']],
+  ['url', ['connect', 'client', 'endpoints']],
+  ['hosts', ['endpoints']],
+  ['stallMs', ['timeoutMs']],
+  ['heartbeatTimeoutMs', ['timeoutMs']],
+  ['timeout', ['timeoutMs']],
+  ['progressMs', ['heartbeatMs']],
+  ['blockMs', ['heartbeatMs']],
+  ['staleAfterMs', ['silentAfterMs']],
+  ['replicas', ['leases', 'streamReplicas']],
+])
+
 /**
  * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
  * option that is `undefined` counts as absent. A `call` that is a function is called for an error only.
@@ -91,10 +111,11 @@ export function checkOptions(
     throw new TypeError(`${nameOf(call)}: the options must be an object`)
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(checks, name)) {
-      const allowed = Object.keys(checks)
-        .filter((each) => checks[each] !== isInternal)
-        .join(', ')
-      throw new OptionError(`${nameOf(call)}: unknown option ${quote(name)}; allowed are ${allowed}`, { option: name })
+      const allowed = Object.keys(checks).filter((each) => checks[each] !== isInternal)
+      const meant = MEANT.get(name)?.find((each) => allowed.includes(each))
+      const hint = meant === undefined ? '' : `; use ${quote(meant)}`
+      const flaw = `unknown option ${quote(name)}${hint}; allowed are ${allowed.join(', ')}`
+      throw new OptionError(`${nameOf(call)}: ${flaw}`, { option: name })
     }
     if (value === undefined) continue
     const flaw = checks[name]?.(value)
@@ -129,6 +150,7 @@ function show(value: unknown): string {
 
 function showType(value: unknown): string {
   if (value === null) return 'null'
+  if (isThenable(value)) return 'a promise: await it first'
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
   return `a ${typeof value}`
 }

@@ -82,24 +82,14 @@ async function describePolled(title: string, sourceOf: (endpoint: Endpoint) => L
 }
 
 await describePolled('the polled source of docs/how-to/read-follow-wait.md', (endpoint) => {
-  const read = async (signal: AbortSignal): Promise<readonly Country[]> => {
+  const read = async (signal: AbortSignal, known?: string) => {
     signal.throwIfAborted()
-    return endpoint.countries
+    const { etag: version, countries } = endpoint
+    const entries = countries.map((object) => ({ key: object.code, object }))
+    return version === known ? undefined : { entries, version }
   }
   return definedBy('countries', definitionIn('docs/how-to/read-follow-wait.md', 'countries'), {
-    createHash,
     read,
-  }) as ListerWatcher<Country>
-})
-
-await describePolled('the polled source of docs/how-to/http-and-browsers.md', (endpoint) => {
-  const readIfChanged = async (signal: AbortSignal, known?: string) => {
-    signal.throwIfAborted()
-    const { etag, countries } = endpoint
-    return etag === known ? undefined : { etag, countries }
-  }
-  return definedBy('polled', definitionIn('docs/how-to/http-and-browsers.md', 'polled'), {
-    readIfChanged,
   }) as ListerWatcher<Country>
 })
 

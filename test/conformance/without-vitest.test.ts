@@ -50,5 +50,5 @@ test('etcdSource with endpoints says that it needs @grpc/grpc-js, and synced() r
     console.log(mirror.status.state)
     await mirror.stop()`
   const says = 'etcdSource: option "endpoints" needs the package @grpc/grpc-js: npm i @grpc/grpc-js'
-  expect(outputOf(program)).toContain(`TypeError endpoints ${says}\nfailed\n`)
+  expect(outputOf(program)).toContain(`OptionError endpoints ${says}\nfailed\n`)
 })

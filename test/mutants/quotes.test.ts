@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
 import { blocksOf } from '../support/documents.js'
 import { root } from '../support/sources.js'
 import { entriesOf } from './format.js'
@@ -59,7 +59,49 @@ test('the example of CONTRIBUTING.md is one of them', () => {
   expect(allMutants).toContainEqual(entry?.mutant)
 })
 
-test('the tests that mutants name exist', () => {
-  const paths = new Set(allMutants.flatMap(({ onlyBy }) => onlyBy?.test ?? []))
-  expect(Array.from(paths).filter((path) => !existsSync(join(root, 'test', path)))).toEqual([])
+/** The texts of a test file and of the files of tests that it imports, up to three imports away. */
+function textsOf(path: string, far = 3): string[] {
+  const text = readFileSync(path, 'utf8')
+  const imports = Array.from(text.matchAll(/from '(\.[^']+)\.js'/g), ([, name]) => join(dirname(path), `${name}.ts`))
+  const ofTests = far === 0 ? [] : imports.filter((each) => /^test(ing)?\//.test(relative(root, each)))
+  return [text, ...ofTests.filter((each) => existsSync(each)).flatMap((each) => textsOf(each, far - 1))]
+}
+
+/** The strings of a file. Each is split at its parameters: `%s ends` and `${name} ends` are an empty text and ` ends`. */
+function stringsOf(text: string): string[][] {
+  const strings = text.matchAll(/'((?:\\.|[^'\\\n])*)'|"((?:\\.|[^"\\\n])*)"|`((?:\\.|[^`\\])*)`/g)
+  return Array.from(strings, ([, single, double, template]) =>
+    (single ?? double ?? template ?? '').replaceAll(/\\(.)/g, '$1').split(/\$\{[^}]*\}|%\w|\$[\w.]+/),
+  )
+}
+
+/** Whether a string between whose texts are parameters may have the part. A fifth of the part has to be in the texts. */
+function mayHave(texts: readonly string[], part: string): boolean {
+  if (texts.some((text) => text.includes(part))) return true
+  const lengths = texts.map((text) => {
+    for (let length = text.length; length > 0; length--) {
+      if (length === text.length && part.includes(text)) return length
+      if (part.startsWith(text.slice(-length)) || part.endsWith(text.slice(0, length))) return length
+    }
+    return 0
+  })
+  return texts.length > 1 && lengths.reduce((sum, each) => sum + each, 0) * 5 >= part.length
+}
+
+describe('the test that a mutant names exists', () => {
+  const named = Map.groupBy(
+    allMutants.flatMap(({ onlyBy }) => onlyBy ?? []),
+    ({ test: path }) => path,
+  )
+  test.each(Array.from(named))('%s', (path, titles) => {
+    const strings = textsOf(join(root, 'test', path)).flatMap(stringsOf)
+    const parts = titles.flatMap((each) => each.named.split(/ ?… ?/))
+    expect(parts.filter((part) => !strings.some((texts) => mayHave(texts, part)))).toEqual([])
+  })
+
+  test('a title that no file has is not found', () => {
+    expect(mayHave(['a handler that fails is reported'], 'fails twice is reported')).toBe(false)
+    expect(mayHave(['a list ', ' is read again'], 'of a server that was restored expires')).toBe(false)
+    expect(mayHave(['a list ', ' is read again'], 'list of etcd is read')).toBe(true)
+  })
 })

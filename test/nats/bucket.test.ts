@@ -269,6 +269,6 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     const connection = await shared.nats.connect()
     await connection.close()
     const source = natsKvSource({ client: connection, bucket: 'any' })
-    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'TypeError', option: 'client' })
+    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'OptionError', option: 'client' })
   })
 })

@@ -135,6 +135,7 @@ export interface MirrorToSave extends MirrorHeader {
 }
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
+  readonly name: string
   get option(): string
 }
 export interface PackedBlock {

@@ -311,6 +311,7 @@ export type MirrorState =
   | 'stopped'
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
+  readonly name: string
   get option(): string
 }
 export interface Ordered<T, V> extends Index<T, V> {

@@ -253,7 +253,7 @@ describeRedis('plain keys', (server) => {
     const { mirror } = await keysOf(own.redis)
     await using _ = mirror
     await mirror.live()
-    expect(() => mirror.informer.waitFor('1')).toThrow(TypeError)
+    await expect(mirror.informer.waitFor('1')).rejects.toThrow(TypeError)
   })
 
   test.concurrent("are shown without the client's own prefix", async () => {

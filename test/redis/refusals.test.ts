@@ -147,7 +147,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(await mirrorAs(keys, () => admin.del('user:b'))).toEqual([2, 1])
       })
 
-      test('a user without permission for server checks can read, with warnings about the skipped checks', async () => {
+      test('a user without permission for server checks can read, with a warning about each skipped check and the absent collection', async () => {
         const warnings: Error[] = []
         const note = (warning: Error): unknown => warnings.push(warning)
         process.on('warning', note)
@@ -161,6 +161,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(said).toEqual([
           expect.stringContaining('it is unknown whether this is the master'),
           expect.stringContaining('it is unknown whether this server evicts keys'),
+          'redis:blind: no redisWriter has written the collection "blind" yet',
         ])
       })
 
@@ -183,6 +184,7 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         expect(logged).toEqual([
           expect.stringMatching(/^redis:logged: ROLE is not allowed/),
           expect.stringMatching(/^redis:logged: INFO is not allowed/),
+          'redis:logged: no redisWriter has written the collection "logged" yet',
         ])
       })
 

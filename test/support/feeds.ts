@@ -43,7 +43,7 @@ export class Mirror<T, I extends object = object> {
       router,
       versions,
       clock,
-      sourceName: 'mirror',
+      title: 'mirror',
       get isSynced() {
         return router.isFilled
       },

@@ -85,8 +85,8 @@ declare global {
   }
 
   interface Country { readonly code: string; readonly name: string }
-  function read(signal: AbortSignal): Promise<readonly Country[]>
-  function readIfChanged(signal: AbortSignal, etag?: string): Promise<{ etag: string; countries: readonly Country[] } | undefined>
+  interface Reading { readonly entries: readonly { readonly key: string; readonly object: Country }[]; readonly version: string }
+  function read(signal: AbortSignal, known?: string): Promise<Reading | undefined>
   function makeItSo(key: string, order: Order | undefined): Promise<void>
   /** A backend that says when something was written. */
   const journal: {

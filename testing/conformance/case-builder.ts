@@ -35,7 +35,9 @@ async function runCase(
     for (const need of needs) {
       const flaw = missingCapability(need, context.subject)
       if (flaw !== undefined)
-        throw new Error(`${flaw}: the case "${name}" needs it. Add it, or say why not in unsupported.${need}`)
+        throw new Error(
+          `${flaw}: the case "${name}" needs it. Add it, or say why not in ${unsupportedOf(context.subject)}`,
+        )
     }
     await check(context)
     return { type: 'passed' }
@@ -45,6 +47,13 @@ async function runCase(
   } finally {
     await context.dispose()
   }
+}
+
+/** The option of the harness that has everything which the subject lacks. */
+function unsupportedOf(subject: ListerWatcherSubject<unknown>): string {
+  const all = ['head', 'hasReached', 'versions', ...Object.keys(hooks)] as readonly ConformanceCapability[]
+  const missing = all.filter((each) => missingCapability(each, subject) !== undefined)
+  return `the harness: unsupported: { ${missing.map((each) => `${each}: 'the reason'`).join(', ')} }`
 }
 
 const hooks = {

@@ -52,12 +52,21 @@ export function difference(actual: Values, expected: Values): string {
   for (const [key, value] of expected) {
     const found = actual.get(key)
     if (found === undefined) differences.push(`${printable(key)} is missing`)
-    else if (found !== value)
-      differences.push(`${printable(key)} is ${printable(found)} instead of ${printable(value)}`)
+    else if (found !== value) differences.push(`${printable(key)} is ${differenceOfTexts(found, value)}`)
   }
   for (const key of actual.keys()) if (!expected.has(key)) differences.push(`${printable(key)} should not be there`)
   const rest = differences.length - 5
   return `${differences.slice(0, 5).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
+}
+
+/** Texts that begin alike are printed from the first difference on. */
+function differenceOfTexts(actual: string, expected: string): string {
+  let at = 0
+  while (at < actual.length && actual[at] === expected[at]) at++
+  if (at < 20) return `${printable(actual)} instead of ${printable(expected)}`
+  const [found, wanted] = [actual, expected].map((text) => printable(text.slice(at)))
+  const lengths = `${actual.length} characters instead of ${expected.length}`
+  return `${printable(actual.slice(0, at))} and then ${found} instead of ${wanted} (${lengths}, different from character ${at + 1} on)`
 }
 
 /** Quotes a key or a value, and shortens it. */

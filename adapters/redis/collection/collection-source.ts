@@ -30,6 +30,8 @@ export interface CollectionSettings<T> {
   readonly keys: RedisKeys
   readonly blockMs: number
   readonly timeoutMs: number
+  /** Whether a list of a collection that no writer has written is a warning: its name may be misspelled. */
+  readonly warnsOfAbsence?: boolean
 }
 
 /** The maximum number of entries of one read. */
@@ -91,9 +93,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
   }
 
   list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    return this.#runner.list(context, ({ session }) =>
-      this.#list(this.#reader(session, context.pageSize), context.floor),
-    )
+    return this.#runner.list(context, ({ session }) => this.#list(this.#reader(session, context.pageSize), context))
   }
 
   watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
@@ -133,11 +133,13 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
    * A list with a `floor` verifies the history as a watch from there does: a restored history may have more entries by
    * now.
    */
-  async *#list(reader: CollectionReader, floor: Version | undefined): AsyncGenerator<ListPage<T>> {
+  async *#list(reader: CollectionReader, { floor, warn }: ListContext): AsyncGenerator<ListPage<T>> {
     const begin = await reader.current()
     // Verified after `begin` was read: a later change of the history shows in the entries.
     if (floor !== undefined) await reader.assertContinues(parseVersion(floor))
     if ('absentAt' in begin) {
+      if (this.#settings.warnsOfAbsence === true)
+        this.#warnings.through(warn)(`no redisWriter has written the collection "${this.#settings.name}" yet`)
       yield { events: [], version: formatVersion(begin) }
       return
     }

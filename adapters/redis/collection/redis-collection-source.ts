@@ -95,7 +95,7 @@ export function redisCollectionSource<T>(
     shardCount,
   } = options
   const source = (name: string): RedisCollectionSource<T> =>
-    new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs })
+    new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs, warnsOfAbsence: shardCount === undefined })
   if (shardCount === undefined) return source(options.collection)
   const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
   return Object.fromEntries(numbers.map((shard) => [String(shard), source(shardName(options.collection, shard))]))

@@ -44,11 +44,11 @@ export class Observation<S, T> {
   }
 
   stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
-    const { name, source, reflector } = runner
+    const { name, source, title, reflector } = runner
     const { state } = reflector
     // Otherwise only saved content became stale or current.
     if (state.name !== before.name) {
-      this.#context.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
+      this.#context.events.log('info', `${title} is ${state.name}: ${state.reason}`, { previous: before.name })
       this.#transitions.add({
         at: this.#context.clock.now(),
         source: name,

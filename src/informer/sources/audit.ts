@@ -46,6 +46,8 @@ const SLICE_KEYS = 256
 /** A source and the store that mirrors it. */
 export interface AuditedSource<S, T> {
   readonly source: ListerWatcher<S>
+  /** Names the informer and the source in messages. */
+  readonly title: string
   readonly part: Partition<T>
   readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
   readonly proofs: Pick<SourceProof, 'audited' | 'auditFailed'>
@@ -144,7 +146,7 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasRequested = this.#isRequested
     this.#isRequested = false
-    const { source, reflector, proofs } = this.#audited
+    const { title, reflector, proofs } = this.#audited
     const { clock, events } = this.#context
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
@@ -163,7 +165,7 @@ export class Audit<S, T> {
       if (first === undefined || isRepairing) proofs.audited({ ...comparison, differences: drift.length })
       if (first === undefined || !isRepairing) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
-      const message = `the audit of ${source.name} found a difference at the key "${first}"${others}; the source is read again`
+      const message = `the audit of ${title} found a difference at the key "${first}"${others}; the source is read again`
       events.report(new SourceError(message, { code: 'PROTOCOL', phase: 'apply', key: first }))
       reflector.relist('the audit found a difference')
     } catch (error) {
@@ -171,7 +173,7 @@ export class Audit<S, T> {
       proofs.auditFailed()
       this.#isRequested ||= wasRequested
       this.#failures++
-      const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
+      const message = `the audit of ${title} could not be done: ${messageOf(error)}; it is tried again later`
       const code = error instanceof SourceError ? error.code : 'UNAVAILABLE'
       events.report(new SourceError(message, { code, phase: 'list', cause: error }))
     } finally {
@@ -334,9 +336,9 @@ export class Audit<S, T> {
 
   /** Reads all items of the source. Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (page: Page<S>, from: number, end: number) => void): Promise<Version> {
-    const { source } = this.#audited
+    const { source, title } = this.#audited
     const { clock, random } = this.#context
-    const warn = (message: string): void => this.#context.events.warning(`${source.name}: ${message}`)
+    const warn = (message: string): void => this.#context.events.warning(`${title}: ${message}`)
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     const versions = this.#comparesContents ? undefined : source.versions

@@ -98,6 +98,11 @@ export class InformerSources<S, T> {
     return this.isSet ? `the sources ${names.join(', ')}` : (names[0] ?? '')
   }
 
+  /** Names the informer in messages. */
+  get title(): string {
+    return this.#context.titleOf(this.name)
+  }
+
   get versions(): ReadonlyMap<string, Version> {
     if (this.view !== undefined) return this.view.rootVersions
     const versions = new Map<string, Version>()
@@ -137,8 +142,7 @@ export class InformerSources<S, T> {
   }
 
   stoppedError(call: string): SourceError {
-    const { name } = this
-    return new SourceError(`${call}: the informer of ${name} was stopped`, { code: 'STOPPED', source: name })
+    return new SourceError(`${call}: the informer of ${this.title} was stopped`, { code: 'STOPPED', source: this.name })
   }
 
   start(): void {

@@ -21,6 +21,8 @@ const LAST_SAVE_MS = 10_000
 /** The mirror that a cache restores and saves. */
 export interface CachedMirror<T> {
   readonly source: ListerWatcher<unknown>
+  /** Names the informer and the source in messages. */
+  readonly title: string
   readonly part: Partition<T>
   /** Names the source, its selection, and the functions that change its objects. */
   readonly fingerprint: string
@@ -122,7 +124,7 @@ export class SourceCache<T> implements WarmStart {
   }
 
   warn(message: string): void {
-    this.#events.warning(`${this.#mirror.source.name}: ${this.#cache.name}: ${message}`)
+    this.#events.warning(`${this.#mirror.title}: ${this.#cache.name}: ${message}`)
   }
 
   /** A commit was made. Returns the saved content if it was the commit of that. */
@@ -296,12 +298,12 @@ export class SourceCache<T> implements WarmStart {
 
   #report(thrown: unknown, signal: AbortSignal): void {
     if (signal.aborted) return
-    const { source } = this.#mirror
+    const { source, title } = this.#mirror
     const { code, message } = toSourceError(thrown, { phase: 'apply', source: source.name })
     if (this.#failure === code) return
     this.#failure = code
     const then = this.#hasEnded ? 'the next start uses the content before it' : 'it is tried again later'
-    const text = `${source.name} could not be saved to ${this.#cache.name}: ${message}; ${then}`
+    const text = `${title} could not be saved to ${this.#cache.name}: ${message}; ${then}`
     this.#events.report(new SourceError(text, { code, phase: 'apply', source: source.name, cause: thrown }))
   }
 

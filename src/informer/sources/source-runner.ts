@@ -100,6 +100,11 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     part.onCommit = (commit) => this.#committed(commit)
   }
 
+  /** Names the informer and the source in messages. */
+  get title(): string {
+    return this.#context.titleOf(this.source.name)
+  }
+
   onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
     if (name === 'live') {
       this.#confirm()
@@ -126,7 +131,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   onWarning(message: string): void {
-    this.#context.events.warning(`${this.source.name}: ${message}`)
+    this.#context.events.warning(`${this.title}: ${message}`)
   }
 
   onWrite(): void {
@@ -248,7 +253,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Resolves when the store includes this version. */
   waitFor(version: Version, wait: Wait): Promise<void> {
     const { clock } = this.#context
-    return withDeadline(`waitFor on ${this.source.name}`, wait, clock, (settle) => this.enter(version, settle))
+    return withDeadline(`waitFor on ${this.title}`, wait, clock, (settle) => this.enter(version, settle))
   }
 
   /**

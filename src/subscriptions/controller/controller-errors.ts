@@ -27,9 +27,8 @@ export class ControllerErrors<T> {
     this.#report(message, key, cause)
   }
 
-  /** Another informer was stopped before its first list. */
-  neverRuns(): void {
-    this.#report(`${this.#name} runs no key: an informer of "after" or "watches" was stopped before its first list`)
+  blocked(reason: string): void {
+    this.#report(`${this.#name} runs no key: ${reason}`)
   }
 
   #report(message: string, key?: string, cause?: unknown): void {
@@ -38,7 +37,7 @@ export class ControllerErrors<T> {
 
   get #name(): string {
     const { name, host } = this.#feed
-    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
+    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.title}`
   }
 }
 

@@ -141,8 +141,8 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    */
   readonly watches?: { readonly [K in keyof W]: ControllerWatch<W[K]> }
   /**
-   * No key runs before these informers and groups are synced. If one is stopped before, no key ever runs, which is
-   * reported. A group starts these informers first and drains them last. Default: none.
+   * No key runs before these informers and groups are synced, and `health` is not ready. If one is stopped before, no
+   * key ever runs, which is reported. So is one that was not started for 10 s. A group starts these informers first and drains them last. Default: none.
    */
   readonly after?: readonly {
     /** Resolves when the first lists are in the stores. */

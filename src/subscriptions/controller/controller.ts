@@ -96,7 +96,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     )
     this.#gate = new RunGate(options, feed.host.clock, this.#stop.signal, {
       wake: () => this.#continue(),
-      stopped: () => this.#errors.neverRuns(),
+      blocked: (reason) => this.#errors.blocked(reason),
     })
     this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#errors.slow(key, ms), SLOW_RUN_MS)
@@ -116,6 +116,10 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
     return this.#slow.longest
+  }
+
+  get waitsFor(): string | undefined {
+    return this.#gate.waitsFor
   }
 
   get slowest(): SlowestCall | undefined {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../contract/clock.js'
 import { SourceError } from '../../contract/errors.js'
+import { membersOf } from '../../util/type-guards.js'
 import type { RateLimit, ReconcileOptions } from './controller-types.js'
 
 /** An informer or a group. */
@@ -15,19 +16,16 @@ export class RunGate {
   readonly #limiter: RunLimiter | undefined
 
   /**
-   * `wake` is called when a run may start again, unless it was paused. `stopped` is called when an informer of `after`
-   * was stopped before its first list.
+   * `wake` is called when a run may start again, unless it was paused. `blocked` is called with the reason if no run may
+   * start because an informer of `after` was stopped before its first list, or was not started for 10 s.
    */
   constructor(
     { after = [], rateLimit }: { readonly after?: readonly Syncable[]; readonly rateLimit?: RateLimit },
     clock: Clock,
     signal: AbortSignal,
-    { wake, stopped }: { readonly wake: () => void; readonly stopped: () => void },
+    { wake, blocked }: { readonly wake: () => void; readonly blocked: (reason: string) => void },
   ) {
-    this.#prerequisites = new Prerequisites(after, clock, signal, () => {
-      if (this.#prerequisites.areStopped) stopped()
-      wake()
-    })
+    this.#prerequisites = new Prerequisites(after, clock, signal, { changed: wake, blocked })
     if (rateLimit !== undefined) this.#limiter = new RunLimiter(rateLimit, clock, signal, wake)
   }
 
@@ -39,6 +37,11 @@ export class RunGate {
   /** Whether all informers of `after` are synced. */
   get areOthersSynced(): boolean {
     return this.#prerequisites.areMet
+  }
+
+  /** The informers of `after` that are not synced, and why; undefined if there are none. */
+  get waitsFor(): string | undefined {
+    return this.#prerequisites.missing
   }
 
   /** The last run that was counted did not start. */
@@ -112,24 +115,37 @@ class RunLimiter {
 /** The time after which a failed wait for an informer begins again, in milliseconds. */
 const AGAIN_MS = 1_000
 
+/** If an informer was not started for this time, that is reported, in milliseconds. */
+const NOT_STARTED_MS = 10_000
+
 /** Waits until other informers have their first lists. */
 class Prerequisites {
   readonly #clock: Clock
   readonly #signal: AbortSignal
-  #waiting: number
+  readonly #waiting: Set<Syncable>
+  readonly #blocked: (reason: string) => void
   #areStopped = false
 
   /** `changed` is called when all informers are synced, and when one of them was stopped before. */
-  constructor(others: readonly Syncable[], clock: Clock, signal: AbortSignal, changed: () => void) {
+  constructor(
+    others: readonly Syncable[],
+    clock: Clock,
+    signal: AbortSignal,
+    { changed, blocked }: { readonly changed: () => void; readonly blocked: (reason: string) => void },
+  ) {
     this.#clock = clock
     this.#signal = signal
-    this.#waiting = others.length
-    for (const other of others) {
+    this.#waiting = new Set(others)
+    this.#blocked = blocked
+    for (const other of this.#waiting) {
       this.#synced(other).then(
         (isSynced) => {
-          if (isSynced) this.#waiting--
-          else this.#areStopped = true
-          if (!isSynced || this.#waiting === 0) changed()
+          if (isSynced) this.#waiting.delete(other)
+          else {
+            this.#areStopped = true
+            blocked('an informer of "after" or "watches" was stopped before its first list')
+          }
+          if (!isSynced || this.areMet) changed()
         },
         () => {}, // Aborted.
       )
@@ -137,7 +153,12 @@ class Prerequisites {
   }
 
   get areMet(): boolean {
-    return this.#waiting === 0
+    return this.#waiting.size === 0
+  }
+
+  get missing(): string | undefined {
+    const missing = Array.from(this.#waiting, describe).filter((each) => each !== '')
+    return missing.length === 0 ? undefined : missing.join(', ')
   }
 
   /** Whether they cannot be met, because an informer was stopped before its first list. */
@@ -147,15 +168,36 @@ class Prerequisites {
 
   /** Returns false if the informer was stopped before its first list. */
   async #synced(other: Syncable): Promise<boolean> {
-    for (;;) {
+    for (let timeoutMs: number | undefined = NOT_STARTED_MS; ; ) {
       try {
-        await other.synced({ signal: this.#signal })
+        await other.synced({ signal: this.#signal, timeoutMs })
         return true
       } catch (error) {
         this.#signal.throwIfAborted()
-        if (error instanceof SourceError && error.code === 'STOPPED') return false
+        const code = error instanceof SourceError ? error.code : undefined
+        if (code === 'STOPPED') return false
+        if (code === 'TIMEOUT') {
+          timeoutMs = undefined
+          if (describe(other).includes(NOT_STARTED)) this.#blocked(`it waits for ${describe(other)}: call start()`)
+          continue
+        }
       }
       await this.#clock.sleep(AGAIN_MS, this.#signal) // The informer has failed, and retries.
     }
   }
+}
+
+const NOT_STARTED = 'which was not started'
+
+/** Names the informers that are not synced: the informer itself, or those of a group. Empty if all are synced. */
+function describe(other: Syncable): string {
+  const parts = membersOf(other)['parts']
+  if (!Array.isArray(parts)) return 'an informer that is not synced'
+  const names = parts.map(membersOf).flatMap(({ name, status }) => {
+    const { state, isSynced } = membersOf(status)
+    if (typeof name !== 'string' || isSynced === true) return []
+    const why = state === 'idle' ? NOT_STARTED : state === 'stopped' ? 'which was stopped' : 'which is not synced'
+    return [`"${name}", ${why}`]
+  })
+  return names.join(', ')
 }

@@ -1,7 +1,7 @@
 import { SourceError } from '../../contract/errors.js'
 import type { Version } from '../../contract/version.js'
 import { onAbort } from '../../util/abort-listeners.js'
-import { settleWithin, type Wait } from '../../util/deadline.js'
+import { promised, settleWithin, type Wait } from '../../util/deadline.js'
 import { checkOptions, isBoolean } from '../../util/validate-options.js'
 import type { Feed } from '../feed.js'
 import type { SubscriptionKind } from '../feed-counts.js'
@@ -69,11 +69,11 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   }
 
   synced(wait?: Wait): Promise<void> {
-    return this.feed.synced('synced', wait)
+    return promised(() => this.feed.synced('synced', wait))
   }
 
   waitFor(version: Version, wait?: VersionWait): Promise<void> {
-    return this.feed.waitFor(version, wait)
+    return promised(() => this.feed.waitFor(version, wait))
   }
 
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {

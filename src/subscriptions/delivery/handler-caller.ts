@@ -116,6 +116,6 @@ export class HandlerCaller<T> {
 
   #named(what: string): string {
     const { name, host } = this.#feed
-    return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
+    return name === undefined ? `${what} on ${host.title}` : `${what} of "${name}" on ${host.title}`
   }
 }

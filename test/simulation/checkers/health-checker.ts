@@ -42,7 +42,10 @@ export class HealthChecker {
         'health',
         `it is ready, live ${isLive}, synced ${isSynced}, cleared ${isCleared}, stuck at ${list(stuck)}`,
       )
-    if (!isReady && mayBeReady && mayBe.size === 0) violate('health', `it is not ready, for no reason: ${reason}`)
+    // A controller of the informer may wait for others.
+    const isWaiting = reason.includes(' waits for ')
+    if (!isReady && mayBeReady && mayBe.size === 0 && !isWaiting)
+      violate('health', `it is not ready, for no reason: ${reason}`)
     const named = / has not settled for .* at key "/s.test(reason)
     if (stuck.size > 0 && ![...mayBe].some((key) => reason.includes(` at key "${key}"`)))
       violate(

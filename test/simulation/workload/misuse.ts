@@ -1,4 +1,5 @@
 import type { Informer } from '../../../src/informer/informer-types.js'
+import { isThenable } from '../../../src/util/type-guards.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import type { IndexesOf } from './declared-indexes.js'
@@ -37,15 +38,19 @@ const wrongCalls: Readonly<Record<string, (informer: Informer<Item, IndexesOf>) 
 }
 const names = Object.keys(wrongCalls)
 
-/** An incorrect call must throw a TypeError. Its other effects are found by the other checkers. */
+/** An incorrect call must throw a TypeError, or reject with one. Its other effects are found by the other checkers. */
 export function misuse({ decisions, note, violate }: Scenario, informer: Informer<Item, IndexesOf>): void {
   const name = decisions.pick('misuse', names)
   note('a wrong call', name)
-  try {
-    wrongCalls[name]?.(informer)
-  } catch (error) {
-    if (!(error instanceof TypeError)) violate('misuse', `"${name}" throws ${error}`)
-    return
+  const accepted = (): void => violate('misuse', `"${name}" is not refused`)
+  const refused = (error: unknown): void => {
+    if (!(error instanceof TypeError)) violate('misuse', `"${name}" fails with ${error}`)
   }
-  violate('misuse', `"${name}" is not refused at the call`)
+  try {
+    const result = wrongCalls[name]?.(informer)
+    if (isThenable(result)) result.then(accepted, refused)
+    else accepted()
+  } catch (error) {
+    refused(error)
+  }
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { messageOf, OptionError, SourceError, TerminalError, toSourceError } from '../../../src/contract/errors.js'
 import { failureReport, initialState, step } from '../../../src/reflector/reflector-state.js'
@@ -37,11 +38,12 @@ describe('SourceError', () => {
   })
 })
 
-test('an OptionError is a TypeError that names the option', () => {
+test('an OptionError is a TypeError that names the option, and is printed as OptionError', () => {
   const cause = new Error('ended')
   const error = new OptionError('postgresSource: option "connect" must be a function', { option: 'connect', cause })
   expect(error).toBeInstanceOf(TypeError)
-  expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'connect', cause])
+  expect([error.option, error.cause]).toEqual(['connect', cause])
+  expect(inspect(error)).toMatch(/^OptionError: postgresSource: option "connect" must be a function\n/)
 })
 
 test.each([

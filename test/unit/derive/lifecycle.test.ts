@@ -180,7 +180,7 @@ describe('[X15] versions and waits', () => {
     await world.start(view)
     expect(view.version).toBeUndefined()
     expect([...view.versions.keys()]).toEqual(['orders', 'customers'])
-    expect(() => view.waitFor('1')).toThrow(TypeError)
+    await expect(view.waitFor('1')).rejects.toThrow(TypeError)
     const handled: unknown[] = []
     const subscription = view.subscribe({ update: ({ object }) => void handled.push(object.name) })
     await world.settle()

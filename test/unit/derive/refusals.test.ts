@@ -165,7 +165,7 @@ test('[X13] a function that returns a promise makes the view `failed`, and `sync
   view.start()
   const synced = view.synced()
   await expect(Promise.all([synced, clock.advance(0)])).rejects.toThrow(OptionError)
-  expect(view.status.state).toBe('failed')
+  expect(view.status).toMatchObject({ state: 'failed', lastError: { code: 'PROTOCOL', phase: 'derive' } })
   expect(view.size).toBe(0)
   orderSource.put('2', order('a', 2))
   await settle()

@@ -188,6 +188,34 @@ describe('a logger', () => {
   })
 })
 
+test('every message of an informer with a name has that name and the source', async () => {
+  const logger = memoLogger()
+  const transform = (n: number): number => (n > 1 ? fail() : n)
+  const { clock, informer, errors, source } = mirrorOf<number, object>([['a', 1]], {
+    name: 'orders',
+    logger,
+    transform,
+  })
+  source.fail(new SourceError('no', { code: 'UNAVAILABLE' }))
+  informer.subscribe({ ...failingHandlers(), update: () => {} }, { name: 'mail' })
+  informer.reconcile(async () => fail(), { retry: { maxAttempts: 1 } })
+  await running({ clock, informer })
+  await clock.advance(11_000)
+  source.put('b', 2)
+  await clock.advance(1)
+  source.stall()
+  const [wait, mark] = [{ timeoutMs: 1 }, source.put('c', 1)]
+  const outcomes = Promise.allSettled([informer.until('x', () => false, wait), informer.waitFor(mark, wait)])
+  await clock.advance(1)
+  await informer.stop()
+  const after = await informer.synced().catch((error: unknown) => error)
+  const rejected = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason.message] : []))
+  const messages = [...logger.lines, ...errors.map(({ message }) => message), ...rejected, String(after)]
+  expect(messages.filter((message) => !message.includes('orders (memory)'))).toEqual([])
+  expect(errors.map(({ phase }) => phase)).toEqual(['list', 'handle', 'handle', 'decode'])
+  expect([rejected.length, messages.length > 12]).toEqual([2, true])
+})
+
 describe('diagnostics channels', () => {
   test('the diagnostics channels publish states, batches and errors', async () => {
     const messages: string[] = []

@@ -71,7 +71,7 @@ describe('start', () => {
     [5, 'start: the options must be an object'],
   ])('start with %j throws a TypeError with the reason', (options, message) => {
     const { informer } = mirrorOf([])
-    expect(() => Reflect.apply(informer.start, informer, [options])).toThrow(new TypeError(message))
+    expect(() => Reflect.apply(informer.start, informer, [options])).toThrow(expect.objectContaining({ message }))
   })
 })
 
@@ -162,8 +162,8 @@ describe('synced', () => {
     const synced = informer.start().synced({ signal: control.signal })
     control.abort('enough')
     await expect(synced).rejects.toBe('enough')
-    expect(() => informer.synced({ timeoutMs: -1 })).toThrow(
-      new TypeError('synced: option "timeoutMs" must be a finite number above 0, got -1'),
+    await expect(informer.synced({ timeoutMs: -1 })).rejects.toThrow(
+      'synced: option "timeoutMs" must be a finite number above 0, got -1',
     )
   })
 })
@@ -340,7 +340,7 @@ describe('health', () => {
       reason: 'live: following the watch; nothing was heard from the source for 20 s',
     })
     expect(() => informer.health({ silentAfterMs: 0 })).toThrow(
-      new TypeError('health: option "silentAfterMs" must be a finite number above 0, got 0'),
+      expect.objectContaining({ message: 'health: option "silentAfterMs" must be a finite number above 0, got 0' }),
     )
   })
 
@@ -385,7 +385,7 @@ describe('[B1] createInformer rejects invalid options at the call', () => {
     [{ source, logger: 5 }, 'createInformer: option "logger" must be an object, got 5'],
     [{ source, indexes: () => ({ a: 5 }) }, 'indexes: "a" is not an index; make it with ix.equal, ix.multi, …'],
   ])('%#: %j', (options, message) => {
-    expect(() => Reflect.apply(createInformer, undefined, [options])).toThrow(new TypeError(message))
+    expect(() => Reflect.apply(createInformer, undefined, [options])).toThrow(expect.objectContaining({ message }))
   })
 
   test('the error of an unknown option names it and the allowed options', () => {

@@ -287,12 +287,12 @@ describe('waitFor', () => {
     await late
   })
 
-  test('[C17] waitFor and fresh throw a TypeError if the source cannot compare versions', () => {
+  test('[C17] waitFor and fresh reject with a TypeError if the source cannot compare versions', async () => {
     const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
     const reason = 'the source "scripted" cannot compare versions (it has no hasReached)'
-    expect(() => informer.waitFor('5')).toThrow(new TypeError(`waitFor: ${reason}`))
-    expect(() => informer.fresh()).toThrow(new TypeError(`fresh: ${reason}`))
-    expect(() => informer.subscribe({}).waitFor('5')).toThrow(TypeError)
+    await expect(informer.waitFor('5')).rejects.toThrow(new TypeError(`waitFor: ${reason}`))
+    await expect(informer.fresh()).rejects.toThrow(new TypeError(`fresh: ${reason}`))
+    await expect(informer.subscribe({}).waitFor('5')).rejects.toThrow(TypeError)
   })
 
   test.each<[unknown[], string]>([
@@ -300,9 +300,9 @@ describe('waitFor', () => {
     [[Promise.resolve('1.1.1')], 'waitFor: the version must be a string, got a promise: await it first'],
     [['1.1.1', { timeoutMs: Number.NaN }], 'waitFor: option "timeoutMs" must be a finite number above 0, got NaN'],
     [['1.1.1', { source: 5 }], 'waitFor: option "source" must be a string, got 5'],
-  ])('waitFor with %j is a TypeError with the reason', async (args, message) => {
+  ])('waitFor with %j rejects with a TypeError that has the reason', async (args, message) => {
     const { informer } = await started()
-    expect(() => Reflect.apply(informer.waitFor, informer, args)).toThrow(new TypeError(message))
+    await expect(Reflect.apply(informer.waitFor, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
   })
 
   test('a progress listener that throws is reported, and the wait continues', async () => {
@@ -319,9 +319,9 @@ describe('waitFor', () => {
 })
 
 describe('fresh', () => {
-  test('fresh throws a TypeError if the source has no head', () => {
+  test('fresh rejects with a TypeError if the source has no head', async () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
-    expect(() => informer.fresh()).toThrow(
+    await expect(informer.fresh()).rejects.toThrow(
       new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
     )
   })
@@ -491,9 +491,9 @@ describe('until', () => {
     [[5, () => true], 'until: the key must be a string, got number'],
     [['a', 5], 'until: the condition must be a function'],
     [['a', () => true, { timeout: 5 }], 'until: unknown option "timeout"; allowed are signal, timeoutMs'],
-  ])('until with %j is a TypeError with the reason', async (args, message) => {
+  ])('until with %j rejects with a TypeError that has the reason', async (args, message) => {
     const { informer } = await started()
-    expect(() => Reflect.apply(informer.until, informer, args)).toThrow(new TypeError(message))
+    await expect(Reflect.apply(informer.until, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
   })
 })
 

@@ -612,7 +612,7 @@ describe('the sources of a set during a large write of another source', () => {
     const { clock, sources, informer, begin } = await set()
     await begin()
     sources.remove('b')
-    expect(() => informer.waitFor('1', { source: 'b' })).toThrow('there is no source "b"; there are a')
+    await expect(informer.waitFor('1', { source: 'b' })).rejects.toThrow('there is no source "b"; there are a')
     expect([...informer.versions.keys()]).toEqual(['a'])
     expect(Object.keys(informer.status.sources ?? {})).toEqual(['a'])
     await clock.slices()

@@ -151,19 +151,19 @@ describe('a set of sources', () => {
     expect(sub.version).toBeUndefined()
   })
 
-  test('waitFor without a source, or of an unknown one, is a TypeError at the call', async () => {
+  test('waitFor without a source, or of an unknown one, rejects with a TypeError', async () => {
     const { informer } = await synced()
     const which = new TypeError('waitFor: over several sources the option "source" must say which of eu, us')
-    expect(() => informer.waitFor('1')).toThrow(which)
-    expect(() => informer.subscribe({}).waitFor('1')).toThrow('the option "source" must say which of eu, us')
+    await expect(informer.waitFor('1')).rejects.toThrow(which)
+    await expect(informer.subscribe({}).waitFor('1')).rejects.toThrow('the option "source" must say which of eu, us')
     const unknown = new TypeError('waitFor: there is no source "ap"; there are eu, us')
-    expect(() => informer.waitFor('1', { source: 'ap' })).toThrow(unknown)
+    await expect(informer.waitFor('1', { source: 'ap' })).rejects.toThrow(unknown)
   })
 
   test('waitFor of a single source accepts its name', async () => {
     const { source, informer } = await running(mirrorOf<Pod, object>([]))
     await informer.waitFor(source.put('a', pod('n')), { source: 'memory' })
-    expect(() => informer.waitFor('1', { source: 'other' })).toThrow(
+    await expect(informer.waitFor('1', { source: 'other' })).rejects.toThrow(
       'waitFor: there is no source "other"; there are memory',
     )
   })

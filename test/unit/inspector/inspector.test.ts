@@ -666,7 +666,9 @@ describe('the inspector', () => {
   test('streams changes, and resumes after the last one, or from the start if that is of an earlier run', async () => {
     const { changes, source } = await world()
     source.put('a', { tenant: 'acme', total: 10 })
-    expect(await changes('"after":10')).toMatch(/event: sample\n[\s\S]*id: 1\nevent: changes\n/)
+    expect(await changes('"after":10')).toMatch(
+      /event: sample\ndata: .*"silentMs":\d.*\n[\s\S]*id: 1\nevent: changes\n/,
+    )
     source.put('a', { tenant: 'acme', total: 11 })
     const resumed = await changes('"after":11', { 'last-event-id': '1' })
     expect(resumed).toContain('id: 2\n')

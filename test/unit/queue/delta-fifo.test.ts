@@ -293,13 +293,16 @@ describe('options', () => {
     expect(call).toThrow(`"${name}"`)
   })
 
-  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names the option', (take) => {
+  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names the option', async (take) => {
     const options: object = { timeoutMs: 1 }
-    expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: unknown option "timeoutMs"`)
+    await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: unknown option "timeoutMs"`)
   })
 
-  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError that names the option', (take) => {
-    const options: object = { signal: {} }
-    expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: option "signal" must be an AbortSignal`)
-  })
+  test.each(['drain', 'pop'] as const)(
+    '%s: a signal of another type is a TypeError that names the option',
+    async (take) => {
+      const options: object = { signal: {} }
+      await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: option "signal" must be an AbortSignal`)
+    },
+  )
 })

@@ -368,6 +368,7 @@ describe('an invalid source', () => {
   test.each([
     [undefined, 'the source must have a name'],
     [{}, 'the source must have a name'],
+    [Promise.resolve(), 'the source is a promise: await it first'],
     [{ name: 'x' }, 'the source "x" must have list and watch'],
     [{ ...good, watch: undefined }, 'the source "x" must have list and watch'],
     [{ ...good, list: 5 }, 'the source "x": option "list" must be a function, got 5'],
@@ -378,13 +379,13 @@ describe('an invalid source', () => {
     [{ ...good, heartbeatMs: Number.NaN }, "the source's heartbeatMs must be a finite number above 0, got NaN"],
   ])('%j is refused at the call', (source, message) => {
     expect(() => Reflect.construct(Reflector, [source, store().sink])).toThrow(
-      new TypeError(`new Reflector: ${message}`),
+      expect.objectContaining({ message: `new Reflector: ${message}` }),
     )
   })
 
   test('an unknown option is a TypeError that names it', () => {
     expect(() => Reflect.construct(Reflector, [good, store().sink, { clok: 1 }])).toThrow(
-      new TypeError('new Reflector: unknown option "clok"; allowed are clock, random'),
+      expect.objectContaining({ message: 'new Reflector: unknown option "clok"; allowed are clock, random' }),
     )
   })
 })

@@ -608,7 +608,7 @@ test.each<[string, object]>([
   ['unknown option "index"; allowed are indexes', { index: declare }],
   ['option "indexes" must be a function, got an object', { indexes: {} }],
 ])('options: %s', (flaw, options) => {
-  expect(() => new Indexer(options)).toThrow(new TypeError(`new Indexer: ${flaw}`))
+  expect(() => new Indexer(options)).toThrow(expect.objectContaining({ message: `new Indexer: ${flaw}` }))
 })
 
 test('an indexer without an informer reports errors as process warnings', () => {

@@ -117,6 +117,24 @@ describe('after', () => {
     await sites.stop()
   })
 
+  test('[N11] if one was not started for 10 s, that is reported, and health is not ready until it is synced', async () => {
+    const { clock, errors, sites, pods, fn } = new World()
+    sites.reconcile(fn, { after: [groupInformers([pods])], name: 'mine' })
+    await sites.start().synced()
+    await clock.advance(11_000)
+    expect(sites.health()).toMatchObject({
+      isLive: true,
+      isReady: false,
+      reason: 'live: following the watch; reconcile "mine" waits for "pods", which was not started',
+    })
+    expect(errors.map(({ message }) => message)).toEqual([
+      'reconcile "mine" on sites runs no key: it waits for "pods", which was not started: call start()',
+    ])
+    pods.start()
+    await clock.advance(10)
+    expect([sites.health().isReady, errors.length]).toEqual([true, 1])
+  })
+
   test('leaves no timer and no wait when the controller is closed', async () => {
     const { clock, sites, pods, fn } = new World()
     const controller = sites.reconcile(fn, { after: [pods] })

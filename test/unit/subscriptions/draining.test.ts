@@ -101,9 +101,9 @@ describe('stop with drainMs', () => {
     for (const drained of [runs, keys]) expect(drained).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test.each([0, -5, Number.POSITIVE_INFINITY])('%d is a TypeError', (drainMs) => {
+  test.each([0, -5, Number.POSITIVE_INFINITY])('%d is an OptionError', async (drainMs) => {
     const { informer } = mirrorOf(entries)
-    expect(() => informer.stop({ drainMs })).toThrow('stop: option "drainMs" must be a finite number above 0')
+    await expect(informer.stop({ drainMs })).rejects.toThrow('stop: option "drainMs" must be a finite number above 0')
   })
 })
 

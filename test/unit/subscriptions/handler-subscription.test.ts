@@ -316,7 +316,7 @@ describe('close', () => {
   test('an option that it does not know is a TypeError', async () => {
     const subscription = subscribe(numbers(), {})
     await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(
-      new TypeError('close: unknown option "drian"; allowed are drain'),
+      expect.objectContaining({ message: 'close: unknown option "drian"; allowed are drain' }),
     )
   })
 })

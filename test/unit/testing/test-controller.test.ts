@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
 import { terminal } from '../../../src/contract/errors.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import { testController } from '../../../testing/test-controller.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 
@@ -70,6 +72,12 @@ describe('testController', () => {
     expect(clock.now() - since).toBe(200)
     it.controller.pause()
     await expect(it.untilIdle({ limitMs: 0 })).rejects.toThrow('not idle after 0 ms; it is paused')
+  })
+
+  test('the error of untilIdle names an informer of `after` that was not started', async () => {
+    const after = [createInformer({ source: memorySource({ name: 'limits' }) })]
+    await using it = testController({ objects: [['a', 1]], reconcile: async () => {}, name: 'mine', after })
+    await expect(it.untilIdle({ limitMs: 0 })).rejects.toThrow('"mine" waits for "limits", which was not started')
   })
 
   test('leaves no timer when it is disposed of, also if a run hangs', async () => {

@@ -99,7 +99,20 @@ describe('checkOptions', () => {
 
   test('an unknown option is a TypeError that names the call, the option and those allowed', () => {
     const call = () => checkOptions('open', { resyncMS: 1 }, { resyncMs: isPositive, name: isName })
-    expect(call).toThrow(new TypeError('open: unknown option "resyncMS"; allowed are resyncMs, name'))
+    expect(call).toThrow(
+      expect.objectContaining({ message: 'open: unknown option "resyncMS"; allowed are resyncMs, name' }),
+    )
+  })
+
+  test.each([
+    [{ filter: 1 }, ['connect', 'sql'], 'unknown option "filter"; use "sql"; allowed are connect, sql'],
+    [{ pool: 1 }, ['connect', 'sql'], 'unknown option "pool"; use "connect"; allowed are connect, sql'],
+    [{ pool: 1 }, ['endpoints'], 'unknown option "pool"; allowed are endpoints'],
+    [{ keys: Promise.resolve() }, ['keys'], 'option "keys" must be a function, got a promise: await it first'],
+  ])('%j names the option that is meant, if the call with %j has it, and a promise that was not awaited', (...row) => {
+    const [options, allowed, message] = row
+    const checks = Object.fromEntries(allowed.map((name) => [name, isFunction]))
+    expect(() => checkOptions('open', options, checks)).toThrow(message)
   })
 
   test.each(['constructor', 'toString', '__proto__'])('%s is an unknown option unless it is declared', (name) => {

@@ -175,9 +175,18 @@ describe('options', () => {
     [{ history: 0.5 }, 'history'],
     [{ name: '' }, 'name'],
     [{ entires: [] }, 'entires'],
-  ])('%j is a TypeError that names it', (options, name) => {
+    [{ entries: { a: 1 } }, 'entries'],
+  ])('%j is an OptionError that names it', (options, name) => {
     expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
-      expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
+      expect.objectContaining({ name: 'OptionError', message: expect.stringContaining(`"${name}"`) }),
     )
+  })
+
+  test.each<[string, () => unknown]>([
+    ['entries', () => memorySource({ entries: [1] as never })],
+    ['put', () => memorySource().put(42 as never, {})],
+    ['delete', () => memorySource().delete(42 as never)],
+  ])('a key of %s that is not a string is a TypeError', (call, use) => {
+    expect(use).toThrow(`${call}: the key must be a string, got `)
   })
 })

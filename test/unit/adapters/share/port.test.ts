@@ -109,6 +109,16 @@ describe('a port', () => {
     port1.close()
   })
 
+  test('refuses the mark of another source by its own name, not as a source for HTTP', async () => {
+    await using shared = sharedAccounts(accounts(2))
+    const follower = shared.follow({ port: shared.share.port() })
+    await follower.synced()
+    await expect(follower.waitFor('1.1.5')).rejects.toMatchObject({
+      code: 'INVALID_MARK',
+      message: expect.stringContaining('the version is not one of share:port (the option "upstream"'),
+    })
+  })
+
   test('ignores messages that are not requests', async () => {
     await using shared = sharedAccounts(accounts(2))
     const port = shared.share.port()
