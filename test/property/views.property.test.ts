@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { D2, groupBy as groups, groupByOperators, join, output } from '@tanstack/db-ivm'
+import { D2, groupByOperators, groupBy as groups, join, output } from '@tanstack/db-ivm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { derive, deriveMany, groupBy } from '../../src/derive/derive.js'
