@@ -27,7 +27,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'src/store/indexes': ['src/contract', 'src/util', 'src/store/ordinals.ts', 'src/store/pin.ts', 'src/store/store.ts'],
   'src/subscriptions': ['src/contract', 'src/util', 'src/queue', 'src/store', 'src/reflector/backoff.ts'],
   'src/informer': src.filter((folder) => folder !== 'src/derive'),
-  'src/derive': ['src/contract', 'src/util', 'src/store', 'src/informer'],
+  'src/derive': ['src/contract', 'src/util', 'src/queue/change.ts', 'src/store', 'src/informer'],
   adapters: [],
   'adapters/shared': ['src/contract', 'src/util'],
   'adapters/memory': ['adapters/shared', 'src/contract', 'src/util'],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../adapters/memory/index.js'
 import type { ListerWatcher } from '../src/contract/source.js'
+import { derive } from '../src/derive/derive.js'
 import { createInformer } from '../src/informer/create-informer.js'
 import type { Informer } from '../src/informer/informer-types.js'
 import { metricsText } from '../telemetry/prometheus/index.js'
@@ -117,7 +118,8 @@ async function observed(): Promise<Informer<number>> {
 /** The printed metrics by name. */
 async function printedFamilies(): Promise<ReadonlyMap<string, Family>> {
   await using informer = await observed()
-  return parsePrometheusText(metricsText([informer]))
+  await using view = derive({ from: informer, each: () => ({}) })
+  return parsePrometheusText(metricsText([informer, view]))
 }
 
 describe('docs/reference/metrics.md', () => {

@@ -164,7 +164,7 @@ describe('[X24] sums', () => {
 
   test('an option that is not a function, or is called count, is refused', () => {
     const { orders } = shop()
-    const wrong = (sums: object) => () => groupBy({ index: orders.by.customer, sums: sums as {}, each: () => ({}) })
+    const wrong = (sums: object) => () => groupBy({ index: orders.by.customer, sums, each: () => ({}) })
     expect(wrong({ total: 1 })).toThrow('option "sums" must have functions')
     expect(wrong({ count: () => 1 })).toThrow('option "sums" must not have "count"')
   })
