@@ -187,6 +187,7 @@ describe('docs/reference/grafana-dashboard.json', () => {
     const shown = new Set(targets.flatMap(({ expr }) => expr.match(/listwatch_\w+/g) ?? []))
     expect([...families.keys()].filter((name) => !shown.has(name))).toEqual([
       'listwatch_synced',
+      'listwatch_view_evaluations_total',
       'listwatch_audits_total',
       'listwatch_subscription_open',
       'listwatch_controller_open',
