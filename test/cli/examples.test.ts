@@ -103,7 +103,6 @@ const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {}
 
 /** Clients that send one request after the other, each over a connection that is kept open, until the server refuses. */
 class KeepAliveLoad {
-  /** The number of responses by their status. */
   readonly statuses = new Map<number, number>()
   readonly failures = new Set<string>()
   readonly #agent = new Agent({ keepAlive: true })

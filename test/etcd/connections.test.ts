@@ -10,7 +10,6 @@ import { listed } from './follow.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
 
-/** A value of 256 kB. */
 const large = (n: number): string => JSON.stringify({ n, padding: 'x'.repeat(256_000) })
 
 /** Reads to the end, or to the error. */

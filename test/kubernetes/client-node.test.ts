@@ -20,7 +20,6 @@ describeKubernetes('with a server', (server) => {
   const own = useKubernetes(server)
   let namespaces = 0
 
-  /** An informer over the ConfigMaps, and its delivered events. */
   async function stage(make: typeof theirs = makeInformer) {
     const { admin } = own.kubernetes
     const namespace = `shim-${++namespaces}`

@@ -48,7 +48,6 @@ interface Scene {
   readonly fake: FakeKubernetes
   readonly clock: VirtualClock
   follow(after: Version): Reader
-  /** A follower that has read all that there is. */
   joined(): Promise<Reader>
 }
 

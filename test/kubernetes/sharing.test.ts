@@ -33,7 +33,6 @@ class Pair implements AsyncDisposable {
     return informer
   }
 
-  /** How many watches were opened so far. */
   get opened(): number {
     return this.fake.watches.length
   }

@@ -15,7 +15,6 @@ const SERVERS: readonly (readonly [name: string, options: Omit<KubernetesOptions
   ['without streamed lists', { watchList: false }, CONFIGMAPS],
 ]
 
-/** How many calls a storm makes. */
 const CALLS = 400
 const NAMES = 60
 

@@ -4,7 +4,6 @@ import { isHead, isWatch } from './fake.js'
 import { EXPIRED, type Exchange, statusObject } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
-/** The number of reads of the head. */
 function heads({ fake }: Mirror): number {
   return fake.exchanges.filter(({ isWatch: isStream, query }: Exchange) => !isStream && query.get('limit') === '1')
     .length

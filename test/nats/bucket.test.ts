@@ -18,7 +18,6 @@ interface Stage {
   readonly admin: NatsConnection
   readonly mirror: Informer<number, object>
   readonly errors: SourceError[]
-  /** How often the source was listed. */
   lists(): number
 }
 

@@ -304,7 +304,6 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    /** A new follower has all objects. */
     async function joins(stage: RelayStage, relay: RelayServing): Promise<void> {
       const late = await stage.follower()
       await late.start().synced(WAIT)

@@ -81,7 +81,6 @@ export interface Fault {
 
 export type FaultKind = keyof typeof faults
 
-/** The kind of a decision, from its name. */
 export function kindOf(decision: string): string {
   const at = decision.search(/[#@]/)
   return at < 0 ? decision : decision.slice(0, at)
@@ -98,7 +97,6 @@ const kinds = Object.entries(faults) as [FaultKind, Fault][]
 /** The probability of each fault in one schedule: half of the kinds never happen, the others more or less often. */
 export class FaultMix {
   readonly #decisions: RandomDecisions
-  /** Only those that may happen. */
   readonly #rates = new Map<FaultKind, Rate>()
 
   constructor(decisions: RandomDecisions, isBreach: boolean) {
@@ -111,7 +109,6 @@ export class FaultMix {
     }
   }
 
-  /** Never in this schedule. */
   exclude(...excluded: readonly FaultKind[]): void {
     for (const kind of excluded) this.#rates.delete(kind)
   }

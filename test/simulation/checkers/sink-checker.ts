@@ -6,16 +6,13 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import { type MergedChange, mergedOf } from './merged-changes.js'
 import { VersionOrderChecker } from './version-order-checker.js'
 
-/** A pending change. */
 interface Waiting {
   readonly change: Change<Item>
   /** A second delete of a deleted key: it only improves the final state of the first, and only if they are merged. */
   readonly isSecond: boolean
-  /** A second delete without a last state. */
   readonly isBare: boolean
 }
 
-/** A whole collection. */
 export interface Listed {
   readonly objects: ReadonlyMap<string, Item>
   /** The undecodable keys; undefined: unknown, so no key is known to be absent. */
@@ -47,12 +44,10 @@ export class SinkChecker {
     this.#progress = new VersionOrderChecker(scenario, 'the queue')
   }
 
-  /** The last version that the queue accepted. */
   get accepted(): Version | undefined {
     return this.#accepted
   }
 
-  /** The queue has accepted a batch, and reports the version `queueAt`. */
   applied({ events, version }: WatchBatch<Item>, queueAt: Version | undefined): void {
     for (const event of events) {
       if (event.type === 'put') this.#put(event.key, event.object, version, 'watch')
@@ -65,13 +60,11 @@ export class SinkChecker {
     this.#accept(version, queueAt)
   }
 
-  /** The queue has accepted a list. */
   listed(listed: Listed, version: Version, queueAt: Version | undefined): void {
     this.#replaced(listed, version, 'relist')
     this.#accept(version, queueAt)
   }
 
-  /** A consumer that has certain keys has taken a batch. */
   took({ deltas }: DeltaBatch<Item>, holds: (key: string) => boolean): void {
     for (const delta of deltas) if (delta.type !== 'deleted') this.#order(delta)
     for (const [key, delivered] of Map.groupBy(deltas, ({ key }) => key)) this.#checkKey(key, delivered, holds(key))
@@ -90,7 +83,6 @@ export class SinkChecker {
     this.#wait(previous === undefined ? { ...base, type: 'add', previous } : { ...base, type: 'update', previous })
   }
 
-  /** The source sent a delete, perhaps with a last state. */
   #delete(key: string, last: Item | undefined, version: Version): void {
     if (this.#held.has(key)) this.#gone(key, last, version, 'watch', 'known')
     else {

@@ -55,7 +55,6 @@ export class SetWorld extends SourceWorld {
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
   readonly #setChangeRate: number
-  /** Whether a source is being added or removed. */
   #isChanging = false
   #system: SetDriver
   #lives = 0
@@ -207,7 +206,6 @@ export class SetWorld extends SourceWorld {
     if (this.#members.current.length === 1) this.mark('the last source was taken out')
   }
 
-  /** Changes the set inside a handler or a listener. */
   #changeSet(): void {
     if (this.decisions.isQuiet || this.#setChangeRate === 0 || this.#isChanging) return
     const stream = this.decisions.of('meddles')
@@ -247,7 +245,6 @@ function settingsOfMember(
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 
-/** Assigns disjoint keys to the sources. */
 function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
   const each = decisions.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])

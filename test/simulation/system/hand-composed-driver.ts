@@ -32,7 +32,6 @@ export class HandComposedDriver implements SingleSourceSystem {
   /** The longest time that the consumer takes for a batch. */
   readonly #paceMs: number
   readonly #sinkChecker: SinkChecker
-  /** The order of the store's versions. */
   readonly #progress: VersionOrderChecker
   /** The versions of accepted batches with puts that were not taken yet. */
   readonly #accepted: Version[] = []

@@ -56,12 +56,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   readonly #answers: QueryModel
   readonly #entryChecker: EntryChecker
   #version: Version | undefined
-  /** The version that was checked last. */
   #checkedAt: Version | undefined
   #list: readonly Item[] | undefined
   #versions = 0
   #interrupts = 0
-  /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
   constructor(scenario: SourceScenario, life: number, cache?: SimulatedCache) {
@@ -157,12 +155,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.reflectorChecker.lists
   }
 
-  /** The version from which a watch or a list begins. */
   get resumesFrom(): Version | undefined {
     return this.informer.version
   }
 
-  /** Whether a list replaced saved content that was visible. */
   get hasReplacedContent(): boolean {
     return false
   }
@@ -172,7 +168,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.cache !== undefined && !this.informer.status.isSynced ? undefined : this.informer.version
   }
 
-  /** Whether a large commit is being routed. */
   get isBusy(): boolean {
     return this.isRouting
   }
@@ -261,7 +256,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     }
   }
 
-  /** No read returns a partial state. */
   probeStore(): void {
     const { informer, scenario } = this
     const { version } = informer

@@ -57,7 +57,6 @@ export abstract class OneSourceWorld<D extends SingleSourceSystem> extends Sourc
 
 const kinds = kindsOf(actions)
 
-/** One schedule of one source. */
 export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
   readonly kind = 'one'
 

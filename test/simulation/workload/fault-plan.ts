@@ -57,11 +57,9 @@ interface Kind<K extends string> {
   readonly isWrite: boolean
   /** The label that decides whether and how often. */
   readonly often: string
-  /** The names of the actions. */
   readonly names: readonly string[]
 }
 
-/** A kind of action, with its approximate number. */
 export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
   const isWrite = kind === 'put' || kind === 'delete'
   const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)

@@ -217,7 +217,6 @@ export class LargeStoreWorkload {
     for (const key of invalid) this.#invalid.add(key)
   }
 
-  /** Applies an event to the expected entries. */
   #take(event: ListEvent<Item>, entries: Entries, invalid: Set<string>, held = entries): void {
     const { key } = event
     if (key === undefined) return
@@ -257,7 +256,6 @@ export class LargeStoreWorkload {
     return sample > 0.8 ? this.#again(key) : { type: 'put', ...this.#put(key) }
   }
 
-  /** The stored object again, with a later version. */
   #again(key: string): ListEvent<Item> {
     const known = this.#entries.get(key)
     if (known === undefined) return { type: 'put', ...this.#put(key) }

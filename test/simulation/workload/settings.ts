@@ -28,25 +28,20 @@ export interface Settings {
   readonly keys: readonly string[]
   readonly heartbeatMs: number
   readonly pageSize: number
-  /** The longest latency of the source, in milliseconds. */
   readonly latencyMs: number
   /** When faults are over and writes stop. */
   readonly healAtMs: number
-  /** Whether the source can compare versions. */
   readonly hasOrder: boolean
   /** Whether the source knows that a mark is of a later epoch, and says that it is not reached (`isLaterEpoch`). */
   readonly comparesEpochs: boolean
   readonly hasRevisions: boolean
   readonly hasUids: boolean
-  /** Whether a delete contains the last state. */
   readonly sendsLastState: boolean
   /** Whether each event has an object of its own, equal to others of the same content. */
   readonly copies: boolean
   /** Whether the source sends its whole state instead of changes. */
   readonly isPolled: boolean
-  /** Whether a polled source sends the state before, and then the changes. */
   readonly pollsWithChanges: boolean
-  /** Whether the source ignores an aborted signal. */
   readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
@@ -56,7 +51,6 @@ export interface Settings {
   readonly clears: boolean
   /** Whether undecodable objects are sent as objects that a schema must reject. */
   readonly hasSchema: boolean
-  /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
   /** Whether a field of a stored object sometimes changes by itself; only an audit of contents finds that. */
@@ -153,7 +147,6 @@ export function settingsFor(
   }
 }
 
-/** The time within which everything must converge after the faults. */
 export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
   if (!isBreach || auditMs === false) return HEAL_MS
   return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)

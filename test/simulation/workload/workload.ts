@@ -10,16 +10,12 @@ import { withBody } from './item-bodies.js'
 import { LargeStoreWorkload } from './large-store-workload.js'
 import { hashOf, mix } from './random-decisions.js'
 
-/** The target of a workload. */
 export interface WorkloadTarget extends SourceScenario {
   readonly driver: Pick<SingleSourceSystem, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
-/** The longest suspension of the machine. */
 const SUSPENDED_MS = 10 * 60_000
-/** The number of `enqueue` calls of `enqueue many`. */
 const ENQUEUES = 40
-/** The least number of writes in a storm. */
 const STORM = 8
 /** Storms add no commits after this many, so that a slow source can send all of them within the time to heal. */
 const MOST_COMMITS = 700
@@ -39,7 +35,6 @@ export class Workload {
     this.#contents = contents
   }
 
-  /** The initial objects of the source. */
   initial(): State {
     const { decisions, settings } = this.#world
     const state = new Map<string, Stored>()
@@ -125,7 +120,6 @@ export class Workload {
     }
   }
 
-  /** Restores the wall clock. */
   restoreClock(): void {
     setWallClock(-this.#jumpedMs)
     this.#jumpedMs = 0
@@ -172,7 +166,6 @@ export class Workload {
       })
   }
 
-  /** Makes an object undecodable, or adds an undecodable one. */
   #corrupt(key: string, label: string): void {
     const known = this.#world.history.head.state.get(key)
     const stored = known ?? this.#stored(key, label, this.#next)
@@ -222,7 +215,6 @@ export class Workload {
     })
   }
 
-  /** A handler is stuck at a key: writes it. */
   writeRepeatedly(key: string): void {
     const { decisions, settings } = this.#world
     if (decisions.isQuiet || !settings.keys.includes(key)) return
@@ -242,7 +234,6 @@ export class Workload {
     })
   }
 
-  /** Deletes all objects that do not decode. */
   deleteInvalid(): void {
     for (const { key, isInvalid } of this.#world.history.head.state.values())
       if (isInvalid) this.#commit('give up', [this.#delete(key)])
