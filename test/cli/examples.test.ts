@@ -41,17 +41,15 @@ describe('examples/controller.ts', () => {
   })
 })
 
-describe('examples/views.ts', () => {
-  test('[X20] prints what follows from each change in the commit of that change', async () => {
-    const child = example('views.ts')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
-    expect(child.errors).toBe('')
-    expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
-      'countries { de: { count: 4, best: 90 }, us: { count: 4, best: 100 }, unknown: { count: 4, best: 110 } } ' +
-        'gone unknown changed de { count: 8, best: 110 } changed de { count: 7, best: 110 } ' +
-        'changed us { count: 5, best: 999 } largest o0 o10 o11',
-    )
-  })
+test('[X20] examples/views.ts prints what follows from each change in the commit of that change', async () => {
+  const child = example('views.ts')
+  expect(await child.ended).toEqual({ code: 0, signal: null })
+  expect(child.errors).toBe('')
+  expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
+    'countries { de: { count: 4, best: 90 }, us: { count: 4, best: 100 }, unknown: { count: 4, best: 110 } } ' +
+      'gone unknown changed de { count: 8, best: 110 } changed de { count: 7, best: 110 } ' +
+      'changed us { count: 5, best: 999 } largest o0 o10 o11',
+  )
 })
 
 describe('examples/polled-source.ts', () => {

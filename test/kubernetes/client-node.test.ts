@@ -142,30 +142,28 @@ describeKubernetes('with a server', (server) => {
   })
 })
 
-describe('a listFn that selects less than the path', () => {
-  test('[D8] causes one warning; the whole path is mirrored', async () => {
-    await using fake = await FakeKubernetes.start()
-    fake.collection.fill(3)
-    const warnings: string[] = []
-    const hear = ({ message }: Error): unknown => warnings.push(message)
-    process.on('warning', hear)
-    onTestFinished(() => void process.off('warning', hear))
-    const config = fake.config()
-    const core = config.makeApiClient(CoreV1Api)
-    const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', async () => {
-      const list = await core.listNamespacedConfigMap({ namespace: 'default' })
-      return { ...list, items: list.items.slice(0, 1) }
-    })
-    await informer.start()
-    await until('the warning', () => warnings.some((message) => message.startsWith('makeInformer')))
-    await informer.stop()
-    await informer.start()
-    await informer.stop()
-    expect(informer.list()).toHaveLength(3)
-    expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
-      expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
-    ])
+test('[D8] a listFn that selects less than the path causes one warning; the whole path is mirrored', async () => {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(3)
+  const warnings: string[] = []
+  const hear = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', hear)
+  onTestFinished(() => void process.off('warning', hear))
+  const config = fake.config()
+  const core = config.makeApiClient(CoreV1Api)
+  const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', async () => {
+    const list = await core.listNamespacedConfigMap({ namespace: 'default' })
+    return { ...list, items: list.items.slice(0, 1) }
   })
+  await informer.start()
+  await until('the warning', () => warnings.some((message) => message.startsWith('makeInformer')))
+  await informer.stop()
+  await informer.start()
+  await informer.stop()
+  expect(informer.list()).toHaveLength(3)
+  expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
+    expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
+  ])
 })
 
 describe('a listFn that fails', () => {
@@ -191,20 +189,18 @@ describe('a listFn that fails', () => {
   }
 })
 
-describe('a start', () => {
-  test('during a start waits for the same first list', async () => {
-    await using fake = await FakeKubernetes.start()
-    fake.collection.fill(3)
-    const core = fake.config().makeApiClient(CoreV1Api)
-    const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', () =>
-      core.listNamespacedConfigMap({ namespace: 'default' }),
-    )
-    const list = fake.taken(isAnyList)
-    const first = informer.start()
-    const second = informer.start().then(() => informer.list().length)
-    fake.collection.answer(await list)
-    expect(await second).toBe(3)
-    await first
-    await informer.stop()
-  })
+test('a start during a start waits for the same first list', async () => {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(3)
+  const core = fake.config().makeApiClient(CoreV1Api)
+  const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', () =>
+    core.listNamespacedConfigMap({ namespace: 'default' }),
+  )
+  const list = fake.taken(isAnyList)
+  const first = informer.start()
+  const second = informer.start().then(() => informer.list().length)
+  fake.collection.answer(await list)
+  expect(await second).toBe(3)
+  await first
+  await informer.stop()
 })

@@ -188,27 +188,23 @@ describe('a logger', () => {
   })
 })
 
-describe('diagnostics channels', () => {
-  test('the diagnostics channels publish states, batches and errors', async () => {
-    const messages: string[] = []
-    const text = (message: unknown): string =>
-      JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))
-    for (const name of ['status', 'batch', 'error']) {
-      const listener = (message: unknown): void => void messages.push(`${name} ${text(message)}`)
-      diagnostics.subscribe(`listwatch:${name}`, listener)
-      onTestFinished(() => void diagnostics.unsubscribe(`listwatch:${name}`, listener))
-    }
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    const version = source.put('a', 2)
-    await clock.advance(0)
-    const origin = { informer: 'numbers', source: 'memory' }
-    expect(messages).toContain(
-      `status ${text({ ...origin, status: { state: 'listing' }, previous: { state: 'idle' } })}`,
-    )
-    const batch = { ...origin, origin: 'watch', changes: 1, version, position: version }
-    expect(messages).toContain(`batch ${text(batch)}`)
-    expect(messages).toContainEqual(expect.stringMatching(/^error .*HANDLER/))
-  })
+test('the diagnostics channels publish states, batches and errors', async () => {
+  const messages: string[] = []
+  const text = (message: unknown): string =>
+    JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))
+  for (const name of ['status', 'batch', 'error']) {
+    const listener = (message: unknown): void => void messages.push(`${name} ${text(message)}`)
+    diagnostics.subscribe(`listwatch:${name}`, listener)
+    onTestFinished(() => void diagnostics.unsubscribe(`listwatch:${name}`, listener))
+  }
+  const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  const version = source.put('a', 2)
+  await clock.advance(0)
+  const origin = { informer: 'numbers', source: 'memory' }
+  expect(messages).toContain(`status ${text({ ...origin, status: { state: 'listing' }, previous: { state: 'idle' } })}`)
+  const batch = { ...origin, origin: 'watch', changes: 1, version, position: version }
+  expect(messages).toContain(`batch ${text(batch)}`)
+  expect(messages).toContainEqual(expect.stringMatching(/^error .*HANDLER/))
 })

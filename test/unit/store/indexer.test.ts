@@ -295,17 +295,15 @@ describe('[I8] no read sees part of a list or of a batch', () => {
   })
 })
 
-describe('a later list', () => {
-  test.each([
-    ['objects that it could not decode', 'a'],
-    ['all keys that it does not name, if it is incomplete', undefined],
-  ])('[S3] a relist of another history removes the versions of %s', (_, bad) => {
-    const { indexer, list, listByContent, apply, told } = made()
-    list('1', put('a', { n: 1 }, { version: '5' }))
-    listByContent('1', invalid(bad))
-    apply('2', put('a', { n: 2 }, { version: '5' }))
-    expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
-  })
+test.each([
+  ['objects that it could not decode', 'a'],
+  ['all keys that it does not name, if it is incomplete', undefined],
+])('[S3] a relist of another history removes the versions of %s', (_, bad) => {
+  const { indexer, list, listByContent, apply, told } = made()
+  list('1', put('a', { n: 1 }, { version: '5' }))
+  listByContent('1', invalid(bad))
+  apply('2', put('a', { n: 2 }, { version: '5' }))
+  expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
 })
 
 describe('[S16][B29] too many objects', () => {
@@ -353,20 +351,18 @@ describe('[S16][B29] too many objects', () => {
   })
 })
 
-describe('[C36] a replace inside a batch', () => {
-  test('a replace makes the collection equal to its entries', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red), put('b', blue), invalid('c'), invalid('x'))
-    apply('2', replaced(put('b', red), put('c', red)))
-    expect(indexer.invalid.size).toBe(0)
-    expect(told()).toEqual([
-      'delete a {"color":"red","n":1} watch unknown',
-      'update b {"color":"red","n":1} watch',
-      'add c {"color":"red","n":1} watch',
-    ])
-    apply('3', replaced(put('b', { ...red }), put('c', { ...red })))
-    expect(told()).toEqual([])
-  })
+test('[C36] a replace inside a batch makes the collection equal to its entries', () => {
+  const { indexer, apply, told } = made()
+  apply('1', put('a', red), put('b', blue), invalid('c'), invalid('x'))
+  apply('2', replaced(put('b', red), put('c', red)))
+  expect(indexer.invalid.size).toBe(0)
+  expect(told()).toEqual([
+    'delete a {"color":"red","n":1} watch unknown',
+    'update b {"color":"red","n":1} watch',
+    'add c {"color":"red","n":1} watch',
+  ])
+  apply('3', replaced(put('b', { ...red }), put('c', { ...red })))
+  expect(told()).toEqual([])
 })
 
 describe('an invalid object', () => {

@@ -122,26 +122,24 @@ describe('lines', () => {
   })
 })
 
-describe('the items of a list', () => {
-  test('that are too large are passed with their beginning, and later ones whole', () => {
-    const delivered: [string, boolean][] = []
-    const splitter = new JsonListSplitter(
-      {
-        item: (bytes, { isWhole }) => delivered.push([bytes.toString(), isWhole]),
-        tryItem: () => false,
-        tryRun: () => false,
-      },
-      20,
-    )
-    const body = '{"items":[{"n":1},{"n":"much more than that"},{"n":3}],"metadata":{"resourceVersion":"5"}}'
-    for (let at = 0; at < body.length; at += 7) splitter.push(Buffer.from(body.slice(at, at + 7)))
-    expect(delivered.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
-      ['{"n":1}', true],
-      ['{"n":', false],
-      ['{"n":3}', true],
-    ])
-    expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
-  })
+test('the items of a list that are too large are passed with their beginning, and later ones whole', () => {
+  const delivered: [string, boolean][] = []
+  const splitter = new JsonListSplitter(
+    {
+      item: (bytes, { isWhole }) => delivered.push([bytes.toString(), isWhole]),
+      tryItem: () => false,
+      tryRun: () => false,
+    },
+    20,
+  )
+  const body = '{"items":[{"n":1},{"n":"much more than that"},{"n":3}],"metadata":{"resourceVersion":"5"}}'
+  for (let at = 0; at < body.length; at += 7) splitter.push(Buffer.from(body.slice(at, at + 7)))
+  expect(delivered.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
+    ['{"n":1}', true],
+    ['{"n":', false],
+    ['{"n":3}', true],
+  ])
+  expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
 })
 
 describe('other data among the items of a list', () => {

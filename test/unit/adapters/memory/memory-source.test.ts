@@ -55,18 +55,16 @@ function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
   )
 }
 
-describe('watch', () => {
-  test('a transaction that throws has written nothing', async () => {
-    const source = memorySource<number>()
-    const head = await source.head()
-    expect(() =>
-      source.transaction((tx) => {
-        tx.put('a', 1)
-        throw new Error('no')
-      }),
-    ).toThrow('no')
-    expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
-  })
+test('a transaction that throws has written nothing', async () => {
+  const source = memorySource<number>()
+  const head = await source.head()
+  expect(() =>
+    source.transaction((tx) => {
+      tx.put('a', 1)
+      throw new Error('no')
+    }),
+  ).toThrow('no')
+  expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
 })
 
 describe('faults', () => {
@@ -169,15 +167,13 @@ describe('equal versions of an object mean equal objects', () => {
   })
 })
 
-describe('options', () => {
-  test.each([
-    [{ heartbeatMs: 0 }, 'heartbeatMs'],
-    [{ history: 0.5 }, 'history'],
-    [{ name: '' }, 'name'],
-    [{ entires: [] }, 'entires'],
-  ])('%j is a TypeError that names it', (options, name) => {
-    expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
-      expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
-    )
-  })
+test.each([
+  [{ heartbeatMs: 0 }, 'heartbeatMs'],
+  [{ history: 0.5 }, 'history'],
+  [{ name: '' }, 'name'],
+  [{ entires: [] }, 'entires'],
+])('%j is a TypeError that names the option', (options, name) => {
+  expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
+    expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
+  )
 })

@@ -191,21 +191,19 @@ describe('useObjects', () => {
   })
 })
 
-describe('useObject', () => {
-  test('[U1] renders again only for changes of its key', async () => {
-    const { informer, source, settle } = await started()
-    const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
-    await using _page = await Page.with(<Recorder />)
-    source.put('2', order(20))
-    await settle()
-    source.put('1', order(10))
-    await settle()
-    source.delete('1')
-    await settle()
-    source.put('1', order(11))
-    await settle()
-    expect(results).toEqual([1, 10, undefined, 11])
-  })
+test('[U1] useObject renders again only for changes of its key', async () => {
+  const { informer, source, settle } = await started()
+  const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
+  await using _page = await Page.with(<Recorder />)
+  source.put('2', order(20))
+  await settle()
+  source.put('1', order(10))
+  await settle()
+  source.delete('1')
+  await settle()
+  source.put('1', order(11))
+  await settle()
+  expect(results).toEqual([1, 10, undefined, 11])
 })
 
 describe('useStatus', () => {
