@@ -31,7 +31,6 @@ export const actions = {
   'clock jump': 0.15,
   'flip field': 1,
   misuse: 0.4,
-  'fill a store': 0.05,
   'enqueue many': 0.1,
   'restore twice': 0.15,
   'give up': 0.3,

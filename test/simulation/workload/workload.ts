@@ -7,7 +7,6 @@ import { setWallClock } from '../system/wall-clock.js'
 import { RANKS, TAGS, TENANTS } from './declared-indexes.js'
 import type { Action } from './fault-plan.js'
 import { withBody } from './item-bodies.js'
-import { LargeStoreWorkload } from './large-store-workload.js'
 import { hashOf, mix } from './random-decisions.js'
 
 export interface WorkloadTarget extends SourceScenario {
@@ -110,9 +109,6 @@ export class Workload {
         break
       case 'restore twice':
         this.#restoreTwice(label)
-        break
-      case 'fill a store':
-        new LargeStoreWorkload(this.#world, label).run()
         break
       default:
         if (this.#world.driver instanceof InformerDriver) this.#world.driver.use(kind, key)

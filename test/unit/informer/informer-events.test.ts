@@ -133,19 +133,6 @@ describe('status', () => {
       expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
     },
   )
-
-  test('[D12] every listener receives the states in order, also if another listener stops the informer', async () => {
-    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-    const states: string[] = []
-    informer.on('status', ({ state }) => {
-      if (state === 'failed') void informer.stop()
-    })
-    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-    informer.start()
-    await clock.advance(0)
-    expect(states).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
-  })
 })
 
 describe('a logger', () => {

@@ -273,17 +273,6 @@ describe('stop', () => {
     await stopped
     expect([told, clock.sleeping]).toEqual([['a'], 0])
   })
-
-  test('stop inside an error listener works, and the error is reported once', async () => {
-    const { clock, informer, source } = mirrorOf([])
-    const states: string[] = []
-    informer.on('status', ({ state }) => states.push(state))
-    informer.on('error', () => void informer.stop())
-    await running({ clock, informer })
-    source.disconnect()
-    await clock.advance(60_000)
-    expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
-  })
 })
 
 describe('status', () => {

@@ -248,23 +248,6 @@ describe('the first list', () => {
     expect(commits).toEqual([emptyCommit('initial', '5')])
     expect([...indexer.entries()]).toEqual([['a', blue]])
   })
-
-  test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
-    const { indexer, list, commits } = made({ remembersFiltered: true, prepare: onlyRed })
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red), put('b', blue), invalid('x')])
-    expect(indexer.whole.unstored('b')).toBeDefined()
-    replacement.abandon()
-    expect([seen(indexer), indexer.invalid.size, commits, indexer.whole.unstored('b')]).toEqual([
-      before,
-      0,
-      [],
-      undefined,
-    ])
-    list('5')
-    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
-  })
 })
 
 describe('[I8] no read sees part of a list or of a batch', () => {
@@ -366,18 +349,6 @@ test('[C36] a replace inside a batch makes the collection equal to its entries',
 })
 
 describe('an invalid object', () => {
-  test('an invalid object changes the version, keeps the last good object, and its key and error are kept', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red))
-    apply('2', invalid('a', new Error('no such field')))
-    expect([indexer.version, indexer.get('a'), told(), indexer.invalid.get('a')]).toMatchObject([
-      '2',
-      red,
-      [],
-      { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" is invalid: no such field' },
-    ])
-  })
-
   test('an invalid object is reported once, and again for another error', () => {
     const { apply, reports } = made()
     apply('1', invalid('a', 'one'))
@@ -405,29 +376,6 @@ describe('an object that prepare filters out', () => {
       'delete other {"color":"red","n":5} watch known',
     ])
   })
-
-  test.each<[string, unknown, string]>([
-    ['an Error', new Error('two'), 'two'],
-    ['a value without a string form', Object.create(null), 'an object'],
-  ])('if prepare throws %s, the object is invalid and the last good one remains', (_, thrown, message) => {
-    const { indexer, apply, told } = made({
-      prepare: (object) => {
-        if ((object as Item).n === 2) throw thrown
-        return object as Item
-      },
-    })
-    apply('1', put('a', red))
-    apply('2', put('a', blue))
-    expect(indexer.get('a')).toBe(red)
-    expect(indexer.invalid.get('a')).toMatchObject({
-      code: 'DECODE',
-      phase: 'decode',
-      cause: thrown,
-      message: `the object "a" is invalid: ${message}`,
-    })
-    apply('3', gone('a', blue))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
-  })
 })
 
 describe('deltas of a DeltaFIFO', () => {
@@ -449,17 +397,6 @@ describe('deltas of a DeltaFIFO', () => {
     const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
     void indexer.apply({ deltas, version: '2', isBoundary: true })
     expect([told(), indexer.get('c') === red]).toEqual([[], true])
-  })
-
-  test('deltas between two batch boundaries do not change the version', () => {
-    const { indexer, apply } = made()
-    apply('1')
-    void indexer.apply({
-      deltas: [{ type: 'added', key: 'a', object: red, version: '2' }],
-      version: undefined,
-      isBoundary: false,
-    })
-    expect([indexer.get('a'), indexer.version]).toEqual([red, '1'])
   })
 })
 
@@ -568,20 +505,6 @@ describe('a snapshot', () => {
     snapshot[Symbol.dispose]()
     expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
-})
-
-test('commits have memberships until the last tracker stops', () => {
-  const { indexer, apply, commits } = made()
-  const index = indexer.declared.get('color')
-  const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
-  untrack[0]?.()
-  apply('1', put('a', red))
-  untrack[1]?.()
-  apply('2', put('a', blue))
-  expect([commits.map(({ memberships }) => memberships), [...indexer.writer.tracked]]).toEqual([
-    [[[undefined, 'red']], []],
-    [],
-  ])
 })
 
 test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {

@@ -38,20 +38,6 @@ test('[I13] changes during the replay are delivered after it, in order', () => {
 
 describe('a scope', () => {
   test.each([
-    ['key', { key: 'a' }],
-    ['an equal index', { where: { tenant: 'acme' } }],
-    ['a multi index', { where: { tag: 'x' } }],
-    ['an ordered index', { where: { total: 1 } }],
-    ['a compound index', { where: { both: ['acme', 1] } }],
-    ['two indexes', { where: { tenant: 'acme', tag: 'x' } }],
-    ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
-    ['all options', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
-  ])('by %s replays exactly the objects in it', (_what, options) => {
-    const mirror = orders(['a', order(1, 'acme', ['x', 'y'])], ['b', order(2, 'other', ['y'])])
-    expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
-  })
-
-  test.each([
     ['an equal index', { where: { tenant: 'acme' } }, order(1, 'other')],
     ['a multi index', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
     ['an ordered index', { where: { total: 1 } }, order(2)],

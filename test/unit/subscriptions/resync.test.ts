@@ -28,42 +28,6 @@ describe('resyncMs', () => {
     source.disconnect()
   })
 
-  test('resync misses no object if others leave the scope and return meanwhile', async () => {
-    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
-    const keys: string[] = []
-    await informer.start().synced()
-    const update = ({ key, origin }: Change<Order>): unknown => origin === 'resync' && keys.push(key)
-    informer.subscribe({ update }, { resyncMs: 1_000, where: { tenant: 'acme' } })
-    await clock.advance(550)
-    const last = entries.map(([key]) => key).filter((key, n) => n % 2 === 0 && !keys.includes(key))[0] ?? ''
-    for (const key of ['k0', 'k2', last]) {
-      source.put(key, order(1, 'other'))
-      await clock.advance(1)
-      source.put(key, order(2, 'acme'))
-      await clock.advance(1)
-    }
-    await clock.advance(450)
-    expect(new Set(keys)).toEqual(new Set(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
-  })
-
-  test('resync does not close a subscription with onOverflow `fail`', async () => {
-    const { informer, clock, source, errors } = mirrorOf(entries)
-    const changes: Change<Order>[] = []
-    const options = { resyncMs: 15, capacity: 5, onOverflow: 'fail' } as const
-    const stream = informer.changes(options)
-    informer.subscribe({ update: (change) => changes.push(change) }, options)
-    await informer.start().synced()
-    await clock.advance(100)
-    await stream[Symbol.asyncIterator]().next()
-    source.put('k0', order(100))
-    await clock.advance(100)
-    expect(errors).toEqual([])
-    expect(changes.length).toBeGreaterThan(40)
-    for (let n = 0; n < 6; n++) source.put('k0', order(n))
-    await clock.advance(0)
-    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('fell behind by more changes')])
-  })
-
   test.each(['every', 'latest'] as const)(
     '[F2] resync adds nothing to a key that has a pending change (%s)',
     async (delivery) => {
