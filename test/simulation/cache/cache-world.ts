@@ -22,7 +22,7 @@ export class CacheWorld extends OneSourceWorld<CachedDriver> {
   constructor(seed: number, options: ScheduleOptions = {}) {
     // A cache restores copies, as its format allows: of plain objects.
     super(seed, options, (decisions) => ({
-      ...settingsFor(decisions, { isInformer: true, keepsPromises: true }),
+      ...settingsFor(decisions, { keepsPromises: true }),
       copies: true,
       body: undefined,
     }))

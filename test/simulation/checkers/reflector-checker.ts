@@ -63,7 +63,6 @@ export class ReflectorChecker {
   #liveAt: number | undefined
   #batches = 0
   #emittedAt = 0
-  #sinkEndedAt = 0
   #stream: Stream | undefined
   #isListed = false
   #cause: Cause | undefined
@@ -100,8 +99,8 @@ export class ReflectorChecker {
     scenario: SourceScenario,
     isExact: boolean,
     accepted: () => Version | undefined,
-    state: () => string | undefined = () => 'listing',
-    isAuditing = (): boolean => false,
+    state: () => string | undefined,
+    isAuditing: () => boolean,
   ) {
     this.#scenario = scenario
     this.#state = state
@@ -251,11 +250,6 @@ export class ReflectorChecker {
     if (this.#state() === 'stale' && epoch !== head.split('.')[0]) this.released()
   }
 
-  /** The sink has taken what the source sent: until now the source was not silent. */
-  sinkEnded(): void {
-    this.#sinkEndedAt = this.#scenario.clock.elapsed
-  }
-
   leftOut(): void {
     this.#mustListBy ??= this.#scenario.clock.elapsed + BEFORE_LONG_MS
     this.#scenario.mark('an event of an unknown type was left out')
@@ -373,7 +367,7 @@ export class ReflectorChecker {
 
   #checkSilence(): void {
     const { clock, settings, violate } = this.#scenario
-    const silentMs = clock.elapsed - Math.max(this.#emittedAt, this.#sinkEndedAt)
+    const silentMs = clock.elapsed - this.#emittedAt
     if (silentMs < this.#silenceMs() - SLACK_MS - CLOCK_READS * settings.driftMs)
       violate('opens', `the ${this.#stream?.kind} was silent for ${silentMs} ms, and was ended`)
   }

@@ -63,7 +63,7 @@ export class SetWorld extends SourceWorld {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
       return {
-        ...settingsFor(decisions, { isInformer: true }),
+        ...settingsFor(decisions),
         flips: false,
         ...(maxRelists !== undefined && { maxRelists }),
       }
@@ -233,7 +233,7 @@ function settingsOfMember(
   keys: readonly string[] | undefined,
   isShared: boolean,
 ): Settings {
-  const drawn = settingsFor(own, { isInformer: true })
+  const drawn = settingsFor(own)
   const { hasOrder, onInvalid, freezes, interns, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn

@@ -25,7 +25,7 @@ import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
-import type { SingleSourceSystem } from './source-world.js'
+import type { SystemUnderTest } from './source-world.js'
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
@@ -37,7 +37,7 @@ const INTERRUPTS = [
 ]
 
 /** One run of an informer over one source, with all its users. */
-export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SingleSourceSystem {
+export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SystemUnderTest {
   readonly reflectorChecker: ReflectorChecker
   readonly cache: SimulatedCache | undefined
   readonly source: SimulatedSource

@@ -36,7 +36,7 @@ export type Invariant =
   | 'backlog'
   /** Each follower with a resync period receives every object once a period. */
   | 'resyncs'
-  /** The laws of the queue as a sink. */
+  /** The laws of a queue. */
   | 'queue'
   /** Over several sources: a key belongs to one source, and is deleted with it. */
   | 'sets'

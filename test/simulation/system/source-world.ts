@@ -1,5 +1,4 @@
 import { getEventListeners } from 'node:events'
-import type { SimulatedSource } from '../backend/simulated-source.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { World } from '../runner/world.js'
 import { type Action, planOf } from '../workload/fault-plan.js'
@@ -171,9 +170,4 @@ export interface SystemUnderTest {
   stop(): void
   checkStopped(): void
   skipped(): void
-}
-
-/** A system over one source. */
-export interface SingleSourceSystem extends SystemUnderTest {
-  readonly source: SimulatedSource
 }

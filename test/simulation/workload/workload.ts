@@ -2,7 +2,6 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Item, Mutation, State, Stored } from '../backend/history.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
-import type { SingleSourceSystem } from '../system/source-world.js'
 import { setWallClock } from '../system/wall-clock.js'
 import { RANKS, TAGS, TENANTS } from './declared-indexes.js'
 import type { Action } from './fault-plan.js'
@@ -10,7 +9,7 @@ import { withBody } from './item-bodies.js'
 import { hashOf, mix } from './random-decisions.js'
 
 export interface WorkloadTarget extends SourceScenario {
-  readonly driver: Pick<SingleSourceSystem, 'source' | 'state' | 'stop' | 'skipped'>
+  readonly driver: Pick<InformerDriver, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
 const SUSPENDED_MS = 10 * 60_000

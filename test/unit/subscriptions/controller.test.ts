@@ -230,6 +230,20 @@ describe('the version includes only changes that were reconciled with success', 
 })
 
 describe('close', () => {
+  test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
+    const { mirror, runs, controller } = await reconciling([
+      ['a', 1],
+      ['b', 1],
+    ])
+    const closed = controller.close()
+    expect(runs.contexts[0]?.signal.aborted).toBe(true)
+    expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })
+    runs.succeed()
+    await closed
+    await mirror.clock.advance(60_000)
+    expect(runs.begun).toEqual(['a=1'])
+  })
+
   test('leaves no timer while a large batch is being taken', async () => {
     const mirror = numbers()
     const now = mirror.clock.now.bind(mirror.clock)
