@@ -1,7 +1,6 @@
 import { CoreV1Api, KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer/create-informer.js'
+import { makeInformer } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -104,29 +103,6 @@ describeKubernetes('with a server', (server) => {
     await admin.create(path, draft('b', 1))
     await isThere
     expect(heard).toEqual(['a'])
-  })
-
-  test('several namespaces as one informer may come and go while it runs', async () => {
-    const { admin } = own.kubernetes
-    for (const name of ['a', 'b']) {
-      await admin.create('/api/v1/namespaces', { metadata: { name } })
-      await admin.create(`/api/v1/namespaces/${name}/configmaps`, { metadata: { name: 'one' } })
-    }
-    const sources = kubernetesSource<V1ConfigMap>({
-      kubeConfig: configOf(own.kubernetes),
-      kind: 'ConfigMap',
-      namespaces: ['a'],
-    })
-    const maps = createInformer({ source: sources, indexes: (ix) => ({ ns: ix.equal((o) => o.metadata?.namespace) }) })
-    onTestFinished(() => maps.stop())
-    await maps.start().synced({ timeoutMs: 60_000 })
-    const before = [...maps.keys()]
-    sources.addNamespace('b')
-    await until('the second', () => maps.has('b/one'))
-    sources.removeNamespace('a')
-    await until('the first to be gone', () => !maps.has('a/one'))
-    expect(before).toEqual(['a/one'])
-    expect([...maps.keys(), maps.by.ns('b').length]).toEqual(['b/one', 1])
   })
 
   test("an informer in the place of client-node's continues after an error, which client-node does not", async () => {

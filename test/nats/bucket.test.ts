@@ -7,7 +7,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeServer } from '../servers/index.js'
-import { NatsServer } from '../servers/nats.js'
+import type { NatsServer } from '../servers/nats.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from '../support/source-calls.js'
 import { useNats } from './support.js'
@@ -166,24 +166,6 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     expect(seen.at(-1)).toEqual([400, 400])
     expect(lists.length).toBeGreaterThan(10)
     for (const [a, b] of [...seen, ...lists]) expect([b, b + 1]).toContain(a)
-  })
-
-  test('nothing is listed again after a crash of the server, and nothing is lost', async () => {
-    const nats = await NatsServer.start({ server })
-    onTestFinished(() => nats[Symbol.asyncDispose]())
-    const { kv, mirror, lists } = await stage(nats)
-    await kv.put('a', '2')
-    await waitUntil('the write before', () => mirror.get('a') === 2)
-    await nats.kill()
-    await nats.start()
-    await waitUntil('a write after', () =>
-      kv.put('b', '3').then(
-        () => true,
-        () => false,
-      ),
-    )
-    await waitUntil('that write', () => mirror.get('b') === 3)
-    expect(lists()).toBe(1)
   })
 
   test('a bucket that was created again is another history, also with a later revision', async () => {
