@@ -48,15 +48,12 @@ test.each([
   ['SourceError', SourceError],
   ['OptionError', OptionError],
   ['TerminalError', TerminalError],
-] as const)(
-  'instanceof %s recognises an instance made by another copy of the package, and nothing else',
-  (name, type) => {
-    const foreign: object = Object.defineProperty({}, Symbol.for(`listwatch.${name}`), { value: true })
-    expect(foreign instanceof type).toBe(true)
-    const others: unknown[] = [new TypeError('x'), { name, code: 'PROTOCOL' }, null, undefined, name]
-    expect(others.filter((other) => other instanceof type)).toEqual([])
-  },
-)
+] as const)('instanceof %s recognises an instance of another copy of the package, and nothing else', (name, type) => {
+  const foreign: object = Object.defineProperty({}, Symbol.for(`listwatch.${name}`), { value: true })
+  expect(foreign instanceof type).toBe(true)
+  const others: unknown[] = [new TypeError('x'), { name, code: 'PROTOCOL' }, null, undefined, name]
+  expect(others.filter((other) => other instanceof type)).toEqual([])
+})
 
 test.each<[string, unknown, string]>([
   ['an Error', new Error('broken'), 'broken'],

@@ -75,20 +75,17 @@ describe('errors', () => {
   test.each([
     ['error', ['idle > listing', 'UNAUTHORIZED', 'failed > stopped']],
     ['status', ['idle > listing', 'UNAUTHORIZED', 'listing > failed', 'failed > stopped']],
-  ])(
-    'if a listener of "%s" stops the informer, the others receive each event before those that it caused',
-    async (by, told) => {
-      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-      source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-      const seen: string[] = []
-      if (by === 'error') informer.on('error', () => void informer.stop())
-      informer.on('error', ({ code }) => seen.push(code))
-      if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
-      informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
-      await running({ clock, informer })
-      expect(seen).toEqual(told)
-    },
-  )
+  ])('if a listener of "%s" stops the informer, the others receive the events in their order', async (by, told) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const seen: string[] = []
+    if (by === 'error') informer.on('error', () => void informer.stop())
+    informer.on('error', ({ code }) => seen.push(code))
+    if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
+    informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
+    await running({ clock, informer })
+    expect(seen).toEqual(told)
+  })
 
   test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
     const said = warnings()

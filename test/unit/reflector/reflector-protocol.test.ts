@@ -206,34 +206,31 @@ describe('a batch of many events', () => {
   test.each([
     [10, [256, 512, 768]],
     [0, []],
-  ])(
-    'is validated in slices if an event takes %i ms, with turns of the event loop after %j events',
-    async (ms, turns) => {
-      const { source, objects, clock } = await reflected(healthy())
-      let reads = 0
-      const events = Array.from({ length: 1_000 }, (_, nth) => ({
-        get type(): 'put' {
-          reads++
-          return 'put'
-        },
-        key: `k${nth}`,
-        object: nth,
-      }))
-      const readsBetweenTurns: number[] = []
-      const [now, sleep] = [clock.now.bind(clock), clock.sleep.bind(clock)]
-      Object.assign(clock, {
-        now: () => now() + ms * reads,
-        sleep: (ms: number, signal?: AbortSignal) => {
-          if (ms === 0) readsBetweenTurns.push(reads)
-          return sleep(ms, signal)
-        },
-      })
-      source.watches[0]?.batch(events, '6')
-      await clock.advance(0)
-      expect(readsBetweenTurns.slice(0, 3)).toEqual(turns)
-      expect(Object.keys(objects())).toHaveLength(1_000)
-    },
-  )
+  ])('is validated in slices if an event takes %i ms, with turns of the event loop after %j', async (ms, turns) => {
+    const { source, objects, clock } = await reflected(healthy())
+    let reads = 0
+    const events = Array.from({ length: 1_000 }, (_, nth) => ({
+      get type(): 'put' {
+        reads++
+        return 'put'
+      },
+      key: `k${nth}`,
+      object: nth,
+    }))
+    const readsBetweenTurns: number[] = []
+    const [now, sleep] = [clock.now.bind(clock), clock.sleep.bind(clock)]
+    Object.assign(clock, {
+      now: () => now() + ms * reads,
+      sleep: (ms: number, signal?: AbortSignal) => {
+        if (ms === 0) readsBetweenTurns.push(reads)
+        return sleep(ms, signal)
+      },
+    })
+    source.watches[0]?.batch(events, '6')
+    await clock.advance(0)
+    expect(readsBetweenTurns.slice(0, 3)).toEqual(turns)
+    expect(Object.keys(objects())).toHaveLength(1_000)
+  })
 
   test.each([
     ['first', 0, 1],

@@ -248,6 +248,23 @@ describe('the first list', () => {
     expect(commits).toEqual([emptyCommit('initial', '5')])
     expect([...indexer.entries()]).toEqual([['a', blue]])
   })
+
+  test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
+    const { indexer, list, commits } = made({ remembersFiltered: true, prepare: onlyRed })
+    const before = seen(indexer)
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red), put('b', blue), invalid('x')])
+    expect(indexer.whole.unstored('b')).toBeDefined()
+    replacement.abandon()
+    expect([seen(indexer), indexer.invalid.size, commits, indexer.whole.unstored('b')]).toEqual([
+      before,
+      0,
+      [],
+      undefined,
+    ])
+    list('5')
+    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
+  })
 })
 
 describe('[I8] no read sees part of a list or of a batch', () => {
@@ -505,6 +522,20 @@ describe('a snapshot', () => {
     snapshot[Symbol.dispose]()
     expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
+})
+
+test('commits have memberships until the last tracker stops', () => {
+  const { indexer, apply, commits } = made()
+  const index = indexer.declared.get('color')
+  const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
+  untrack[0]?.()
+  apply('1', put('a', red))
+  untrack[1]?.()
+  apply('2', put('a', blue))
+  expect([commits.map(({ memberships }) => memberships), [...indexer.writer.tracked]]).toEqual([
+    [[[undefined, 'red']], []],
+    [],
+  ])
 })
 
 test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {

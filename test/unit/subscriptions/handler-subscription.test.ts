@@ -270,24 +270,21 @@ describe('what waits', () => {
   test.each([
     [1, 'every', 'b=1', { keys: 2, oldestMs: 530 }],
     [3, 'latest', 'a=2', { keys: 1, oldestMs: 30 }],
-  ] as const)(
-    'has the age of the oldest change that waits, with %i at a time',
-    async (concurrency, delivery, last, backlog) => {
-      const mirror = numbers()
-      const gates = new Gates()
-      const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery })
-      mirror.put('a', 1, '6').put('b', 1, '7')
-      await mirror.clock.advance(0)
-      mirror.put('a', 2, '8')
-      await mirror.clock.advance(500)
-      mirror.put('b', 2, '9')
-      await mirror.clock.advance(30)
-      expect(subscription.backlog.oldestMs).toBe(530)
-      gates.next()
-      await mirror.clock.advance(0)
-      expect([gates.begun.at(-1), subscription.backlog]).toMatchObject([last, backlog])
-    },
-  )
+  ] as const)('has the age of the oldest change, with %i at a time', async (concurrency, delivery, last, backlog) => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery })
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '8')
+    await mirror.clock.advance(500)
+    mirror.put('b', 2, '9')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog.oldestMs).toBe(530)
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun.at(-1), subscription.backlog]).toMatchObject([last, backlog])
+  })
 })
 
 describe('close', () => {

@@ -28,37 +28,34 @@ describe('resyncMs', () => {
     source.disconnect()
   })
 
-  test.each(['every', 'latest'] as const)(
-    '[F2] resync adds nothing to a key that has a pending change (%s)',
-    async (delivery) => {
-      const { informer, clock, source } = mirrorOf(entries, {})
-      const fold = new Fold<Order>()
-      const stuck = Promise.withResolvers<void>()
-      const tell = (change: Change<Order>): Promise<void> | undefined => {
-        fold.tell(change)
-        return change.key === 'k1' && change.origin === 'watch' ? stuck.promise : undefined
-      }
-      const sub = informer.subscribe(
-        { add: tell, update: tell, delete: tell },
-        { resyncMs: 1_000, concurrency: 2, delivery },
-      )
-      await informer.start().synced()
-      await clock.advance(10)
-      source.put('k1', order(100))
-      await clock.advance(10)
-      source.put('k1', order(200))
-      await clock.advance(9_000)
-      expect(sub.backlog.keys).toBe(1)
-      stuck.resolve()
-      await clock.advance(0)
-      const ofKey = fold.changes.filter(({ key }) => key === 'k1')
-      expect(ofKey.map(({ type, origin, object }) => [type, origin, object.total])).toEqual([
-        ['add', 'initial', 1],
-        ['update', 'watch', 100],
-        ['update', 'watch', 200],
-      ])
-    },
-  )
+  test.each(['every', 'latest'] as const)('[F2] resync adds nothing to a pending change (%s)', async (delivery) => {
+    const { informer, clock, source } = mirrorOf(entries, {})
+    const fold = new Fold<Order>()
+    const stuck = Promise.withResolvers<void>()
+    const tell = (change: Change<Order>): Promise<void> | undefined => {
+      fold.tell(change)
+      return change.key === 'k1' && change.origin === 'watch' ? stuck.promise : undefined
+    }
+    const sub = informer.subscribe(
+      { add: tell, update: tell, delete: tell },
+      { resyncMs: 1_000, concurrency: 2, delivery },
+    )
+    await informer.start().synced()
+    await clock.advance(10)
+    source.put('k1', order(100))
+    await clock.advance(10)
+    source.put('k1', order(200))
+    await clock.advance(9_000)
+    expect(sub.backlog.keys).toBe(1)
+    stuck.resolve()
+    await clock.advance(0)
+    const ofKey = fold.changes.filter(({ key }) => key === 'k1')
+    expect(ofKey.map(({ type, origin, object }) => [type, origin, object.total])).toEqual([
+      ['add', 'initial', 1],
+      ['update', 'watch', 100],
+      ['update', 'watch', 200],
+    ])
+  })
 
   test('[F3] resync does not shorten the delay of a key whose runs fail', async () => {
     const { informer, clock } = mirrorOf(entries)
