@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf, type World } from '../../support/informers.js'
 import { running } from '../../support/running.js'
@@ -62,6 +62,19 @@ test('[I3][I10] the states of a key come in the order in which the source had th
   expect(seen).toEqual(seen.toSorted((a, b) => a - b))
   expect(new Set(seen).size).toBe(seen.length)
   expect(seen.at(-1)).toBe(200)
+})
+
+test('[B31] a jump of the system clock does not matter', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { clock, source, informer, errors } = await started(['a', 1])
+  vi.setSystemTime(Date.UTC(2001, 0, 1))
+  source.put('a', 2)
+  await clock.advance(1_000)
+  vi.setSystemTime(Date.UTC(2099, 0, 1))
+  await clock.advance(60_000)
+  const { state, silentMs } = informer.status
+  expect([informer.get('a'), state, silentMs <= 10_000, errors]).toEqual([2, 'live', true, []])
 })
 
 test('[B23] an empty list after a list of many objects is applied', async () => {
