@@ -116,20 +116,17 @@ describe('errors', () => {
 })
 
 describe('status', () => {
-  test.each(['failed', 'backing-off'])(
-    '[D12] the state %s is emitted, though an error listener requests a relist',
-    async (state) => {
-      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-      const states: string[] = []
-      informer.on('error', () => void informer.relist().catch(() => {}))
-      informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-      if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
-      await running({ clock, informer })
-      if (state === 'backing-off') source.disconnect()
-      await clock.advance(0)
-      expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
-    },
-  )
+  test.each(['failed', 'backing-off'])('[D12] the state %s is emitted, though a relist is requested', async (state) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    const states: string[] = []
+    informer.on('error', () => void informer.relist().catch(() => {}))
+    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
+    if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
+    await running({ clock, informer })
+    if (state === 'backing-off') source.disconnect()
+    await clock.advance(0)
+    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+  })
 })
 
 describe('a logger', () => {

@@ -92,25 +92,22 @@ describe('a large batch', () => {
     expect(seen(informer)).toEqual(after)
   })
 
-  test.each(['every', 'latest'] as const)(
-    '[W3] is one batch for a follower with delivery %s, after all is queued',
-    async (delivery) => {
-      const world = await live()
-      const { clock, informer } = world
-      const stream = informer.changes({ delivery })[Symbol.asyncIterator]()
-      expect((await stream.next()).value?.changes).toHaveLength(4)
-      await sent(world)
-      const slices = await clock.slices(() => informer.version === '2')
-      expect([slices > 3, clock.isPaused]).toEqual([true, delivery === 'latest'])
-      const next = stream.next()
-      if (delivery === 'latest') expect(await outcomeOf(next, clock)).toBe('pending')
-      await clock.slices()
-      const { value } = await next
-      expect(value?.version).toBe('2')
-      const changes = value?.changes.map(({ type, key }: Change<Item>) => `${type} ${key}`)
-      expect(changes?.toSorted()).toEqual(['add e', 'delete b', 'update a'])
-    },
-  )
+  test.each(['every', 'latest'] as const)('[W3] is one batch of delivery %s, after all is queued', async (delivery) => {
+    const world = await live()
+    const { clock, informer } = world
+    const stream = informer.changes({ delivery })[Symbol.asyncIterator]()
+    expect((await stream.next()).value?.changes).toHaveLength(4)
+    await sent(world)
+    const slices = await clock.slices(() => informer.version === '2')
+    expect([slices > 3, clock.isPaused]).toEqual([true, delivery === 'latest'])
+    const next = stream.next()
+    if (delivery === 'latest') expect(await outcomeOf(next, clock)).toBe('pending')
+    await clock.slices()
+    const { value } = await next
+    expect(value?.version).toBe('2')
+    const changes = value?.changes.map(({ type, key }: Change<Item>) => `${type} ${key}`)
+    expect(changes?.toSorted()).toEqual(['add e', 'delete b', 'update a'])
+  })
 
   test('that overflows a queue ends a drain in time, also while a handler hangs', async () => {
     const world = await live()

@@ -648,14 +648,11 @@ describe('the inspector', () => {
     )
   })
 
-  test.each([undefined, null, 1, 'orders', {}, []])(
-    'with %j among the informers is a TypeError that says so',
-    async (other) => {
-      await expect(serveInspector([other] as never)).rejects.toThrow(
-        new TypeError('serveInspector: an informer that createInformer returned is needed'),
-      )
-    },
-  )
+  test.each([undefined, null, 1, 'orders', {}, []])('with %j as an informer is a TypeError', async (other) => {
+    await expect(serveInspector([other] as never)).rejects.toThrow(
+      new TypeError('serveInspector: an informer that createInformer returned is needed'),
+    )
+  })
 
   test('leaves nothing behind if a member is not an informer that can be shown', async () => {
     const { orders, inspector } = await world()

@@ -87,18 +87,15 @@ describe('[B20] invalid versions', () => {
 describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
-  test.each([[unknown], [null], [undefined], [7], [{}]])(
-    '%j is left out, and the rest of its batch is applied',
-    async (event) => {
-      const source = healthy([put('a', 1)])
-      const { objects, clock, errors, reflector } = await reflected(source)
-      source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
-      await clock.advance(0)
-      expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
-      expect(errors).toMatchObject([{ code: 'DECODE' }])
-      expect(reflector.state.name).toBe('live')
-    },
-  )
+  test.each([[unknown], [null], [undefined], [7], [{}]])('%j is left out, and the rest is applied', async (event) => {
+    const source = healthy([put('a', 1)])
+    const { objects, clock, errors, reflector } = await reflected(source)
+    source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
+    await clock.advance(0)
+    expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
+    expect(errors).toMatchObject([{ code: 'DECODE' }])
+    expect(reflector.state.name).toBe('live')
+  })
 
   test('an event of an unknown type is reported at most once a minute', async () => {
     const { source, clock, errors } = await reflected(healthy())

@@ -7,6 +7,7 @@ import { Indexer } from '../../../src/store/indexer.js'
 import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { WriterOptions } from '../../../src/store/store-writer.js'
+import { breakEqualIndexes } from '../../support/broken-index.js'
 import { hostileKeys } from '../../support/hostile-keys.js'
 
 interface Item {
@@ -522,6 +523,16 @@ describe('a snapshot', () => {
     snapshot[Symbol.dispose]()
     expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
+})
+
+test('a batch that an index refuses leaves a key left out by prepare, also without a version', () => {
+  let isOmitted = true
+  const { indexer, apply } = made({ prepare: (object) => (isOmitted ? undefined : (object as Item)) })
+  apply('1', { type: 'put', key: 'a', object: red })
+  isOmitted = false
+  onTestFinished(breakEqualIndexes((_ordinal, key) => key === 'b', new Error('broken index')))
+  expect(() => apply('2', put('a', red), put('b', red))).toThrow('broken index')
+  expect([...indexer.whole.filtered.keys()]).toEqual(['a'])
 })
 
 test('commits have memberships until the last tracker stops', () => {

@@ -254,19 +254,16 @@ describe('the hooks', () => {
   test.each([
     ['[U5] keep the last objects', 'keep', '1,2 1'],
     ['show nothing', 'clear', ' '],
-  ] as const)(
-    '%s of an informer that lost access, or was stopped, with onAccessLost %s',
-    async (_what, onAccessLost, shown) => {
-      const { informer, loseAccess, stop } = await started(twoTenants, { onAccessLost })
-      await using page = await Page.with(<Everything of={informer} />)
-      await loseAccess()
-      expect(page.text).toBe(`${shown} failed`)
-      await stop()
-      expect(page.text).toBe(`${shown} stopped`)
-      await using later = await Page.with(<Everything of={informer} />)
-      expect(later.text).toBe(`${shown} stopped`)
-    },
-  )
+  ] as const)('%s of an informer without access, or stopped, onAccessLost %s', async (_what, onAccessLost, shown) => {
+    const { informer, loseAccess, stop } = await started(twoTenants, { onAccessLost })
+    await using page = await Page.with(<Everything of={informer} />)
+    await loseAccess()
+    expect(page.text).toBe(`${shown} failed`)
+    await stop()
+    expect(page.text).toBe(`${shown} stopped`)
+    await using later = await Page.with(<Everything of={informer} />)
+    expect(later.text).toBe(`${shown} stopped`)
+  })
 
   test('[U4] leave no listener after an unmount, also in strict mode', async () => {
     const { informer, source, settle } = await started()
