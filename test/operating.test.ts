@@ -122,18 +122,14 @@ async function printedFamilies(): Promise<ReadonlyMap<string, Family>> {
   return parsePrometheusText(metricsText([informer, view]))
 }
 
-describe('docs/reference/metrics.md', () => {
-  test('has a row for each metric, with its type, labels and help', async () => {
-    const families = await printedFamilies()
-    const rows = [
-      ...textOf('docs/reference/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm),
-    ]
-    const printed = Array.from(families, ([name, { type, help, samples }]) => {
-      const labels = Object.keys(samples[0]?.labels ?? {}).map((label) => `\`${label}\``)
-      return [name, type, labels.join(', '), help.replace(/\.$/, '')]
-    })
-    expect(rows.map((row) => row.slice(1))).toEqual(printed)
+test('docs/reference/metrics.md has a row for each metric, with its type, labels and help', async () => {
+  const families = await printedFamilies()
+  const rows = [...textOf('docs/reference/metrics.md').matchAll(/^\| `(listwatch_\w+)` \| (\w+) \| (.*) \| (.*) \|$/gm)]
+  const printed = Array.from(families, ([name, { type, help, samples }]) => {
+    const labels = Object.keys(samples[0]?.labels ?? {}).map((label) => `\`${label}\``)
+    return [name, type, labels.join(', '), help.replace(/\.$/, '')]
   })
+  expect(rows.map((row) => row.slice(1))).toEqual(printed)
 })
 
 describe('docs/reference/prometheus-rules.yml', () => {

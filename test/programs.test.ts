@@ -49,11 +49,9 @@ describe('every program compiles against the built package, and what it says is 
   })
 })
 
-describe('the runner', () => {
-  test('leaves out what a program says is wrong, to the end of the statement', () => {
-    const text = 'const a = 1\n// @ts-expect-error why\nf({\n  a,\n})\n  // @ts-expect-error\n  g(a)\nh(a as number)\n'
-    expect(prepare(text).replace(/ +/g, ' ')).toBe('const a = 1\nh(a )\n')
-  })
+test('the runner leaves out what a program says is wrong, to the end of the statement', () => {
+  const text = 'const a = 1\n// @ts-expect-error why\nf({\n  a,\n})\n  // @ts-expect-error\n  g(a)\nh(a as number)\n'
+  expect(prepare(text).replace(/ +/g, ' ')).toBe('const a = 1\nh(a )\n')
 })
 
 function run(name: string, options?: ProgramOptions): Program {
@@ -154,13 +152,11 @@ describe('06: an orderly end', () => {
   })
 })
 
-describe('07: a test of a user', () => {
-  test('passes', () => {
-    const args = ['run', '--root', 'test/programs', '--config', 'vitest.config.ts']
-    const { stdout, stderr, status } = spawnSync(binary('vitest'), args, { cwd: root, encoding: 'utf8' })
-    expect(status, stderr).toBe(0)
-    expect(stdout).toContain('ok 1 - 07-test.ts > totals follow updates')
-  })
+test('07: a test of a user passes', () => {
+  const args = ['run', '--root', 'test/programs', '--config', 'vitest.config.ts']
+  const { stdout, stderr, status } = spawnSync(binary('vitest'), args, { cwd: root, encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+  expect(stdout).toContain('ok 1 - 07-test.ts > totals follow updates')
 })
 
 describe('08: an adapter for a REST collection', () => {
@@ -223,20 +219,18 @@ describe('08: an adapter for a REST collection', () => {
   })
 })
 
-describe('09: composed by hand', () => {
-  test('prints what was there and what changes, and ends after its time', async () => {
-    const program = run('09-by-hand', { setup: '09-pods.ts', speed: 5 })
-    await program.until(() => program.lines.includes('replaced a n1'), 'what was there')
-    program.send({ put: { name: 'b', node: 'n1' } })
-    await program.until(() => program.lines.includes('added b n1'), 'what was added')
-    await program.until(() => program.lines.at(-1) === '2', 'the index')
-    program.send({ put: { name: 'a', node: null } })
-    program.send({ gone: 'b' })
-    await program.until(() => program.lines.includes('deleted b n1'), 'what is gone')
-    expect(program.lines).toContain('updated a null')
-    expect(await program.ended).toEqual({ code: 0, signal: null })
-    expect(program.errors).toBe('')
-  })
+test('09: composed by hand prints what was there and what changes, and ends after its time', async () => {
+  const program = run('09-by-hand', { setup: '09-pods.ts', speed: 5 })
+  await program.until(() => program.lines.includes('replaced a n1'), 'what was there')
+  program.send({ put: { name: 'b', node: 'n1' } })
+  await program.until(() => program.lines.includes('added b n1'), 'what was added')
+  await program.until(() => program.lines.at(-1) === '2', 'the index')
+  program.send({ put: { name: 'a', node: null } })
+  program.send({ gone: 'b' })
+  await program.until(() => program.lines.includes('deleted b n1'), 'what is gone')
+  expect(program.lines).toContain('updated a null')
+  expect(await program.ended).toEqual({ code: 0, signal: null })
+  expect(program.errors).toBe('')
 })
 
 test('the files that the runner needs are there', () => {

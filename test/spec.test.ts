@@ -87,12 +87,10 @@ function filesInTablesOf(adapter: string): string[] {
   })
 }
 
-describe('the guide', () => {
-  test.each(['postgres', 'etcd', 'redis', 'kubernetes'])('for %s names test files that exist', (adapter) => {
-    const files = filesInTablesOf(adapter)
-    expect(files.length).toBeGreaterThan(10)
-    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
-  })
+test.each(['postgres', 'etcd', 'redis', 'kubernetes'])('the guide for %s names test files that exist', (adapter) => {
+  const files = filesInTablesOf(adapter)
+  expect(files.length).toBeGreaterThan(10)
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
 })
 
 /** The tests that a page names as inline code: `[P22] postgres/keys`, `postgres/keys` or `test/cli/verify`. */

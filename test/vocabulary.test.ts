@@ -116,19 +116,15 @@ describe('findings', () => {
   })
 })
 
-describe('proseOf', () => {
-  test('leaves out blocks of code, inline code and targets of links, and keeps the lines', () => {
-    const document = ['A `where` in', '```sql', 'where it', '```', '[nobody](news.md)'].join('\n')
-    expect(findings(proseOf(document)).map(({ line, phrase }) => [line, phrase])).toEqual([[5, 'nobody']])
-  })
+test('proseOf leaves out blocks of code, inline code and targets of links, and keeps the lines', () => {
+  const document = ['A `where` in', '```sql', 'where it', '```', '[nobody](news.md)'].join('\n')
+  expect(findings(proseOf(document)).map(({ line, phrase }) => [line, phrase])).toEqual([[5, 'nobody']])
 })
 
-describe('withoutRules', () => {
-  test('leaves out the rules in front of a title, behind which a phrase begins', () => {
-    const title = "test('[B22][law 4c] who waits is notified', () => {})"
-    expect(findings(proseOfTypeScript(title))).toEqual([])
-    expect(findings(proseOfTypeScript(withoutRules(title)))).toHaveLength(1)
-  })
+test('withoutRules leaves out the rules in front of a title, behind which a phrase begins', () => {
+  const title = "test('[B22][law 4c] who waits is notified', () => {})"
+  expect(findings(proseOfTypeScript(title))).toEqual([])
+  expect(findings(proseOfTypeScript(withoutRules(title)))).toHaveLength(1)
 })
 
 describe('proseOfTypeScript', () => {

@@ -12,7 +12,6 @@ import { listwatch, refusalOf, resultOf, SECRET, shell, temporaryFolder, urlOf }
 
 beforeAll(ensureBuilt)
 
-/** Writes a configuration file, and returns its folder. */
 function folderWith(name: string, text: string): string {
   const folder = temporaryFolder()
   writeFileSync(join(folder, name), text)

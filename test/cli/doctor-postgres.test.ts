@@ -14,7 +14,6 @@ import { listwatch, type Result, refusalOf, resultOf, SECRET, urlOf } from './su
 
 beforeAll(ensureBuilt)
 
-/** The SQL of a remedy. */
 function sqlIn(remedy = ''): string {
   const [, sql = ''] = /run: (.*)$/.exec(remedy) ?? []
   return sql

@@ -14,7 +14,6 @@ export async function findings(
   return new Map(diagnosis.findings.map((finding) => [finding.name, finding]))
 }
 
-/** The names of the findings. */
 export async function namesOf(args: readonly string[], options?: CommandOptions): Promise<readonly string[]> {
   return [...(await findings(args, options)).keys()]
 }

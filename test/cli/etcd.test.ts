@@ -70,22 +70,20 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     await program.until(() => program.errors.includes('/limits/birch'), 'what it says of the bad value')
   })
 
-  describe('examples/config-cache.ts', () => {
-    test('serves the limits of each tenant, also after they changed', async () => {
-      const client = own.etcd.client()
-      await client.delete().prefix('/limits/')
-      await client.put('/limits/acme/api').value('{"rps":50}')
-      await client.put('/limits/birch/api').value('{"rps":20}')
-      const child = example('config-cache.ts', ['acme'], { ETCD_ENDPOINTS: own.etcd.endpoint })
-      await child.until(() => child.lines.includes('acme: api 50'), 'the limits of acme')
-      await client.put('/limits/acme/api').value('{"rps":70}')
-      await client.put('/limits/acme/upload').value('{"rps":5}')
-      await child.until(() => child.lines.includes('acme: api 70, upload 5'), 'the limits as they are now')
-      await client.put('/limits/acme/api').value('{"rps":"many"}')
-      await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be reported')
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
-    })
+  test('examples/config-cache.ts serves the limits of each tenant, also after they changed', async () => {
+    const client = own.etcd.client()
+    await client.delete().prefix('/limits/')
+    await client.put('/limits/acme/api').value('{"rps":50}')
+    await client.put('/limits/birch/api').value('{"rps":20}')
+    const child = example('config-cache.ts', ['acme'], { ETCD_ENDPOINTS: own.etcd.endpoint })
+    await child.until(() => child.lines.includes('acme: api 50'), 'the limits of acme')
+    await client.put('/limits/acme/api').value('{"rps":70}')
+    await client.put('/limits/acme/upload').value('{"rps":5}')
+    await child.until(() => child.lines.includes('acme: api 70, upload 5'), 'the limits as they are now')
+    await client.put('/limits/acme/api').value('{"rps":"many"}')
+    await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be reported')
+    child.kill('SIGINT')
+    expect(await child.ended).toEqual({ code: 0, signal: null })
   })
 
   describe('examples/warm-start.ts', () => {
@@ -114,25 +112,23 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     })
   })
 
-  describe('examples/workers.ts', () => {
-    test('follows the prices in each worker, and over its socket', async () => {
-      const client = own.etcd.client()
-      await client.delete().prefix('/prices/')
-      await client.put('/prices/apple').value('{"cents":120}')
-      const path = join(temporaryFolder(), 'prices.sock')
-      const child = example('workers.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
-      const ready = ['worker 1 has 1 prices', 'worker 2 has 1 prices']
-      await child.until(() => ready.every((line) => child.lines.includes(line)), 'both workers')
-      await client.put('/prices/apple').value('{"cents":130}')
-      const changed = ['worker 1: /prices/apple costs 130', 'worker 2: /prices/apple costs 130']
-      await child.until(() => changed.every((line) => child.lines.includes(line)), 'the change in both workers')
-      const follower = createInformer({ source: sharedSource<{ readonly cents: number }>({ path }) }).start()
-      onTestFinished(() => follower.stop())
-      await follower.synced({ timeoutMs: 30_000 })
-      expect(follower.get('/prices/apple')).toEqual({ cents: 130 })
-      child.kill('SIGTERM')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
-      expect(child.errors).toBe('')
-    })
+  test('examples/workers.ts follows the prices in each worker, and over its socket', async () => {
+    const client = own.etcd.client()
+    await client.delete().prefix('/prices/')
+    await client.put('/prices/apple').value('{"cents":120}')
+    const path = join(temporaryFolder(), 'prices.sock')
+    const child = example('workers.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
+    const ready = ['worker 1 has 1 prices', 'worker 2 has 1 prices']
+    await child.until(() => ready.every((line) => child.lines.includes(line)), 'both workers')
+    await client.put('/prices/apple').value('{"cents":130}')
+    const changed = ['worker 1: /prices/apple costs 130', 'worker 2: /prices/apple costs 130']
+    await child.until(() => changed.every((line) => child.lines.includes(line)), 'the change in both workers')
+    const follower = createInformer({ source: sharedSource<{ readonly cents: number }>({ path }) }).start()
+    onTestFinished(() => follower.stop())
+    await follower.synced({ timeoutMs: 30_000 })
+    expect(follower.get('/prices/apple')).toEqual({ cents: 130 })
+    child.kill('SIGTERM')
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect(child.errors).toBe('')
   })
 })

@@ -41,18 +41,16 @@ describe('examples/controller.ts', () => {
   })
 })
 
-describe('examples/views.ts', () => {
-  test('[X20] prints what follows from each change in the commit of that change', async () => {
-    const child = example('views.ts')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
-    expect(child.errors).toBe('')
-    expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
-      'countries { de: { count: 4, total: 180, best: 90 }, us: { count: 4, total: 220, best: 100 }, ' +
-        'unknown: { count: 4, total: 260, best: 110 } } gone unknown changed de { count: 8, total: 440, best: 110 } ' +
-        'changed de { count: 7, total: 440, best: 110 } changed us { count: 5, total: 1219, best: 999 } ' +
-        'largest o0 o10 o11',
-    )
-  })
+test('[X20] examples/views.ts prints what follows from each change in the commit of that change', async () => {
+  const child = example('views.ts')
+  expect(await child.ended).toEqual({ code: 0, signal: null })
+  expect(child.errors).toBe('')
+  expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
+    'countries { de: { count: 4, total: 180, best: 90 }, us: { count: 4, total: 220, best: 100 }, ' +
+      'unknown: { count: 4, total: 260, best: 110 } } gone unknown changed de { count: 8, total: 440, best: 110 } ' +
+      'changed de { count: 7, total: 440, best: 110 } changed us { count: 5, total: 1219, best: 999 } ' +
+      'largest o0 o10 o11',
+  )
 })
 
 describe('examples/polled-source.ts', () => {
@@ -104,7 +102,6 @@ const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {}
 
 /** Clients that send one request after the other, each over a connection that is kept open, until the server refuses. */
 class KeepAliveLoad {
-  /** The number of responses by their status. */
   readonly statuses = new Map<number, number>()
   readonly failures = new Set<string>()
   readonly #agent = new Agent({ keepAlive: true })

@@ -195,31 +195,29 @@ describeKubernetes('watch kubernetes://', (server) => {
     expect(says).toContain('the server does not know who we are')
   })
 
-  describe('examples/namespace-controller.ts', () => {
-    test('keeps a ConfigMap in each namespace, whatever is done to it', async () => {
-      const { admin } = own.kubernetes
-      const child = example('namespace-controller.ts', [], kubeConfigEnv(own.kubernetes.kubeConfig()))
-      const unowned = 'nobody'
-      const isDone = (): boolean => child.lines.includes('ready') && child.lines.includes(`default: ${unowned}`)
-      await child.until(isDone, 'the first run')
-      await admin.create('/api/v1/namespaces', { metadata: { name: 'shop', labels: { owner: 'ada' } } })
-      await child.until(() => child.lines.includes('shop: ada'), 'a new namespace')
-      await admin.patch('/api/v1/namespaces/shop', { metadata: { labels: { owner: 'ben' } } })
-      await child.until(() => child.lines.includes('shop: ben'), 'another owner')
-      const about = '/api/v1/namespaces/shop/configmaps/about'
-      const times = (): number => child.lines.filter((line) => line === 'shop: ben').length
-      // What others have in it is theirs.
-      await admin.patch(about, { metadata: { labels: { of: 'others' } }, data: { owner: 'eve', note: 'of others' } })
-      await child.until(() => times() === 2, 'the ConfigMap that was changed')
-      expect(await admin.read(about)).toMatchObject({
-        metadata: { labels: { of: 'others' } },
-        data: { owner: 'ben', note: 'of others' },
-      })
-      await admin.delete(about)
-      await child.until(() => times() === 3, 'the ConfigMap that was deleted')
-      expect(await admin.read(about)).toMatchObject({ data: { owner: 'ben' } })
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+  test('examples/namespace-controller.ts keeps a ConfigMap in each namespace, whatever is done to it', async () => {
+    const { admin } = own.kubernetes
+    const child = example('namespace-controller.ts', [], kubeConfigEnv(own.kubernetes.kubeConfig()))
+    const unowned = 'nobody'
+    const isDone = (): boolean => child.lines.includes('ready') && child.lines.includes(`default: ${unowned}`)
+    await child.until(isDone, 'the first run')
+    await admin.create('/api/v1/namespaces', { metadata: { name: 'shop', labels: { owner: 'ada' } } })
+    await child.until(() => child.lines.includes('shop: ada'), 'a new namespace')
+    await admin.patch('/api/v1/namespaces/shop', { metadata: { labels: { owner: 'ben' } } })
+    await child.until(() => child.lines.includes('shop: ben'), 'another owner')
+    const about = '/api/v1/namespaces/shop/configmaps/about'
+    const times = (): number => child.lines.filter((line) => line === 'shop: ben').length
+    // What others have in it is theirs.
+    await admin.patch(about, { metadata: { labels: { of: 'others' } }, data: { owner: 'eve', note: 'of others' } })
+    await child.until(() => times() === 2, 'the ConfigMap that was changed')
+    expect(await admin.read(about)).toMatchObject({
+      metadata: { labels: { of: 'others' } },
+      data: { owner: 'ben', note: 'of others' },
     })
+    await admin.delete(about)
+    await child.until(() => times() === 3, 'the ConfigMap that was deleted')
+    expect(await admin.read(about)).toMatchObject({ data: { owner: 'ben' } })
+    child.kill('SIGINT')
+    expect(await child.ended).toEqual({ code: 0, signal: null })
   })
 })

@@ -11,7 +11,6 @@ import { root, textOf } from '../support/sources.js'
 
 export interface NpmRegistry {
   readonly url: string
-  /** The names of the packages whose tarballs were downloaded. */
   readonly downloaded: readonly string[]
   close(): void
 }

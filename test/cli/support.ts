@@ -66,12 +66,10 @@ export function kubeConfigEnv(options: KubeConfigOptions): { readonly KUBECONFIG
   return { KUBECONFIG: path }
 }
 
-/** Waits for the first list of `watch --json`. */
 export function synced(child: Child): Promise<void> {
   return child.until(() => child.output.includes('"synced"'), 'the first list')
 }
 
-/** Waits for a delete that `watch --json` prints. */
 export function deleted(child: Child): Promise<void> {
   return child.until(() => child.output.includes('"delete"'), 'the delete')
 }

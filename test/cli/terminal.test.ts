@@ -25,7 +25,6 @@ interface Session {
   readonly child: Child
   readonly terminal: () => Terminal
   readonly press: (keys: string) => void
-  /** The lines of the last picture. */
   readonly picture: () => readonly string[]
   /** Makes the terminal wider or narrower. */
   readonly resize: (columns: number) => void

@@ -8,7 +8,6 @@ export class Terminal {
   wraps = 0
   /** Every state of the screen that a person could see: the states within a synchronized update do not count. */
   readonly frames: string[] = []
-  /** The unknown control sequences. */
   readonly unknown: string[] = []
   #lines: string[] = ['']
   #row = 0

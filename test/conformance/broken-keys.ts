@@ -27,7 +27,6 @@ export const brokenKeys: readonly Broken[] = [
   mangling('compares keys without case', 'similar keys are different', (key) => key.toLowerCase()),
 ]
 
-/** The title of the case for a key. */
 function returned(key: string): string {
   return `a key ${key} is returned unchanged`
 }

@@ -225,7 +225,6 @@ export const brokenWatches: readonly Broken[] = [
   },
 ]
 
-/** Removes events for which `isWanted` returns false. */
 function only(watch: Watches, isWanted: (event: WatchEvent<Item>, batch: WatchBatch<Item>) => boolean): Watches {
   return async function* (context) {
     for await (const batch of watch(context))
@@ -233,7 +232,6 @@ function only(watch: Watches, isWanted: (event: WatchEvent<Item>, batch: WatchBa
   }
 }
 
-/** Splits batches of more than `size` events. */
 function splitting(watch: Watches, size: number): Watches {
   return async function* (context) {
     let safe = context.after
@@ -284,7 +282,6 @@ function ahead(watch: Watches): Watches {
   }
 }
 
-/** Copies an event and its value, as a network does. */
 function copied(event: WatchEvent<Item>): WatchEvent<Item> {
   return event.type === 'put' ? { ...event, object: { value: Buffer.from(event.object.value).toString() } } : event
 }

@@ -22,7 +22,6 @@ export interface Flaw {
   readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
   readonly hasReached?: MemorySource<Item>['hasReached']
   readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
-  /** Called for each read of the name. */
   readonly name?: () => string
 }
 

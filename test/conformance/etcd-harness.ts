@@ -13,7 +13,6 @@ interface Item {
   readonly value: string
 }
 
-/** The source's two forms. */
 export type EtcdForm = 'endpoints' | 'client'
 
 /** A prefix of its own for each case, and a proxy before the server that can end connections. */

@@ -13,7 +13,6 @@ export interface Item {
   readonly value: string
 }
 
-/** The memory source with a writer. */
 export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly memory: MemorySource<Item>
   readonly source: MemorySource<Item> & Required<Pick<ListerWatcher<Item>, 'versions'>>

@@ -16,7 +16,6 @@ interface Country {
   readonly name: string
 }
 
-/** The shorter poll interval of the tests, in milliseconds. */
 const POLL_MS = 10
 
 /** The value of a variable after the TypeScript code has run, with these arguments and short poll intervals. */
@@ -26,7 +25,6 @@ function definedBy(variable: string, code: string, args: Readonly<Record<string,
   return define(...Object.values(args))
 }
 
-/** The code block of a document that defines a source. */
 function definitionIn(document: string, variable: string): string {
   const block = blocksOf([document]).find(({ text }) => text.includes(`const ${variable}: ListerWatcher<Country>`))
   if (block === undefined) throw new Error(`${document} does not define ${variable}`)

@@ -97,13 +97,10 @@ describeEtcd('etcd with authentication', (server) => {
       /permission denied.*etcdctl role grant-permission <role> read/,
     ],
   ]
-  test.each(refused)(
-    '%s is rejected with a one-line message that contains a hint',
-    async (_what, options, code, says) => {
-      const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', ...options })
-      await expect(listed(source)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
-    },
-  )
+  test.each(refused)('%s is rejected with one line that contains a hint', async (_what, options, code, says) => {
+    const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', ...options })
+    await expect(listed(source)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
+  })
 
   test('a mirror whose permission is revoked reports it, keeps its objects, and continues when the permission is back', async () => {
     const role = root.role('reads')

@@ -15,7 +15,6 @@ export interface CampaignOptions {
   readonly instead?: StageOptions['instead']
 }
 
-/** The written keys: few, so that each is written, deleted and created again. */
 const KEYS = 300
 
 export async function campaign({ server, seed, checks, restores = true, instead }: CampaignOptions): Promise<Outcome> {

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
-import { EtcdServer } from '../servers/etcd.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -10,7 +9,6 @@ import { listed } from './follow.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
 
-/** A value of 256 kB. */
 const large = (n: number): string => JSON.stringify({ n, padding: 'x'.repeat(256_000) })
 
 /** Reads to the end, or to the error. */
@@ -134,15 +132,6 @@ describeEtcd('a connection that fails', (server) => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('in the middle of a list begins the list again', () =>
-    stage(async (mirror) => {
-      await mirror.fill(3_000)
-      void mirror.proxy.cutAfter(60_000, 'toClient')
-      await mirror.live()
-      await mirror.healed()
-      expect([mirror.informer.size, mirror.errors.length]).toEqual([3_000, 1])
-    }))
-
   test('is retried at another endpoint, if a host is dead or never responds', async () => {
     await using silent = await startFaultProxy({ targetPort: own.etcd.port })
     silent.hold()
@@ -157,36 +146,6 @@ describeEtcd('a connection that fails', (server) => {
         expect(mirror.errors).toEqual([])
       },
     )
-  })
-
-  test('because the server was killed is resumed when it is back', async () => {
-    await using etcd = await EtcdServer.start({ server })
-    await Stage.with({ etcd }, async (mirror) => {
-      await mirror.fill(20)
-      await mirror.live()
-      for (let times = 0; times < 2; times++) {
-        await etcd.kill()
-        await mirror.until('the end to be noticed', () => mirror.informer.status.state !== 'live')
-        await etcd.start()
-        await mirror.put(['k1', times])
-        await mirror.healed()
-      }
-      expect(mirror.relists).toBe(0)
-    })
-  })
-
-  test('because the server stands still is noticed, and resumed', async () => {
-    await using etcd = await EtcdServer.start({ server })
-    await Stage.with({ etcd }, async (mirror) => {
-      await mirror.fill(20)
-      await mirror.live()
-      etcd.signal('SIGSTOP')
-      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
-      etcd.signal('SIGCONT')
-      await mirror.put(['k1', 1])
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
-    })
   })
 
   test('for longer than the history is kept leads to one list', () =>

@@ -13,11 +13,9 @@ export interface Happening {
  * https://etcd.io/docs/v3.6/learning/api_guarantees. `missing()` checks `Reliable` with the history of the server.
  */
 export class ContractChecker<T> extends CheckedSource<T> {
-  /** The number of events since the last list. */
   events = 0
   /** All of them, by revision and key, since the last list. */
   readonly #delivered = new Set<string>()
-  /** The position of the last list. */
   listedAt = 0
   /** The position of the source: all events up to it should have been delivered. */
   reached = 0

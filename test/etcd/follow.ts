@@ -6,7 +6,6 @@ import type { Version } from '../../src/contract/version.js'
 import { context, listed as read } from '../support/source-calls.js'
 import { type Happening, revisionOf } from './contract-checker.js'
 
-/** The version of a list. */
 export async function listed(source: ListerWatcher<unknown>): Promise<Version> {
   return (await read(source)).version
 }

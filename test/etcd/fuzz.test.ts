@@ -5,9 +5,7 @@ import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
 import { watcherSource } from './watcher-source.js'
 
-/** The number of checks: 60, or the value of the environment variable. */
 const CHECKS = Number(process.env['LISTWATCH_ETCD_CHECKS'] ?? 60)
-/** Of the first campaign; the others count on. */
 const SEED = Number(process.env['LISTWATCH_ETCD_SEED'] ?? randomInt(1_000_000))
 /** Two campaigns against each of two servers. */
 const EACH = Math.ceil(CHECKS / 4)

@@ -21,7 +21,6 @@ const asIs = (bytes: Buffer): Buffer => bytes
 
 /** A fake etcd with scripted responses, such as those of versions that are no longer available. It ignores progress requests. */
 export class ScriptedEtcd implements AsyncDisposable {
-  /** Opened watches. */
   readonly streams = new Set<ServerDuplexStream<Buffer, Buffer>>()
   clusterId = 7
   /** Whether it refuses what kine refuses. Its cluster id is then 0. */
@@ -52,7 +51,6 @@ export class ScriptedEtcd implements AsyncDisposable {
     this.send(this.#header(new WireWriter(), headerRevision), events)
   }
 
-  /** Replaces the newest entry, without an event. */
   replaceNewest(key: string, value: string, revision: number): void {
     this.#newest = new WireWriter()
       .bytes(1, Buffer.from(key))

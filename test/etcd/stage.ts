@@ -16,7 +16,6 @@ export interface StageOptions {
   readonly etcd: EtcdServer
   /** A grpc-proxy between the mirror and the server. Default: none. */
   readonly via?: EtcdServer
-  /** The source's form. Default `endpoints`. */
   readonly form?: 'endpoints' | 'client'
   readonly source?: Partial<EtcdSourceOptions<Item>>
   /** The client that writes. Default: a client of the stage's own. */
@@ -87,7 +86,6 @@ export class Stage extends BackendStage<Item> {
     return this.#client === undefined ? super.connections : 0
   }
 
-  /** The revision that the mirror has reached. */
   get revision(): number {
     return Number(this.informer.version?.split('.')[3])
   }

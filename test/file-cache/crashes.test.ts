@@ -23,7 +23,6 @@ function saver(path: string, first: number, step = 1): Child {
   ])
 }
 
-/** The generation of a file, of which all records must be. */
 async function generationAt(path: string): Promise<number> {
   const loaded: Loaded | undefined = await load(fileCache({ path }), contextOf({ fingerprint: 'f' }))
   const generation = Number(loaded?.version)
@@ -31,7 +30,6 @@ async function generationAt(path: string): Promise<number> {
   return generation
 }
 
-/** The size of the temporary file that is written now. */
 function written(path: string): number {
   const [name] = temporaries(path)
   return (name !== undefined && statSync(join(path, name), { throwIfNoEntry: false })?.size) || 0

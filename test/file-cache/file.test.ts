@@ -161,7 +161,6 @@ describe('a file is not used, with one warning,', () => {
   })
 })
 
-/** An error of the operating system. */
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: injected`), { code, syscall: 'write' })
 }

@@ -9,7 +9,6 @@ export interface LifeOptions<T> {
   /** A source of its own, with a client of its own. */
   readonly source: ListerWatcher<T>
   readonly cache: FileCacheOptions
-  /** What the life ends with. */
   readonly expected: Readonly<Record<string, unknown>>
   /** Whether the mirror is audited, so that an audit may repair it. Default: false. */
   readonly isAudited?: boolean
@@ -19,7 +18,6 @@ export interface LifeOptions<T> {
 
 /** What a mirror did between its start and its stop. */
 export interface Life {
-  /** How often the source was listed. */
   readonly lists: number
   /** The changes that a handler received: "initial a", "add b", "update a", "delete c". Of initial ones only the order varies. */
   readonly initial: readonly string[]

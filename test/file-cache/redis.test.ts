@@ -11,12 +11,10 @@ import { folder } from './support.js'
 type Values = Readonly<Record<string, number | undefined>>
 
 interface Collection {
-  /** Writes; undefined deletes. */
   put(values: Values): Promise<void>
   run(expected: Values): Promise<Life>
   /** The key of the stream with its history. */
   readonly history: string
-  /** All of its keys. */
   readonly keys: readonly string[]
 }
 

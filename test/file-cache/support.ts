@@ -24,7 +24,6 @@ export function folder(): string {
   return path
 }
 
-/** The context of a call to a cache. */
 export function contextOf(changes: Partial<MirrorCacheContext> = {}): TestContext {
   const warnings: string[] = []
   return {
@@ -46,7 +45,6 @@ export function mirrorOf(
   return { version: '1', ...header, size: records.length, records: () => records, pack: packerOf(() => records) }
 }
 
-/** Entries of about 100 bytes. */
 export function entries(count: number, generation = 0): SavedRecord[] {
   return Array.from({ length: count }, (_, i) => ({
     type: 'entry',
@@ -84,7 +82,6 @@ export async function tryLoad(cache: MirrorCache): Promise<readonly [Loaded | un
   }
 }
 
-/** The names of the temporary files in a folder. */
 export function temporaries(path: string): string[] {
   return readdirSync(path).filter((name) => name.endsWith('.tmp'))
 }

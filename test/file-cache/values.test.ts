@@ -114,30 +114,28 @@ class Money {
 const cycle: Record<string, unknown> = {}
 cycle['self'] = { cycle }
 
-describe('a value that cannot be saved fails the save, with key and path', () => {
-  test.each<readonly [string, unknown, string]>([
-    ['a function', { spec: { run: () => 1 } }, 'spec.run is a function'],
-    ['a symbol', { spec: [1, Symbol('s')] }, 'spec.1 is a symbol'],
-    ['an instance of a class', { price: new Money() }, 'price is an instance of Money'],
-    ['an object with a toJSON', { at: { toJSON: () => 1 } }, 'at.toJSON is a function'],
-    ['a RegExp', { a: /x/ }, 'a is an instance of RegExp'],
-    ['a boxed string', { a: Object('x') }, 'a is an instance of String'],
-    ['a typed array of other numbers', { a: Float64Array.of(1) }, 'a is an instance of Float64Array'],
-    ['a class that extends Date', { a: new (class Day extends Date {})() }, 'a is an instance of Day'],
-    ['a class that extends Array', { a: new (class List extends Array {})() }, 'a is an instance of List'],
-    ['a symbol as a name', { a: { [Symbol('s')]: 1 } }, 'a is an object with a symbol as a name'],
-    ['a cycle', cycle, 'self.cycle.self.cycle.self… contains itself, or nests deeper than 500 levels'],
-    ['the object itself', new Money(), 'the object is an instance of Money'],
-  ])('%s', async (_name, object, flaw) => {
-    const path = `${folder()}/a.cache`
-    const cache = fileCache({ path })
-    await cache.save(mirrorOf([{ type: 'entry', key: 'good', object: 1 }]), contextOf())
-    const failed = cache.save(mirrorOf([{ type: 'entry', key: 'bad\n', object }]), contextOf())
-    await expect(failed).rejects.toMatchObject({
-      code: 'PROTOCOL',
-      key: 'bad\n',
-      message: `file cache ${path} cannot save the object "bad\\n": ${flaw}`,
-    })
-    expect((await load(cache))?.records).toEqual([{ type: 'entry', key: 'good', object: 1 }])
+test.each<readonly [string, unknown, string]>([
+  ['a function', { spec: { run: () => 1 } }, 'spec.run is a function'],
+  ['a symbol', { spec: [1, Symbol('s')] }, 'spec.1 is a symbol'],
+  ['an instance of a class', { price: new Money() }, 'price is an instance of Money'],
+  ['an object with a toJSON', { at: { toJSON: () => 1 } }, 'at.toJSON is a function'],
+  ['a RegExp', { a: /x/ }, 'a is an instance of RegExp'],
+  ['a boxed string', { a: Object('x') }, 'a is an instance of String'],
+  ['a typed array of other numbers', { a: Float64Array.of(1) }, 'a is an instance of Float64Array'],
+  ['a class that extends Date', { a: new (class Day extends Date {})() }, 'a is an instance of Day'],
+  ['a class that extends Array', { a: new (class List extends Array {})() }, 'a is an instance of List'],
+  ['a symbol as a name', { a: { [Symbol('s')]: 1 } }, 'a is an object with a symbol as a name'],
+  ['a cycle', cycle, 'self.cycle.self.cycle.self… contains itself, or nests deeper than 500 levels'],
+  ['the object itself', new Money(), 'the object is an instance of Money'],
+])('a value that cannot be saved fails the save, with key and path %s', async (_name, object, flaw) => {
+  const path = `${folder()}/a.cache`
+  const cache = fileCache({ path })
+  await cache.save(mirrorOf([{ type: 'entry', key: 'good', object: 1 }]), contextOf())
+  const failed = cache.save(mirrorOf([{ type: 'entry', key: 'bad\n', object }]), contextOf())
+  await expect(failed).rejects.toMatchObject({
+    code: 'PROTOCOL',
+    key: 'bad\n',
+    message: `file cache ${path} cannot save the object "bad\\n": ${flaw}`,
   })
+  expect((await load(cache))?.records).toEqual([{ type: 'entry', key: 'good', object: 1 }])
 })

@@ -22,7 +22,6 @@ export interface CampaignOptions {
 
 /** The keys: few, so that each is written, deleted and recreated. */
 const NAMES = 100
-/** The longest wait for a version, in a mirror's milliseconds. */
 const WAIT_MS = 60_000
 /** An audit rests a hundred times as long as it has read. On a busy machine it reads for two seconds. */
 const HEALING_MS = 300_000

@@ -1,7 +1,6 @@
 import { CoreV1Api, KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer/create-informer.js'
+import { makeInformer } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -20,7 +19,6 @@ describeKubernetes('with a server', (server) => {
   const own = useKubernetes(server)
   let namespaces = 0
 
-  /** An informer over the ConfigMaps, and its delivered events. */
   async function stage(make: typeof theirs = makeInformer) {
     const { admin } = own.kubernetes
     const namespace = `shim-${++namespaces}`
@@ -107,29 +105,6 @@ describeKubernetes('with a server', (server) => {
     expect(heard).toEqual(['a'])
   })
 
-  test('several namespaces as one informer may come and go while it runs', async () => {
-    const { admin } = own.kubernetes
-    for (const name of ['a', 'b']) {
-      await admin.create('/api/v1/namespaces', { metadata: { name } })
-      await admin.create(`/api/v1/namespaces/${name}/configmaps`, { metadata: { name: 'one' } })
-    }
-    const sources = kubernetesSource<V1ConfigMap>({
-      kubeConfig: configOf(own.kubernetes),
-      kind: 'ConfigMap',
-      namespaces: ['a'],
-    })
-    const maps = createInformer({ source: sources, indexes: (ix) => ({ ns: ix.equal((o) => o.metadata?.namespace) }) })
-    onTestFinished(() => maps.stop())
-    await maps.start().synced({ timeoutMs: 60_000 })
-    const before = [...maps.keys()]
-    sources.addNamespace('b')
-    await until('the second', () => maps.has('b/one'))
-    sources.removeNamespace('a')
-    await until('the first to be gone', () => !maps.has('a/one'))
-    expect(before).toEqual(['a/one'])
-    expect([...maps.keys(), maps.by.ns('b').length]).toEqual(['b/one', 1])
-  })
-
   test("an informer in the place of client-node's continues after an error, which client-node does not", async () => {
     const { admin, path, informer, delivered } = await stage()
     const errors: unknown[] = []
@@ -143,30 +118,28 @@ describeKubernetes('with a server', (server) => {
   })
 })
 
-describe('a listFn that selects less than the path', () => {
-  test('[D8] causes one warning; the whole path is mirrored', async () => {
-    await using fake = await FakeKubernetes.start()
-    fake.collection.fill(3)
-    const warnings: string[] = []
-    const hear = ({ message }: Error): unknown => warnings.push(message)
-    process.on('warning', hear)
-    onTestFinished(() => void process.off('warning', hear))
-    const config = fake.config()
-    const core = config.makeApiClient(CoreV1Api)
-    const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', async () => {
-      const list = await core.listNamespacedConfigMap({ namespace: 'default' })
-      return { ...list, items: list.items.slice(0, 1) }
-    })
-    await informer.start()
-    await until('the warning', () => warnings.some((message) => message.startsWith('makeInformer')))
-    await informer.stop()
-    await informer.start()
-    await informer.stop()
-    expect(informer.list()).toHaveLength(3)
-    expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
-      expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
-    ])
+test('[D8] a listFn that selects less than the path causes one warning; the whole path is mirrored', async () => {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(3)
+  const warnings: string[] = []
+  const hear = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', hear)
+  onTestFinished(() => void process.off('warning', hear))
+  const config = fake.config()
+  const core = config.makeApiClient(CoreV1Api)
+  const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', async () => {
+    const list = await core.listNamespacedConfigMap({ namespace: 'default' })
+    return { ...list, items: list.items.slice(0, 1) }
   })
+  await informer.start()
+  await until('the warning', () => warnings.some((message) => message.startsWith('makeInformer')))
+  await informer.stop()
+  await informer.start()
+  await informer.stop()
+  expect(informer.list()).toHaveLength(3)
+  expect(warnings.filter((message) => message.startsWith('makeInformer'))).toEqual([
+    expect.stringContaining('listFn leaves out 2 of the 3 objects at /api/v1/namespaces/default/configmaps'),
+  ])
 })
 
 describe('a listFn that fails', () => {
@@ -192,20 +165,18 @@ describe('a listFn that fails', () => {
   }
 })
 
-describe('a start', () => {
-  test('during a start waits for the same first list', async () => {
-    await using fake = await FakeKubernetes.start()
-    fake.collection.fill(3)
-    const core = fake.config().makeApiClient(CoreV1Api)
-    const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', () =>
-      core.listNamespacedConfigMap({ namespace: 'default' }),
-    )
-    const list = fake.taken(isAnyList)
-    const first = informer.start()
-    const second = informer.start().then(() => informer.list().length)
-    fake.collection.answer(await list)
-    expect(await second).toBe(3)
-    await first
-    await informer.stop()
-  })
+test('a start during a start waits for the same first list', async () => {
+  await using fake = await FakeKubernetes.start()
+  fake.collection.fill(3)
+  const core = fake.config().makeApiClient(CoreV1Api)
+  const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', () =>
+    core.listNamespacedConfigMap({ namespace: 'default' }),
+  )
+  const list = fake.taken(isAnyList)
+  const first = informer.start()
+  const second = informer.start().then(() => informer.list().length)
+  fake.collection.answer(await list)
+  expect(await second).toBe(3)
+  await first
+  await informer.stop()
 })

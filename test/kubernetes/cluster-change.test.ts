@@ -44,7 +44,6 @@ const isAudit = ({ isMetadata }: Exchange): boolean => isMetadata
 const isQuestion = ({ path }: Exchange): boolean => path !== '/api/v1'
 const refused = (exchange: Exchange): void => exchange.refuse({ code: 401 })
 
-/** The mirror has what the other cluster has. */
 async function arrived({ mirror, other }: Move): Promise<void> {
   await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
   other.collection.put('o2', 'after')
@@ -52,7 +51,6 @@ async function arrived({ mirror, other }: Move): Promise<void> {
   expect(mirror.contents).toEqual(contentsOf(other.collection.at()))
 }
 
-/** The outcome of what is waited for, from now on watched. */
 function outcome(promise: Promise<unknown>): { readonly code: string | undefined } {
   const outcome: { code: string | undefined } = { code: undefined }
   promise.then(

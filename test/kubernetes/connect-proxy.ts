@@ -4,7 +4,6 @@ import { TunnelProxy } from './tunnel-proxy.js'
 
 /** An HTTP proxy that connects each client by CONNECT. */
 export class ConnectProxy extends TunnelProxy {
-  /** The requested targets, in order. */
   readonly wanted: string[] = []
 
   static async start(targetPort: number): Promise<ConnectProxy> {

@@ -107,22 +107,6 @@ describe('a page after the first', () => {
       },
     ))
 
-  test('is requested again as often if every other request fails', () =>
-    Mirror.with(
-      paged((fake) => {
-        fake.collection.fill(30)
-        let at = 0
-        fake.rule(
-          (exchange) => isLater(exchange) && at++ % 2 === 0,
-          (exchange) => exchange.reset(),
-        )
-      }),
-      async (mirror) => {
-        await read(mirror)
-        expect([requested(mirror).filter((from) => from === 0).length, mirror.errors]).toEqual([1, []])
-      },
-    ))
-
   test.each([
     ['is away for so long that it may have been restored', { ...BUSY, code: 503 }, 45],
     ['is busy for so long that it will have forgotten the snapshot', BUSY, 240],
@@ -163,17 +147,6 @@ describe('a page after the first', () => {
       async (mirror) => {
         await read(mirror)
         expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
-      },
-    ))
-
-  test('does not delay a stop', () =>
-    Mirror.with(
-      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '60' }))),
-      async (mirror) => {
-        mirror.informer.start()
-        await waitUntil('it to be refused', () => mirror.fake.lists.length === 2)
-        await mirror.informer.stop()
-        expect([mirror.clock.sleeping, mirror.fake.lists.length]).toEqual([0, 2])
       },
     ))
 

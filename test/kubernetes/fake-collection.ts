@@ -105,13 +105,11 @@ export class FakeCollection {
     for (let at = 0; at < count; at++) this.put(`k${at}`, at)
   }
 
-  /** Another resource was written: the version advances. */
   pass(): string {
     this.#version++
     return this.version
   }
 
-  /** Expires the history so far. */
   compact(): void {
     this.#oldest = this.#version
   }
@@ -121,7 +119,6 @@ export class FakeCollection {
     if (watch !== undefined) this.#watches.delete(watch)
   }
 
-  /** Sends a bookmark to all watches. */
   async bookmark(): Promise<void> {
     await Promise.all(this.watching.map((watch) => watch.bookmark(this.version)))
   }
@@ -152,7 +149,6 @@ export class FakeCollection {
     return objects
   }
 
-  /** As an API server would. */
   answer(exchange: Exchange): void {
     if (exchange.path === '/api/v1')
       exchange.json({ kind: 'APIResourceList', groupVersion: 'v1', resources: RESOURCES })

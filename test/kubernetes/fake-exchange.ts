@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What an API server says of a failure. */
 export interface FakeStatus {
   readonly code: number
   readonly reason?: string
@@ -52,12 +51,10 @@ export class Exchange {
     return this.#isOpen
   }
 
-  /** Whether the client requested metadata only. */
   get isMetadata(): boolean {
     return this.accept.includes('as=PartialObjectMetadata')
   }
 
-  /** A whole answer. */
   json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): void {
     this.text(JSON.stringify(value), status, { 'content-type': 'application/json', ...headers })
   }
@@ -67,7 +64,6 @@ export class Exchange {
     this.#answer.end(body)
   }
 
-  /** A failure as an answer. */
   refuse(status: FakeStatus, headers: Readonly<Record<string, string>> = {}): void {
     this.json(statusObject(status), status.code, headers)
   }
@@ -125,7 +121,6 @@ export class Exchange {
     else socket?.write(bytes)
   }
 
-  /** RST. */
   reset(): void {
     this.#answer.socket?.resetAndDestroy()
   }

@@ -100,7 +100,6 @@ async function observe(kubeConfig: ConfigLike): Promise<unknown[]> {
   return seen
 }
 
-/** Deletes an object with a precondition, and returns the HTTP status. */
 async function remove(kubeConfig: ConfigLike, path: string, uid: string | undefined): Promise<number> {
   const isSecure = kubeConfig.getCurrentCluster()?.server.startsWith('https')
   const request = isSecure ? httpsRequest : httpRequest

@@ -12,40 +12,6 @@ describeKubernetes('a Kubernetes that fails', (server) => {
     if (!own.kubernetes.api.isRunning) await own.kubernetes.api.start()
   })
 
-  test('half open is noticed while nothing happens, and resumed', () =>
-    Stage.with({ kubernetes: own.kubernetes, speed: 40 }, async (stage) => {
-      await stage.fill(20)
-      await stage.live()
-      const { accepted } = stage.proxy.counts
-      stage.proxy.halfOpen()
-      await stage.put('k1', 1)
-      await stage.healed()
-      expect([stage.relists, stage.proxy.counts.accepted > accepted]).toEqual([0, true])
-    }))
-
-  test('in the middle of a list begins the list again', () =>
-    Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
-      await stage.fill(300)
-      // Discovery has 25 kB, and the list 150 kB.
-      const cut = stage.proxy.cutAfter(60_000, 'toClient')
-      stage.informer.start()
-      await cut
-      await stage.healed()
-      expect(stage.informer.size).toBe(300)
-    }))
-
-  test('because it stands still is noticed, and resumed', () =>
-    Stage.with({ kubernetes: own.kubernetes, speed: 40 }, async (stage) => {
-      const { api } = own.kubernetes
-      await stage.fill(20)
-      await stage.live()
-      api.signal('SIGSTOP')
-      await stage.until('the silence to be noticed', () => stage.errors.length > 0).finally(() => api.signal('SIGCONT'))
-      await stage.put('k1', 1)
-      await stage.healed()
-      expect(stage.relists).toBe(0)
-    }))
-
   test('and has forgotten its history when it is back is followed by one list', () =>
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       const { kubernetes } = own

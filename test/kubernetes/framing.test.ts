@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isPlainList, isStreamedList, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
@@ -68,25 +68,23 @@ function until(mirror: Mirror, broken: string, what: string, isSo: () => boolean
   return broken === SILENT ? mirror.untilPassing(what, isSo) : mirror.until(what, isSo)
 }
 
-describe('a list whose answer', () => {
-  test.each(BROKEN)('%s is rejected, and the list is read again', (broken, send) =>
-    Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
-      const { fake, informer } = mirror
-      fake.collection.fill(300)
-      fake.next(isPlainList, (exchange) => {
-        const metadata = { resourceVersion: fake.collection.version }
-        const body = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata, items: fake.collection.at() })
-        send(exchange, ...halves(body, body.lastIndexOf(',{"apiVersion"')))
-      })
-      informer.start()
-      await until(mirror, broken, 'the failure', () => mirror.errors.length > 0 || informer.status.isSynced)
-      const size = informer.size
-      await until(mirror, broken, 'the list', () => informer.status.isSynced)
-      await mirror.healed()
-      expect([size, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
-    }),
-  )
-})
+test.each(BROKEN)('a list whose answer %s is rejected, and the list is read again', (broken, send) =>
+  Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
+    const { fake, informer } = mirror
+    fake.collection.fill(300)
+    fake.next(isPlainList, (exchange) => {
+      const metadata = { resourceVersion: fake.collection.version }
+      const body = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata, items: fake.collection.at() })
+      send(exchange, ...halves(body, body.lastIndexOf(',{"apiVersion"')))
+    })
+    informer.start()
+    await until(mirror, broken, 'the failure', () => mirror.errors.length > 0 || informer.status.isSynced)
+    const size = informer.size
+    await until(mirror, broken, 'the list', () => informer.status.isSynced)
+    await mirror.healed()
+    expect([size, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
+  }),
+)
 
 test('an error that arrives byte by byte is given up after timeoutMs, and the list is read again', () =>
   Mirror.with({ source: { streamingLists: false } }, async (mirror) => {
@@ -108,49 +106,45 @@ test('an error that arrives byte by byte is given up after timeoutMs, and the li
     await mirror.healed()
   }))
 
-describe('a list that is streamed and', () => {
-  test.each(BROKEN)('%s is rejected, and the list is read again', (broken, send) =>
-    Mirror.with({}, async (mirror) => {
-      const { fake, informer } = mirror
-      fake.collection.fill(100)
-      fake.next(isStreamedList, (exchange) => {
-        const metadata = {
-          resourceVersion: fake.collection.version,
-          annotations: { 'k8s.io/initial-events-end': 'true' },
-        }
-        const events = fake.collection.at().map((object) => ({ type: 'ADDED', object }))
-        const all = [...events, { type: 'BOOKMARK', object: { kind: 'ConfigMap', apiVersion: 'v1', metadata } }]
-        const body = all.map((event) => `${JSON.stringify(event)}\n`).join('')
-        send(exchange, ...halves(body, body.indexOf('{"type":"BOOKMARK"')))
-      })
-      informer.start()
-      await until(mirror, broken, 'the list', () => informer.status.isSynced)
-      await mirror.healed()
-      expect(fake.lists.length).toBe(2)
-    }),
-  )
-})
+test.each(BROKEN)('a list that is streamed and %s is rejected, and the list is read again', (broken, send) =>
+  Mirror.with({}, async (mirror) => {
+    const { fake, informer } = mirror
+    fake.collection.fill(100)
+    fake.next(isStreamedList, (exchange) => {
+      const metadata = {
+        resourceVersion: fake.collection.version,
+        annotations: { 'k8s.io/initial-events-end': 'true' },
+      }
+      const events = fake.collection.at().map((object) => ({ type: 'ADDED', object }))
+      const all = [...events, { type: 'BOOKMARK', object: { kind: 'ConfigMap', apiVersion: 'v1', metadata } }]
+      const body = all.map((event) => `${JSON.stringify(event)}\n`).join('')
+      send(exchange, ...halves(body, body.indexOf('{"type":"BOOKMARK"')))
+    })
+    informer.start()
+    await until(mirror, broken, 'the list', () => informer.status.isSynced)
+    await mirror.healed()
+    expect(fake.lists.length).toBe(2)
+  }),
+)
 
-describe('a watch whose answer', () => {
-  test.each(BROKEN)('%s is opened again, and loses nothing', (broken, send) =>
-    Mirror.live({ fill: 3 }, async (mirror) => {
-      const { collection } = mirror.fake
-      const [open] = collection.watching
-      const requested = mirror.fake.taken(isWatch)
-      collection.forget(open)
-      open?.end()
-      const watch = await mirror.soon(requested)
-      const changes = ['k0', 'k1'].map((name) => {
-        collection.put(name, 'after')
-        const object = collection.at().find(({ metadata }) => metadata.name === name)
-        return `${JSON.stringify({ type: 'MODIFIED', object })}\n`
-      })
-      const body = changes.join('')
-      // In the middle of the second event.
-      send(watch, ...halves(body, (changes[0]?.length ?? 0) + 60))
-      await until(mirror, broken, 'another watch', () => collection.watching.length > 0)
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
-    }),
-  )
-})
+test.each(BROKEN)('a watch whose answer %s is opened again, and loses nothing', (broken, send) =>
+  Mirror.live({ fill: 3 }, async (mirror) => {
+    const { collection } = mirror.fake
+    const [open] = collection.watching
+    const requested = mirror.fake.taken(isWatch)
+    collection.forget(open)
+    open?.end()
+    const watch = await mirror.soon(requested)
+    const changes = ['k0', 'k1'].map((name) => {
+      collection.put(name, 'after')
+      const object = collection.at().find(({ metadata }) => metadata.name === name)
+      return `${JSON.stringify({ type: 'MODIFIED', object })}\n`
+    })
+    const body = changes.join('')
+    // In the middle of the second event.
+    send(watch, ...halves(body, (changes[0]?.length ?? 0) + 60))
+    await until(mirror, broken, 'another watch', () => collection.watching.length > 0)
+    await mirror.healed()
+    expect(mirror.relists).toBe(0)
+  }),
+)

@@ -5,9 +5,7 @@ import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
 import { forgetfulSource } from './forgetful-source.js'
 
-/** How many checks in all: 60, or as many as are requested. */
 const CHECKS = Number(process.env['LISTWATCH_KUBERNETES_CHECKS'] ?? 60)
-/** Of the first campaign; the other counts on. */
 const SEED = Number(process.env['LISTWATCH_KUBERNETES_SEED'] ?? randomInt(1_000_000))
 const CAMPAIGNS = [0, 1]
 const EACH = Math.ceil(CHECKS / CAMPAIGNS.length)

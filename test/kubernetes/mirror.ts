@@ -90,12 +90,10 @@ export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, V
     return contentsOf(this.informer.list())
   }
 
-  /** Of a direct call of the source. */
   context(): ListContext {
     return { signal: new AbortController().signal, clock: this.clock, random: { next: () => 0.5 }, pageSize: 1_000 }
   }
 
-  /** The keys that an audit reads. */
   async keys(): Promise<string[]> {
     const keys: string[] = []
     for await (const page of this.source.versions(this.context())) keys.push(...page.keys.map(({ key }) => key))

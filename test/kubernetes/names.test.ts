@@ -9,7 +9,6 @@ import { useKubernetes } from './support.js'
 describeKubernetes('the wanted resource', (server) => {
   const own = useKubernetes(server)
 
-  /** Lists it; rejects as that does. */
   async function listed(options: Omit<KubernetesSourceOptions, 'kubeConfig'>): Promise<number> {
     const kubeConfig = new KubeConfig()
     kubeConfig.loadFromOptions(own.kubernetes.kubeConfig())

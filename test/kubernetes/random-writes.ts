@@ -124,7 +124,6 @@ export class RandomWrites {
     return { method: 'DELETE', type: 'application/json', query, body: isQuery || random.chance(0.2) ? undefined : body }
   }
 
-  /** A whole object, or a part of it. */
   #draft(): Json {
     const apiVersion = this.#kind === 'Widget' ? 'example.com/v1' : 'v1'
     const object = {
@@ -184,7 +183,6 @@ export class RandomWrites {
     return { ...object, metadata: { ...metadata, ...conditions } }
   }
 
-  /** A merge patch: a part of an object, with nulls. */
   #change(): Json {
     const { apiVersion: _apiVersion, kind: _kind, metadata, ...fields } = this.#conditional(this.#draft(), 0.1)
     const { name, ...others } = metadata as Json

@@ -31,16 +31,6 @@ describe('a server that refuses', () => {
       await mirror.healed()
     }))
 
-  test('in the middle of a watch with 403 keeps what there was, and says so', () =>
-    Mirror.live({ fill: 2 }, async (mirror) => {
-      const over = mirror.fake.rule(isAny, (exchange) => exchange.refuse({ code: 403, reason: 'Forbidden' }))
-      for (const watch of mirror.fake.collection.watching) watch.end()
-      await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
-      expect([mirror.informer.size, mirror.errors.at(-1)?.code]).toEqual([2, 'UNAUTHORIZED'])
-      over()
-      await mirror.healed()
-    }))
-
   test('with 401 is retried once with new credentials, before an error is reported', async () => {
     let given = 0
     await Mirror.with({ fill: 1, configOf: (fake) => () => fake.config(`token-${++given}`) }, async (mirror) => {
@@ -124,15 +114,6 @@ describe('a server that says nothing', () => {
       mirror.fake.collection.put('k1', 1)
       await mirror.untilPassing('the event to be there', () => mirror.informer.size === 2)
       expect(mirror.relists).toBe(0)
-    }))
-
-  test('to a stop is not waited for', () =>
-    Mirror.with({}, async (mirror) => {
-      const requested = mirror.fake.taken(isAnyList)
-      mirror.informer.start()
-      await mirror.soon(requested)
-      await mirror.informer.stop()
-      await waitUntil('the connection to be gone', () => mirror.fake.connections === 0)
     }))
 })
 

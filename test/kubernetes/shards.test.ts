@@ -51,7 +51,6 @@ class Collection {
     return collection
   }
 
-  /** Creates the objects with these numbers. */
   async fill(numbers: readonly number[]): Promise<void> {
     const { admin } = this.#kubernetes
     await admin.many(numbers.length, (at) =>
@@ -67,7 +66,6 @@ class Collection {
     await this.#kubernetes.admin.delete(`${this.#path}/k${number}`)
   }
 
-  /** The versions of all objects. */
   async versions(): Promise<ReadonlyMap<string, string | undefined>> {
     return versionsOf((await this.#kubernetes.admin.list(this.#path)).items)
   }
@@ -92,7 +90,6 @@ function versionsOf(objects: Iterable<KubeObject>): ReadonlyMap<string, string |
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The keys that an audit reads. */
 async function keysOf(source: KubernetesSource<KubeObject>): Promise<string[]> {
   const { signal } = new AbortController()
   const keys: string[] = []

@@ -7,8 +7,6 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isWatch } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
-import type { Exchange } from './fake-exchange.js'
-import { Mirror } from './mirror.js'
 
 /** A follower of a source that reads only when a test says so. */
 class Reader {
@@ -48,7 +46,6 @@ interface Scene {
   readonly fake: FakeKubernetes
   readonly clock: VirtualClock
   follow(after: Version): Reader
-  /** A follower that has read all that there is. */
   joined(): Promise<Reader>
 }
 
@@ -105,21 +102,6 @@ test('a follower that is ahead of a shared watch hides no event from the others 
     const version = collection.put('k2', 'last')
     expect(await slow.upTo(version)).toEqual(['put default/k0', 'put default/k1', 'put default/k2'])
     expect((await later)?.version).toBeDefined()
-  }))
-
-test('a reader that waits for a version is served even if the first probe was inconclusive', () =>
-  Mirror.live({ fill: 1 }, async (mirror) => {
-    const { collection } = mirror.fake
-    const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
-    const shorts = (): number => mirror.fake.watches.filter(isShort).length
-    const done = mirror.informer.waitFor(collection.pass())
-    await mirror.untilPassing('a short watch', () => shorts() === 1)
-    for (const watch of collection.watching) if (isShort(watch)) watch.end()
-    const requested = mirror.clock.now()
-    await mirror.untilPassing('another', () => shorts() === 2)
-    expect(mirror.clock.now() - requested).toBeLessThan(30_000)
-    await collection.bookmark()
-    await mirror.soon(done)
   }))
 
 test('a follower without hasWaiters starts one probe for each progress request', () =>

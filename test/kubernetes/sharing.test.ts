@@ -33,7 +33,6 @@ class Pair implements AsyncDisposable {
     return informer
   }
 
-  /** How many watches were opened so far. */
   get opened(): number {
     return this.fake.watches.length
   }
@@ -102,29 +101,6 @@ describe('two informers of the same objects', () => {
       expect(opened).toBe(1)
     }))
 
-  test('share it even if one of them joined after many events', () =>
-    Pair.with(async (pair) => {
-      const config = pair.fake.config()
-      const one = await pair.add(config)
-      for (let n = 0; n < 50; n++) pair.fake.collection.put('k1', n)
-      await waitUntil('the last change', () => nOf(one.get('default/k1')) === '49')
-      const two = await pair.add(config)
-      pair.fake.collection.put('k1', 'last')
-      for (const informer of [one, two]) await waitUntil('the change', () => nOf(informer.get('default/k1')) === 'last')
-      expect(pair.opened).toBe(1)
-    }))
-
-  test('both resume when it breaks', () =>
-    Pair.with(async (pair) => {
-      const config = pair.fake.config()
-      const [one, two] = [await pair.add(config), await pair.add(config)]
-      for (const watch of pair.fake.collection.watching) watch.reset()
-      pair.fake.collection.put('k1', 'after')
-      for (const informer of [one, two])
-        await waitUntil('the change', () => nOf(informer.get('default/k1')) === 'after')
-      expect([one, two].map(({ status }) => status.relists)).toEqual([0, 0])
-    }))
-
   test.each([
     ['other labels', { labelSelector: 'a=b' }],
     ['other fields', { fieldSelector: 'metadata.name=k1' }],
@@ -144,21 +120,5 @@ describe('two informers of the same objects', () => {
       await pair.add(pair.fake.config())
       await pair.add(pair.fake.config())
       expect(pair.opened).toBe(2)
-    }))
-
-  test('stay with the context that was current when each was made', () =>
-    Pair.with(async (pair) => {
-      await using other = await FakeKubernetes.start()
-      const config = pair.fake.config()
-      const [{ user = 'admin' } = { user: 'admin' }] = config.getContexts()
-      config.addCluster({ name: 'other', server: `http://127.0.0.1:${other.port}`, skipTLSVerify: true })
-      config.addContext({ name: 'other', cluster: 'other', user })
-      const source = kubernetesSource<FakeObject>({ kubeConfig: config, kind: 'ConfigMap', namespace: 'default' })
-      config.setCurrentContext('other')
-      const informer = createInformer({ source, audit: false })
-      pair.informers.push(informer)
-      await informer.start().synced({ timeoutMs: 60_000 })
-      expect(informer.size).toBe(3)
-      expect(other.exchanges).toEqual([])
     }))
 })

@@ -3,7 +3,6 @@ import { type ClientNodeInformer, makeInformer } from '../../adapters/kubernetes
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAny, isAnyList, isWatch } from './fake.js'
 import { FakeCollection, type FakeObject } from './fake-collection.js'
-import { EXPIRED } from './fake-exchange.js'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
 
@@ -56,20 +55,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
       expect(new Set(shapes.map(String))).toEqual(new Set(['v1,ConfigMap,2026-01-02T03:04:05Z']))
     }))
 
-  test('C: a connection that is reset is reopened, and the watch resumes', () =>
-    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
-      await informer.start()
-      await opened(fake)
-      const version = fake.collection.put('k0', 'before')
-      await healed()
-      for (const watch of fake.collection.watching) watch.reset()
-      fake.collection.put('k1', 'after')
-      await healed()
-      expect(fake.watches.at(-1)?.query.get('resourceVersion')).toBe(version)
-      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'update k0 before', 'update k1 after'])
-      expect(informer.latestResourceVersion()).toBe(fake.collection.version)
-    }))
-
   test('E: a first list that fails ends the wait of start, is reported, and is retried', () =>
     withInformer(
       (fake) => {
@@ -84,19 +69,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
         expect(delivered).toEqual(['add k0 0', 'add k1 1'])
       },
     ))
-
-  test('F: a failure within a stream is reported, and the watch reopened', () =>
-    withInformer(filled, async ({ fake, informer, errors, healed }) => {
-      await informer.start()
-      await opened(fake)
-      const [watch] = fake.collection.watching
-      await watch?.error({ code: 500, reason: 'InternalError', message: 'etcdserver: request timed out' })
-      watch?.end()
-      await waitUntil('the event', () => errors.length > 0)
-      fake.collection.put('k1', 'after')
-      await healed()
-      expect(errors[0]).toMatchObject({ message: expect.stringContaining('etcdserver: request timed out') as unknown })
-    }))
 
   test('G: a start after an error, as users of client-node had to call it, makes no second watch', () =>
     withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
@@ -150,43 +122,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
         fake.collection.delete('k0')
         await healed()
         expect(delivered).toEqual(['add k0 0', 'delete k0 0', 'add k0 again', 'delete k0 again'])
-      },
-    ))
-
-  test('M: a version that has expired is not an error, but is followed by one list, of which only the differences are delivered', () =>
-    withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
-      await informer.start()
-      await opened(fake)
-      const [watch] = fake.collection.watching
-      fake.collection.forget(watch)
-      fake.collection.put('k0', 'after')
-      fake.collection.delete('k1')
-      await watch?.error(EXPIRED)
-      watch?.end()
-      await healed()
-      expect(delivered.slice(2).sort()).toEqual(['delete k1 1', 'update k0 after'])
-      expect([fake.lists.length, errors]).toEqual([2, []])
-    }))
-
-  test('Q: a stop is not an error', () =>
-    withInformer(filled, async ({ fake, informer, errors }) => {
-      await informer.start()
-      await opened(fake)
-      await informer.stop()
-      await waitUntil('the connections to be gone', () => fake.connections === 0)
-      expect(errors).toEqual([])
-    }))
-
-  test('R: a list in pages is read to its end before start is over', () =>
-    withInformer(
-      ({ collection }) => {
-        collection.fill(25)
-        collection.hasStreamedLists = false
-        collection.largestPage = 10
-      },
-      async ({ informer }) => {
-        await informer.start()
-        expect(informer.list()).toHaveLength(25)
       },
     ))
 })

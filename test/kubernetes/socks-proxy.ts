@@ -3,7 +3,6 @@ import { TunnelProxy } from './tunnel-proxy.js'
 
 /** A SOCKS5 proxy without authentication. */
 export class SocksProxy extends TunnelProxy {
-  /** The requested kinds of address: 1 for IPv4, 3 for a name. */
   readonly kinds: number[] = []
 
   static async start(targetPort: number): Promise<SocksProxy> {

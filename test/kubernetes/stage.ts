@@ -9,7 +9,6 @@ import { CountingClock, fastClock } from '../support/clocks.js'
 import { Follower } from '../support/follower.js'
 import { Witness } from './witness.js'
 
-/** What is mirrored. */
 export interface Resource {
   readonly apiVersion: string
   readonly kind: string
@@ -57,7 +56,6 @@ export interface StageOptions {
   readonly way?: KubeWay
   /** Instead of `way`: returns a configuration for this port, or a function that returns one. */
   readonly configOf?: (port: number) => KubeConfig | (() => KubeConfig)
-  /** Default: none. */
   readonly audit?: false | { readonly periodMs: number }
   /** The speed of the mirror's clock. Default 10. */
   readonly speed?: number
@@ -118,7 +116,6 @@ export class Stage extends BackendStage<KubeObject> {
     return new SecondMirror(this, this.#newSource(), this.#audit)
   }
 
-  /** Of the collection, for calls. */
   get path(): string {
     const { apiVersion, plural } = this.resource
     const api = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
@@ -157,19 +154,16 @@ export class Stage extends BackendStage<KubeObject> {
     }
   }
 
-  /** It changes. */
   async touch(name: string): Promise<void> {
     await this.put(name, -1)
   }
 
-  /** It is gone, whether it was there or not. */
   async remove(name: string): Promise<void> {
     await this.kubernetes.admin.delete(`${this.path}/${name}`).catch((error: unknown) => {
       if (!(error instanceof KubeRefusal && error.status === 404)) throw error
     })
   }
 
-  /** Many objects, `k0` and so on. */
   async fill(count: number, n = 0): Promise<void> {
     await this.kubernetes.admin.many(count, (at) => this.put(`k${at}`, n))
   }

@@ -116,7 +116,6 @@ describe('a list that is streamed', () => {
     ['with an end of the connection', (exchange) => exchange.raw('', { isOver: true })],
   ]
   for (const [how, cut] of CUTS) {
-    /** Half of the list, and no more. */
     const halve = async (fake: FakeKubernetes, exchange: Exchange): Promise<void> => {
       const objects = fake.collection.at()
       for (const object of objects.slice(0, objects.length / 2)) await exchange.event('ADDED', object)

@@ -34,7 +34,6 @@ export abstract class TunnelProxy implements AsyncDisposable {
     client.on('close', () => target.destroy())
   }
 
-  /** How many connections clients hold. */
   get open(): number {
     return this.#sockets.size
   }

@@ -4,7 +4,6 @@ import { isHead, isWatch } from './fake.js'
 import { EXPIRED, type Exchange, statusObject } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
-/** The number of reads of the head. */
 function heads({ fake }: Mirror): number {
   return fake.exchanges.filter(({ isWatch: isStream, query }: Exchange) => !isStream && query.get('limit') === '1')
     .length
@@ -18,14 +17,6 @@ describe('a wait for a version', () => {
         await mirror.pass(15_000)
       }
       expect([heads(mirror), mirror.fake.exchanges.filter(isWatch).length]).toEqual([0, 1])
-    }))
-
-  test('of a subscription that the watch delivers by itself sends no request either', () =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      const subscription = mirror.informer.subscribe({})
-      await mirror.soon(subscription.waitFor(mirror.fake.collection.put('k0', 'mine')).then(() => 'there'))
-      await mirror.pass(15_000)
-      expect(heads(mirror)).toBe(0)
     }))
 
   test('that was given up sends no request', () =>
@@ -66,18 +57,6 @@ describe('a wait for a version', () => {
       }
       expect(clock.now() - since).toBeLessThan(120_000)
       await fake.collection.bookmark()
-      expect(await mirror.soon(wait)).toBe('there')
-    }))
-
-  test('at one of two informers over one watch is enough for that', () =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      await using other = mirror.beside()
-      await mirror.untilPassing('the other to be live', () => other.status.state === 'live')
-      const { collection } = mirror.fake
-      const wait = other.waitFor(collection.pass()).then(() => 'there')
-      await mirror.untilPassing('a short watch', () => mirror.fake.watches.length === 2)
-      await mirror.until('it to be open', () => collection.watching.length === 2)
-      await collection.bookmark()
       expect(await mirror.soon(wait)).toBe('there')
     }))
 

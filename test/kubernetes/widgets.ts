@@ -5,7 +5,6 @@ import type { Resource } from './stage.js'
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const NAME = 'widgets.example.com'
 
-/** A custom resource. */
 export const WIDGETS: Resource = {
   apiVersion: 'example.com/v1',
   kind: 'Widget',

@@ -45,7 +45,6 @@ export async function divergenceOf(seed: number, fake: KubeServer, real: KubeSer
 interface Outcome {
   readonly code: number
   readonly body: Json
-  /** The object as it is stored then. */
   readonly stored: Json | undefined
   /** Whether it has another version. */
   readonly isChanged: boolean
@@ -58,7 +57,6 @@ interface Answer {
   readonly body: Json
 }
 
-/** Sends requests to one API server. */
 export class KubeServer implements Disposable {
   readonly #config: KubeConfigLike
   readonly #agents = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true })] as const

@@ -1,13 +1,10 @@
 import { type Place, type Sources, type Token, tokensOf } from './quotes.js'
 
-/** A place that resembles a quote. */
 export interface Likeness {
   readonly place: Place
-  /** The tokens of the place. */
   readonly tokens: readonly Token[]
   /** For each token of the quote, the number of the token in the place that stands for it, if there is one. */
   readonly counterparts: readonly (number | undefined)[]
-  /** 1 if they are equal. */
   readonly similarity: number
 }
 
@@ -62,7 +59,6 @@ class Alignment {
     for (let row = 1; row <= quote.length; row++) this.#scores.push(this.#next(row))
   }
 
-  /** The score of the best alignment. */
   get score(): number {
     return (this.#scores.at(-1) as Int32Array).reduce((most, each) => Math.max(most, each))
   }

@@ -56,7 +56,6 @@ const options: Readonly<Record<string, { readonly example: string; read(text: st
   },
 }
 
-/** A mutant, and the line of its name. */
 export interface Entry {
   readonly line: number
   readonly mutant: Mutant
@@ -136,7 +135,6 @@ class Reader {
     }
   }
 
-  /** Skips comments and empty lines. */
   #skip(): void {
     while (this.#at < this.#lines.length && /^(\/\/.*)?$/.test(this.#line)) this.#at++
   }

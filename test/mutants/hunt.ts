@@ -19,7 +19,6 @@ const HANG_MS = 600_000
 /** Schedules of several sources take this many times as long. */
 const LONGER = 4
 
-/** The result of one layer for a mutant. */
 export interface Verdict {
   readonly layer: Layer
   readonly isKilled: boolean
@@ -45,7 +44,6 @@ export function survives({ mutant, verdicts }: Hunted): boolean {
 }
 
 export interface HuntOptions {
-  /** Default: all. */
   readonly which?: readonly Mutant[]
   /**
    * Each of these judges every mutant. Default: the layer that is expected to kill the mutant judges it first, and the

@@ -11,7 +11,6 @@ function mutantsOf(isWanted: (path: string) => boolean): readonly Mutant[] {
   return Array.from(files).flatMap(([path, entries]) => (isWanted(path) ? entries.map(({ mutant }) => mutant) : []))
 }
 
-/** All mutants. */
 export const allMutants: readonly Mutant[] = mutantsOf(() => true)
 
 /** Defects by authors who had read SPEC.md and src/, but no test; in three rounds, each by other authors. */

@@ -12,13 +12,11 @@ import { type Defect, mutated } from './mutant.js'
 import { MutantTests } from './test-process.js'
 import type { Ran } from './test-worker.js'
 
-/** A mutant in the order of work. */
 export interface Task {
   readonly id: string
   readonly kind: 'own' | 'foreign' | 'adapter' | 'operator'
   /** From the root. */
   readonly file: string
-  /** The position of the change. */
   readonly start: number
   readonly before: string
   readonly after: string

@@ -7,7 +7,6 @@ import type { ActionKind } from '../simulation/workload/fault-plan.js'
 import { root } from '../support/sources.js'
 import { placesOf, sourcesUnder } from './quotes.js'
 
-/** A text of the production source, and the text that replaces it. */
 export interface Hunk {
   readonly quote: string
   readonly replacement: string

@@ -5,7 +5,6 @@ export type Sources = ReadonlyMap<string, string>
 
 const known = new Map<string, Sources>()
 
-/** The TypeScript files under a folder. */
 export function sourcesUnder(folder: string): Sources {
   let sources = known.get(folder)
   if (sources === undefined) {

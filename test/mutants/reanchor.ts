@@ -7,7 +7,6 @@ import { type Place, placesOf, type Sources, tokensOf } from './quotes.js'
 /** A place that resembles a quote less has nothing to do with it. */
 const LEAST_SIMILARITY = 0.5
 
-/** A file of mutants. */
 export interface MutantFile {
   readonly path: string
   readonly text: string

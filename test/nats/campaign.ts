@@ -20,7 +20,6 @@ export interface CampaignOptions {
   readonly patienceMs?: number
 }
 
-/** The written keys: few, so that each is written, deleted and created again. */
 const KEYS = 300
 
 /** On a busy machine several campaigns share a core: a response may take a second. */

@@ -6,7 +6,6 @@ import type { NatsServer } from '../servers/nats.js'
 import { NatsCluster } from '../servers/nats-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { startForTests } from '../support/start-for-tests.js'
-import { backupOf, restore } from './backups.js'
 import { Stage, type StageOptions } from './stage.js'
 
 describeServer('nats 2.15', 'three servers', (server) => {
@@ -192,21 +191,6 @@ describeServer('nats 2.15', 'three servers', (server) => {
       await stage.put('k1', 1)
       await stage.healed()
       expect(repairs(stage)).toEqual([0])
-    })
-  })
-
-  test('a bucket that is restored from a backup is another history', async () => {
-    await withStage({}, async (stage) => {
-      const backup = await backupOf(stage.admin, stage.stream)
-      await stage.live()
-      await stage.put('lost', 1)
-      await stage.healed()
-      await stage.ask(`STREAM.DELETE.${stage.stream}`)
-      await restore(stage.admin, stage.stream, backup)
-      await stage.put('k2', 3)
-      await stage.healed()
-      expect(stage.codes).toContain('EPOCH_CHANGED')
-      expect(stage.informer.get('lost')).toBeUndefined()
     })
   })
 })

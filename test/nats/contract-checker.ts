@@ -10,7 +10,6 @@ interface Position {
 /** Wraps a source of a bucket. Within one history, versions never go back and each message is delivered once, in order. */
 export class ContractChecker<T> extends CheckedSource<T> {
   #reached: Position = { created: '', seq: 0 }
-  /** The messages that were delivered since the last list. */
   #last = 0
   /** Whether the source has reported another history since the last list. */
   #hasForked = false

@@ -5,9 +5,7 @@ import { drawn } from '../support/draw.js'
 import { campaign, clusterCampaign } from './campaign.js'
 import { watcherSource } from './watcher-source.js'
 
-/** The number of checks: 16, or the value of the environment variable. */
 const CHECKS = Number(process.env['LISTWATCH_NATS_CHECKS'] ?? 16)
-/** Of the first campaign; the others count on. */
 const SEED = Number(process.env['LISTWATCH_NATS_SEED'] ?? randomInt(1_000_000))
 /** Three quarters are campaigns against one server; those against a cluster wait for elections. */
 const EACH = Math.ceil((CHECKS * 3) / 4 / 2)

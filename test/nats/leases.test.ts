@@ -148,20 +148,17 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
   test.each([
     ['', 0],
     [', also after a new member has written to it', 20],
-  ])(
-    '[J10] a stream that is restored from a backup is another epoch for all members%s',
-    async (_also, writesBefore) => {
-      let backup: Awaited<ReturnType<typeof backupOf>> | undefined
-      await restored(async (nats, what) => {
-        const admin = await nats.connect()
-        if (what === 'save') backup = await backupOf(admin, STREAM)
-        else if (backup !== undefined) {
-          await nats.ask(`STREAM.DELETE.${STREAM}`)
-          await restore(admin, STREAM, backup)
-        }
-      }, writesBefore)
-    },
-  )
+  ])('[J10] a stream that is restored from a backup is another epoch for members%s', async (_also, writesBefore) => {
+    let backup: Awaited<ReturnType<typeof backupOf>> | undefined
+    await restored(async (nats, what) => {
+      const admin = await nats.connect()
+      if (what === 'save') backup = await backupOf(admin, STREAM)
+      else if (backup !== undefined) {
+        await nats.ask(`STREAM.DELETE.${STREAM}`)
+        await restore(admin, STREAM, backup)
+      }
+    }, writesBefore)
+  })
 })
 
 describe('the rights of leases in NATS', () => {

@@ -40,7 +40,6 @@ describeServer('nats 2.15', 'over a connection of 1 MB/s', (server) => {
   })
 })
 
-/** The delay of each direction, in milliseconds. */
 const DELAY_MS = 30
 
 describeServer('nats 2.15', 'over a connection with a delay of 30 ms', (server) => {

@@ -14,7 +14,6 @@ export interface Item {
 }
 
 export interface StageOptions {
-  /** The server that the mirror reads. */
   readonly nats: NatsServer
   readonly bucket?: string
   readonly config?: Parameters<Kvm['create']>[1]
@@ -125,7 +124,6 @@ export class Stage extends BackendStage<Item> {
     return revision
   }
 
-  /** Many keys, `k0` and so on. */
   async fill(count: number, n = 0): Promise<void> {
     for (let at = 0; at < count; at += 50)
       await Promise.all(Array.from({ length: Math.min(50, count - at) }, (_, each) => this.put(`k${at + each}`, n)))

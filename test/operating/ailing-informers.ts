@@ -202,7 +202,6 @@ async function synced(informer: Informer<number>, clock: VirtualClock): Promise<
   await informer.synced()
 }
 
-/** Its calls fail from now on. */
 function breakSource(source: MemorySource<number>, code: SourceErrorCode): void {
   source.fail(new SourceError('no', { code }), Number.POSITIVE_INFINITY)
   source.disconnect()

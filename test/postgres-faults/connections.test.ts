@@ -8,7 +8,6 @@ import { fastClock } from '../support/clocks.js'
 import { interrupted } from './interrupted.js'
 import { NOTICE_MS, Stage, TIMEOUT_MS } from './stage.js'
 
-/** The speed of the clock of a mirror that is disconnected often. */
 const SPEED = 8
 const quick = { pollIntervalMs: 500, timeoutMs: TIMEOUT_MS * SPEED }
 

@@ -10,7 +10,6 @@ export interface CheckedRow {
 export interface ContractCheckerOptions {
   readonly config: ClientConfig
   readonly table: string
-  /** The mirror's own condition. */
   readonly where?: string | undefined
   /** How long a look is on its way to the server, in milliseconds: what makes a reader slow. */
   readonly lagMs?: () => number
@@ -96,7 +95,6 @@ export class ContractChecker {
   }
 }
 
-/** A table as it is now. */
 export async function rowsOf(client: Client, table: string, where?: string): Promise<readonly CheckedRow[]> {
   const { rows } = await client.query({ text: wholeTable(table, where), rowMode: 'array' })
   return parsed(rows[0]?.[0]).rows

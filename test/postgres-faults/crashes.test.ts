@@ -13,19 +13,17 @@ describePostgres('a server that ends', ({ binDir, env }) => {
   })
   afterAll(() => server.stop('immediate'))
 
-  describe('with a backend that is killed', () => {
-    test('is listed again once', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
-        stage.load()
-        process.kill(await backendOf(stage), 'SIGKILL')
-        await waitUntil('the relist', () => stage.relists > 0)
-        await stage.healed()
-        expect(stage.relists).toBe(1)
-        expect(stage.connects).toBeLessThanOrEqual(8)
-        expect(stage.states).not.toContain('failed')
-      }))
-  })
+  test('with a backend that is killed is listed again once', () =>
+    Stage.with({ server }, async (stage) => {
+      await stage.live()
+      stage.load()
+      process.kill(await backendOf(stage), 'SIGKILL')
+      await waitUntil('the relist', () => stage.relists > 0)
+      await stage.healed()
+      expect(stage.relists).toBe(1)
+      expect(stage.connects).toBeLessThanOrEqual(8)
+      expect(stage.states).not.toContain('failed')
+    }))
 
   describe('by a stop that is immediate', () => {
     test('is listed again once', () =>
@@ -139,20 +137,18 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
-  describe('without closing connections', () => {
-    test('a backend that no longer runs is noticed, and the watch resumes on another', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
-        const pid = await backendOf(stage)
-        process.kill(pid, 'SIGSTOP')
-        await stage.query('UPDATE items SET n = 1 WHERE id = 1')
-        expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
-        await waitUntil('the watch to resume', () => stage.informer.get('1')?.n === 1, 2 * TIMEOUT_MS)
-        process.kill(pid, 'SIGCONT')
-        await stage.healed()
-        expect([stage.relists, stage.reconnects]).toEqual([0, 1])
-      }))
-  })
+  test('without closing connections a backend that no longer runs is noticed, and the watch resumes on another', () =>
+    Stage.with({ server }, async (stage) => {
+      await stage.live()
+      const pid = await backendOf(stage)
+      process.kill(pid, 'SIGSTOP')
+      await stage.query('UPDATE items SET n = 1 WHERE id = 1')
+      expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
+      await waitUntil('the watch to resume', () => stage.informer.get('1')?.n === 1, 2 * TIMEOUT_MS)
+      process.kill(pid, 'SIGCONT')
+      await stage.healed()
+      expect([stage.relists, stage.reconnects]).toEqual([0, 1])
+    }))
 })
 
 describePostgres('a server that forgets commits', ({ binDir, env }) => {

@@ -101,7 +101,6 @@ export class OracleReader {
     return this.#options.where
   }
 
-  /** What must hold when nothing is written any more. */
   async settle(): Promise<void> {
     await this.informer.fresh({ timeoutMs: 60_000 * SPEED })
     const { version = '' } = this.informer
@@ -134,7 +133,6 @@ export class OracleReader {
     else this.compareWith(rows, snapshot)
   }
 
-  /** Compares the store with rows that another client has read. */
   compareWith(rows: readonly CheckedRow[], where: string): void {
     this.comparisons++
     const { informer } = this

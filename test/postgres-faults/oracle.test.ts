@@ -12,7 +12,6 @@ import { OracleReader } from './oracle-reader.js'
 import { composite, partitioned, restrictedRole, type Subject } from './subjects.js'
 import { Writers } from './writers.js'
 
-/** How long is written, over all servers. */
 const SECONDS = Number(process.env['LISTWATCH_ORACLE_SECONDS'] ?? 60)
 const SEED = Number(process.env['LISTWATCH_ORACLE_SEED'] ?? randomInt(1_000_000))
 const COMPARISONS = 2_000

@@ -45,9 +45,7 @@ let stages = 0
 /** A database of its own with one table, a proxy before it, and a mirror that sees it through the proxy. */
 export class Stage extends BackendStage<Item, PostgresSource<Item>> {
   readonly database: string
-  /** The number of connections that the source has requested. */
   connects = 0
-  /** How many transactions `load` has committed. */
   written = 0
   readonly #server: PostgresServer
   readonly #loading = new AbortController()

@@ -1,7 +1,6 @@
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
 import type { SeededRandom } from '../../testing/seeded-random.js'
 
-/** One statement. */
 export interface Sql {
   readonly text: string
   readonly values?: readonly unknown[]

@@ -3,7 +3,6 @@ import { Client, type ClientConfig } from 'pg'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import type { Sql, Subject, Upset } from './subjects.js'
 
-/** What was done to the table, by kind. */
 export type WriterCounts = Map<string, number>
 
 /** How far back the log reaches: less than the slow readers need. */
@@ -43,7 +42,6 @@ export class Writers {
     await Promise.all(this.#running)
   }
 
-  /** The kinds that have not happened yet. */
   get owed(): string[] {
     const kinds = ['committed', 'rolled back', 'savepoint', 'long', 'trimmed rows', ...this.#subject.upsets.keys()]
     if (this.#subject.canPrepare) kinds.push('commit prepared', 'rollback prepared')

@@ -40,7 +40,6 @@ async function dropRolesOf(at: TestServer, prefix: string): Promise<void> {
   await admin.end()
 }
 
-/** A new role that may log in. */
 export async function roleOf(db: Database, what: string): Promise<string> {
   const role = `${db.name}_${what}`
   await db.sql(`CREATE ROLE ${role} LOGIN`)

@@ -12,7 +12,6 @@ interface KeyCase {
   /** The last one is inserted while a mirror follows. */
   readonly values: readonly string[]
   readonly key?: readonly string[]
-  /** Keys that the mirror has at first. */
   readonly reads?: readonly string[]
 }
 

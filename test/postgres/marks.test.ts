@@ -23,7 +23,6 @@ process.stdout.write(rows[0].mark)`
 describePostgres('a mark', (postgres) => {
   const at = useServer(postgres)
 
-  /** A transaction that has written and is still open. */
   async function writing(db: Database): Promise<Client> {
     const tx = await db.connect()
     await tx.query('BEGIN; UPDATE t SET n = 42 WHERE id = 1')

@@ -148,17 +148,6 @@ describePostgres('rows', (postgres) => {
         { id: '23:2', c: '20:6', j: '3802:[]' },
       ])
     })
-
-    test('a relist delivers no unchanged rows', async () => {
-      const db = await at.installed(
-        `CREATE TABLE t (id int PRIMARY KEY, i interval, d date, j jsonb); INSERT INTO t VALUES (1, '1 day', '2026-01-01', '{"a":[1]}')`,
-      )
-      const rows = await mirror(db, { table: 't' })
-      await db.sql('UPDATE t SET j = j')
-      await rows.informer.fresh({ timeoutMs: 60_000 })
-      await rows.informer.relist({ timeoutMs: 10_000 })
-      expect(rows.fold.told).toEqual(['add 1'])
-    })
   })
 
   describe('the names of tables and columns', () => {

@@ -95,7 +95,6 @@ class World {
   }
 }
 
-/** The keys with queued changes, in the order in which they were added. */
 function waitingKeys({ waiting, held }: World): string[] {
   const now = new Map<string, number | undefined>()
   for (const { changes } of waiting) {

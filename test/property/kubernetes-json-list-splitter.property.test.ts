@@ -24,7 +24,6 @@ const inner = fc.letrec((tie) => ({
 })).object
 const item = fc.oneof(fc.record({ metadata: inner, spec: inner }), inner)
 
-/** The bytes, in pieces that end anywhere. */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
   return at.slice(1).map((end, number) => bytes.subarray(at[number], end))

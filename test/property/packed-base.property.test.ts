@@ -81,7 +81,6 @@ function mirror(clock: VirtualClock): Mirror {
 
 const queries: readonly Scalar[] = [...numeric, ...others, -0, 2, 'z', new Date(7)]
 
-/** All that a view of a store returns, with objects as their keys. */
 function seen(
   { by, size, version }: Pick<StoreView<Item, Indexes>, 'by' | 'size' | 'version'>,
   get: (key: string) => Item | undefined,
@@ -144,7 +143,6 @@ function addedOf({ by }: Mirror): unknown {
   ]
 }
 
-/** The number of objects of each value, as an inspection shows them. */
 function countsOf(indexer: Mirror): unknown {
   return Array.from(indexer.declared, ([name, { index }]) => [
     name,

@@ -28,7 +28,6 @@ type Pair = readonly [key: string, object: Item]
 const COLORS = ['red', 'green', 'blue']
 const TAGS = ['x', 'y', 'z']
 
-/** A store with indexes, the contents that it should have, and its snapshots with the contents at their creation. */
 class World {
   readonly #random: SeededRandom
   readonly #keys: number

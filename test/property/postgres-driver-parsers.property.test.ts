@@ -84,30 +84,24 @@ test('a parser of timestamps with a name of its own is called for each value', (
   expect(fasterParser(TIMESTAMPTZ, parse)).toBe(parse)
 })
 
-test.each([BIGINT, NUMERIC, 0])(
-  'the parser of pg for the type %i returns each text as it is, and is not called',
-  (typeId) => {
-    const parse = pg.types.getTypeParser(typeId, 'text')
-    expect(fasterParser(typeId, parse)).toBe(keepText)
-    const text = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.bigInt().map(String),
-      fc.constantFrom('NaN', '-Infinity', '007'),
-    )
-    fc.assert(
-      fc.property(text, (each) => {
-        expect(parse(each)).toBe(keepText(each))
-      }),
-    )
-  },
-)
+test.each([BIGINT, NUMERIC, 0])('the parser of pg for type %i returns each text as is, and is not called', (typeId) => {
+  const parse = pg.types.getTypeParser(typeId, 'text')
+  expect(fasterParser(typeId, parse)).toBe(keepText)
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.bigInt().map(String),
+    fc.constantFrom('NaN', '-Infinity', '007'),
+  )
+  fc.assert(
+    fc.property(text, (each) => {
+      expect(parse(each)).toBe(keepText(each))
+    }),
+  )
+})
 
-test.each(['parseBigInteger', 'noParse', 'BigInt'])(
-  'a parser of a user with the name %s is called for each value',
-  (name) => {
-    for (const own of [BigInt, Number, (text: string) => text.trim(), (text: string) => text.toLowerCase()]) {
-      const parse = Object.defineProperty((text: string) => own(text), 'name', { value: name })
-      expect(fasterParser(BIGINT, parse)).toBe(parse)
-    }
-  },
-)
+test.each(['parseBigInteger', 'noParse', 'BigInt'])('a parser of a user named %s is called for each value', (name) => {
+  for (const own of [BigInt, Number, (text: string) => text.trim(), (text: string) => text.toLowerCase()]) {
+    const parse = Object.defineProperty((text: string) => own(text), 'name', { value: name })
+    expect(fasterParser(BIGINT, parse)).toBe(parse)
+  }
+})

@@ -36,30 +36,28 @@ describe('compareScalars is a total order', () => {
   })
 })
 
-describe('ScalarMap', () => {
-  test('ScalarMap is a map in which equal scalars are one key', () => {
-    const step = fc.record({ key: scalars, does: fc.constantFrom('set', 'set', 'delete', 'clear') })
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const map = new ScalarMap<number>()
-        let model: { readonly key: Scalar; readonly value: number }[] = []
-        steps.forEach(({ key, does }, value) => {
-          if (does !== 'clear') model = model.filter((each) => !sameScalar(each.key, key))
-          if (does === 'set') {
-            map.set(key, value)
-            model.push({ key, value })
-          } else if (does === 'delete') map.delete(key)
-          else {
-            map.clear()
-            model = []
-          }
-          expect(map.get(key)).toBe(does === 'set' ? value : undefined)
-        })
-        for (const { key, value } of model) expect(map.get(key)).toBe(value)
-        const values = [...map.values()].toSorted((a, b) => a - b)
-        expect([map.size, values]).toEqual([model.length, model.map(({ value }) => value).toSorted((a, b) => a - b)])
-      }),
-      runs(500),
-    )
-  })
+test('ScalarMap is a map in which equal scalars are one key', () => {
+  const step = fc.record({ key: scalars, does: fc.constantFrom('set', 'set', 'delete', 'clear') })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const map = new ScalarMap<number>()
+      let model: { readonly key: Scalar; readonly value: number }[] = []
+      steps.forEach(({ key, does }, value) => {
+        if (does !== 'clear') model = model.filter((each) => !sameScalar(each.key, key))
+        if (does === 'set') {
+          map.set(key, value)
+          model.push({ key, value })
+        } else if (does === 'delete') map.delete(key)
+        else {
+          map.clear()
+          model = []
+        }
+        expect(map.get(key)).toBe(does === 'set' ? value : undefined)
+      })
+      for (const { key, value } of model) expect(map.get(key)).toBe(value)
+      const values = [...map.values()].toSorted((a, b) => a - b)
+      expect([map.size, values]).toEqual([model.length, model.map(({ value }) => value).toSorted((a, b) => a - b)])
+    }),
+    runs(500),
+  )
 })

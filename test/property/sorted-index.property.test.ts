@@ -37,7 +37,6 @@ function compare(a: Tuple, b: Tuple): number {
 
 const byKey = (a: Item, b: Item): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
-/** The naive answer: look at all, then sort. */
 function answer(items: readonly Item[], head: Tuple, range: IndexRange<Scalar> & { prefix?: string }): Item[] {
   const { gt, gte, lt, lte, prefix, reverse = false, limit = Infinity } = range
   const isBounded = [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined)

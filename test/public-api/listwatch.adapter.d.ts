@@ -1,4 +1,5 @@
 import type { Delta, Origin } from 'listwatch'
+export { ListerWatcher, OptionError, SourceError, SourceErrorCode, Version } from 'listwatch'
 export interface ChangeBase<T> {
   readonly key: string
   readonly object: T
@@ -90,21 +91,6 @@ export interface ListTransaction<T> {
   commit(version: Version): void | Promise<void>
   page(events: readonly ListEvent<T>[]): void | Promise<void>
 }
-export interface ListerWatcher<T> {
-  hasReached?(at: Version, mark: Version): boolean
-  head?(context: SourceContext): Promise<Version>
-  readonly heartbeatMs?: number
-  isLaterEpoch?(at: Version, mark: Version): boolean
-  readonly isSensitive?: boolean
-  list(context: ListContext): AsyncIterable<ListPage<T>>
-  readonly name: string
-  openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
-  resumeState?(mirror: object): string | undefined
-  readonly selection?: string
-  readonly silenceHint?: string
-  versions?(context: ListContext): AsyncIterable<VersionPage>
-  watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
-}
 export interface MirrorCache {
   discard?(context: MirrorCacheContext): Promise<void>
   readonly maxAgeMs: number
@@ -132,11 +118,6 @@ export interface MirrorHeader {
 export interface MirrorToSave extends MirrorHeader {
   pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>
   records(): Iterable<SavedRecord>
-}
-export declare class OptionError extends TypeError {
-  constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
-  readonly name: string
-  get option(): string
 }
 export interface PackedBlock {
   readonly block: Uint8Array
@@ -220,30 +201,6 @@ export interface SourceContext {
   readonly signal: AbortSignal
   warn?(message: string): void
 }
-export declare class SourceError extends Error {
-  constructor(message: string, options: SourceErrorOptions)
-  readonly code: SourceErrorCode
-  readonly key: string | undefined
-  readonly name: string
-  readonly phase: SourceErrorPhase | undefined
-  readonly retryAfterMs: number | undefined
-  readonly source: string | undefined
-}
-export type SourceErrorCode =
-  | 'VERSION_EXPIRED'
-  | 'EPOCH_CHANGED'
-  | 'STALE_LIST'
-  | 'UNAVAILABLE'
-  | 'UNAUTHORIZED'
-  | 'NOT_FOUND'
-  | 'PROTOCOL'
-  | 'DECODE'
-  | 'TIMEOUT'
-  | 'STOPPED'
-  | 'HANDLER'
-  | 'LEASE_LOST'
-  | 'CONFLICT'
-  | 'INVALID_MARK'
 export interface SourceErrorOptions {
   readonly cause?: unknown
   readonly code: SourceErrorCode
@@ -261,7 +218,6 @@ export interface TextChange {
   readonly key: string
   readonly text: string | undefined
 }
-export type Version = string
 export interface VersionPage {
   readonly keys: readonly { readonly key: string; readonly version: Version }[]
   readonly version?: Version

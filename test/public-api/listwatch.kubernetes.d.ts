@@ -1,6 +1,7 @@
 import type { Leases, ListContext, SourceContext, VersionPage } from 'listwatch/adapter'
 import type { ListerWatcher, ReconcileContext, SourceError, SourceSet, Version } from 'listwatch'
 import type { RequestOptions } from 'node:https'
+export { LeaseOptions } from 'listwatch/etcd'
 export declare class ApplyConflictError extends SourceError {
   constructor(message: string, options: { readonly conflicts: readonly FieldConflict[]; readonly cause?: unknown })
   readonly conflicts: readonly FieldConflict[]
@@ -147,12 +148,6 @@ export interface KubernetesWriterOptions {
 }
 export interface KubernetesWritten {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }
-}
-export interface LeaseOptions {
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
 }
 export type ObjectContext<T> = ReconcileContext<T> & { readonly object: T }
 export interface Owned {

@@ -1,11 +1,6 @@
 import type { Leases, ListContext, RelayStore, SourceContext, VersionPage } from 'listwatch/adapter'
 import type { ListerWatcher, Version } from 'listwatch'
-export interface LeaseOptions {
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
-}
+export { LeaseOptions } from 'listwatch/etcd'
 export interface NatsClient {
   isClosed(): boolean
   isDraining(): boolean

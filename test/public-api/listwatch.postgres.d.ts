@@ -1,5 +1,6 @@
 import type { Leases, SourceContext } from 'listwatch/adapter'
 import type { ListerWatcher, Version } from 'listwatch'
+export { LeaseOptions } from 'listwatch/etcd'
 export interface ChangeLog {
   readonly keyColumns: readonly string[]
   readonly level: string
@@ -28,12 +29,6 @@ export interface ChangeLogStatus {
 export interface InstallLeasesOptions {
   readonly grant?: readonly string[]
   readonly groups?: readonly string[]
-}
-export interface LeaseOptions {
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
 }
 export interface PgClient {
   connect(): Promise<unknown>

@@ -1,13 +1,8 @@
 import type { Clock, Leases, Random, RelayStore, SourceContext } from 'listwatch/adapter'
 import type { ListerWatcher, Version } from 'listwatch'
+export { LeaseOptions } from 'listwatch/etcd'
 export interface ApplyOptions {
   readonly ifVersion?: Version | undefined
-}
-export interface LeaseOptions {
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
 }
 export type RedisChange<T> = { readonly put: string; readonly object: T } | { readonly delete: string }
 export interface RedisClient {

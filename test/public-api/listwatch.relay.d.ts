@@ -1,5 +1,6 @@
 import type { Clock, Leases, MirrorCache, Random, RelayStore, ReplicaStatus, SourceContext } from 'listwatch/adapter'
 import type { Informer, ListerWatcher, Logger, SourceError, Version, Wait } from 'listwatch'
+export { UpstreamVersions } from 'listwatch/http'
 export interface RelayServing extends AsyncDisposable {
   off(event: 'error', listener: (error: SourceError) => void): this
   on(event: 'error', listener: (error: SourceError) => void): this
@@ -33,10 +34,6 @@ export interface ServeRelayOptions {
   readonly logger?: Logger
   readonly random?: Random
   readonly secrets?: boolean
-}
-export interface UpstreamVersions {
-  hasReached(at: Version, mark: Version): boolean
-  isLaterEpoch?(at: Version, mark: Version): boolean
 }
 export declare function relayCache(store: RelayStore): MirrorCache
 export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>

@@ -1,14 +1,7 @@
-import type { Clock, SourceContext } from 'listwatch/adapter'
-import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
+import type { Clock } from 'listwatch/adapter'
+import type { Informer } from 'listwatch'
 import type { MessagePort } from 'node:worker_threads'
-export interface HttpSource<T> extends ListerWatcher<T> {
-  hasReached(at: Version, mark: Version): boolean
-  head(context: SourceContext): Promise<Version>
-  isLaterEpoch(at: Version, mark: Version): boolean
-}
-export interface MirrorScope<I = {}> {
-  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
-}
+export { HttpSource, MirrorScope, UpstreamVersions } from 'listwatch/http'
 export interface ServeSharedOptions {
   readonly clock?: Clock
   readonly heartbeatMs?: number
@@ -25,10 +18,6 @@ export interface SharedSourceOptions {
   readonly path?: string
   readonly port?: MessagePort
   readonly upstream?: UpstreamVersions
-}
-export interface UpstreamVersions {
-  hasReached(at: Version, mark: Version): boolean
-  isLaterEpoch?(at: Version, mark: Version): boolean
 }
 export declare function serveShared<T, I extends object>(
   informer: Informer<T, I>,

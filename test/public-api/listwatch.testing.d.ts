@@ -8,6 +8,7 @@ import type {
   SourceError,
   Version,
 } from 'listwatch'
+export { MemorySource, MemorySourceOptions, memorySource } from 'listwatch/memory'
 export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined
 export type ConformanceCapability =
   | 'transactions'
@@ -66,25 +67,6 @@ export interface ListerWatcherSubject<T> {
   readonly source: ListerWatcher<T>
   write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined
 }
-export interface MemorySource<T> extends ListerWatcher<T> {
-  compact(): void
-  corrupt(key: string, error: unknown): Version
-  delete(key: string): Version
-  disconnect(): void
-  fail(error: SourceError, times?: number): void
-  hasReached(at: Version, mark: Version): boolean
-  head(): Promise<Version>
-  put(key: string, object: T): Version
-  restore(entries: Iterable<readonly [string, T]>): Version
-  stall(): void
-  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
-}
-export interface MemorySourceOptions<T> {
-  readonly entries?: Iterable<readonly [string, T]>
-  readonly heartbeatMs?: number
-  readonly history?: number
-  readonly name?: string
-}
 export interface RelayStoreCase {
   readonly name: string
   run(harness: RelayStoreHarness): Promise<void>
@@ -131,7 +113,6 @@ export declare const conformanceCases: readonly ConformanceCase[]
 export declare function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void>
 export declare const leasesCases: readonly LeasesCase[]
 export declare function leasesConformance(name: string, harness: LeasesHarness): Promise<void>
-export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>
 export declare const relayStoreCases: readonly RelayStoreCase[]
 export declare function relayStoreConformance(name: string, harness: RelayStoreHarness): Promise<void>
 export declare function testController<T, const W extends readonly unknown[] = readonly []>(

@@ -1,4 +1,4 @@
-import type { RequestOptions } from 'node:https'
+export { KubeConfigLike, KubernetesObject } from 'listwatch/kubernetes'
 export interface FakeFailure {
   readonly code: number
   readonly message?: string
@@ -50,34 +50,5 @@ export interface FakeResource {
   readonly isNamespaced?: boolean
   readonly kind: string
   readonly plural: string
-}
-export interface KubeConfigLike {
-  applyToHTTPSOptions(options: RequestOptions): Promise<void>
-  getCurrentCluster(): { readonly server: string; readonly proxyUrl?: string | undefined } | null
-  getCurrentContext(): string
-}
-export interface KubernetesObject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: {
-    readonly name: string
-    readonly namespace?: string
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly generation?: number
-    readonly creationTimestamp: string
-    readonly deletionTimestamp?: string
-    readonly labels?: Readonly<Record<string, string>>
-    readonly annotations?: Readonly<Record<string, string>>
-    readonly finalizers?: readonly string[]
-    readonly ownerReferences?: readonly {
-      readonly apiVersion: string
-      readonly kind: string
-      readonly name: string
-      readonly uid: string
-      readonly controller?: boolean
-      readonly blockOwnerDeletion?: boolean
-    }[]
-  }
 }
 export declare function fakeKubernetes(options?: FakeKubernetesOptions): Promise<FakeKubernetes>

@@ -82,21 +82,18 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
       '1790000000000000000-0',
       '18446744073709551615-1',
       `${'18446744073709551615-'.repeat(2).slice(0, -1)}`,
-    ])(
-      'with the id %s, above which there are hardly any: a writer returns a hint, and continues afterwards',
-      async (id) => {
-        await using stage = await Stage.live({ redis: own.redis })
-        await admin().xadd(stage.key('s'), id, 'by', 'hand')
-        await expect(stage.put(['k1', 5])).rejects.toMatchObject({
-          code: 'NOT_WRITTEN',
-          message: expect.stringContaining(`DEL ${stage.key('s')}`),
-        })
-        await admin().del(stage.key('s'))
-        await stage.informer.waitFor(await stage.put(['k1', 6]), { timeoutMs: 60_000 })
-        await stage.healed()
-        expect(stage.codes).toEqual([])
-      },
-    )
+    ])('with the id %s, above which are hardly any: a writer returns a hint, and continues afterwards', async (id) => {
+      await using stage = await Stage.live({ redis: own.redis })
+      await admin().xadd(stage.key('s'), id, 'by', 'hand')
+      await expect(stage.put(['k1', 5])).rejects.toMatchObject({
+        code: 'NOT_WRITTEN',
+        message: expect.stringContaining(`DEL ${stage.key('s')}`),
+      })
+      await admin().del(stage.key('s'))
+      await stage.informer.waitFor(await stage.put(['k1', 6]), { timeoutMs: 60_000 })
+      await stage.healed()
+      expect(stage.codes).toEqual([])
+    })
 
     test('with an id of the future, below that limit: the next write comes after it', async () => {
       await using stage = await Stage.open({ redis: own.redis })

@@ -12,7 +12,6 @@ import { FuzzWriter } from './writers.js'
 export interface CampaignOptions {
   readonly server: FoundServer
   readonly seed: number
-  /** How often the mirrors are compared with the server. */
   readonly checks: number
   /** How long a mirror may take to become right, in milliseconds. Default 40 000. */
   readonly patienceMs?: number

@@ -2,7 +2,6 @@ import { Redis as Redis6 } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import type { RedisClient } from '../../adapters/redis/index.js'
 
-/** The versions of the driver that users bring. */
 export type DriverName = 'ioredis 5' | 'ioredis 6'
 export const driverNames: readonly DriverName[] = ['ioredis 5', 'ioredis 6']
 

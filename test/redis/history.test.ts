@@ -8,16 +8,6 @@ import { useRedis } from './support.js'
 describeRedis('a history that is lost or replaced', (server) => {
   const own = useRedis(server)
 
-  test.concurrent('after FLUSHALL the mirror is emptied, and mirrors new writes', async () => {
-    await using redis = await RedisServer.start({ server })
-    await using stage = await Stage.live({ redis })
-    await redis.client().flushall()
-    await stage.until('the mirror to be empty', () => stage.informer.size === 0)
-    await stage.put(['new', 1])
-    await stage.healed()
-    expect(stage.codes).toEqual(['EPOCH_CHANGED'])
-  })
-
   test.concurrent('after FLUSHALL and new writes no earlier object remains', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.live({ redis })

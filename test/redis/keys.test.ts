@@ -58,19 +58,6 @@ describeRedis('plain keys', (server) => {
     expect(mirror.errors).toEqual([])
   })
 
-  test.concurrent('written during a disconnect are read after the reconnect, without a list', async () => {
-    const { prefix, mirror, shows } = await keysOf(own.redis)
-    await using _ = mirror
-    const client = own.redis.client()
-    await client.mset(`${prefix}a`, item(1), `${prefix}gone`, item(1))
-    await mirror.live()
-    mirror.cut()
-    await client.multi().del(`${prefix}gone`).set(`${prefix}a`, item(2)).set(`${prefix}new`, item(1)).exec()
-    mirror.proxy.pass()
-    await shows({ a: 2, new: 1 })
-    expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
-  })
-
   test.concurrent('that are evicted are delivered as deleted', async () => {
     await using redis = await RedisServer.start({ server, args: ['--maxmemory-policy', 'allkeys-lru'] })
     const { prefix, mirror, shows } = await keysOf(redis)

@@ -8,12 +8,10 @@ export interface Item {
   readonly n: number
 }
 
-/** The factor by which the time of a mirror is faster. */
 const SPEED = 5
 
 /** A mirror of any source, and a proxy before the server through which it reads. */
 export class Mirror extends BackendStage<Item> {
-  /** The objects that it must have. */
   wanted: Readonly<Record<string, number>> = {}
 
   /** `make` receives the port of the proxy. */

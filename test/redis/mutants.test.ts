@@ -36,7 +36,6 @@ const MISTAKEN = /to deeply equal \[ 'VERSION_EXPIRED' \]/
 interface Story {
   readonly what: string
   readonly code: string
-  /** What happens while the mirror is away. */
   happen(stage: Stage): Promise<void>
 }
 

@@ -39,15 +39,6 @@ describeRedis('a network', (server) => {
       isNoticed(mirror)
     })
 
-    test.concurrent('that drops the connection silently is noticed', async () => {
-      const { put, mirror, shows } = await opened(own.redis)
-      await using _ = mirror
-      mirror.proxy.halfOpen()
-      await put('b', 1)
-      await shows({ a: 1, b: 1 })
-      isNoticed(mirror)
-    })
-
     test.concurrent('that ends connections again and again loses nothing', async () => {
       const { put, mirror, shows } = await opened(own.redis)
       await using _ = mirror
@@ -59,18 +50,6 @@ describeRedis('a network', (server) => {
       mirror.proxy.pass()
       await shows({ a: 1, k0: 15, k1: 16, k2: 17, k3: 18, k4: 19 })
       expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
-    })
-
-    test.concurrent('whose server stands still is noticed, and continues', async () => {
-      await using redis = await RedisServer.start({ server })
-      const { put, mirror, shows } = await opened(redis)
-      await using _ = mirror
-      redis.signal('SIGSTOP')
-      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
-      redis.signal('SIGCONT')
-      await put('b', 1)
-      await shows({ a: 1, b: 1 })
-      isNoticed(mirror)
     })
 
     test.concurrent('whose server is killed and comes back with all it had: nothing is listed again', async () => {

@@ -4,7 +4,6 @@ import type { FoundServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
 
-/** A server with its client, which waits for as long as the server is away. */
 interface Side {
   readonly redis: RedisServer
   readonly client: Redis

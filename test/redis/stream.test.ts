@@ -54,31 +54,6 @@ describeRedis('a stream', (server) => {
     await mirror.shows({ c: 3 })
   })
 
-  test.concurrent('a reader can wait for an entry by its id', async () => {
-    const { mirror, add } = await streamOf(own.redis)
-    await using _ = mirror
-    await mirror.live()
-    for (let n = 0; n < 5; n++) {
-      await mirror.informer.waitFor(await add({ a: n }), { timeoutMs: 60_000 })
-      expect(mirror.informer.get('a')).toEqual({ n })
-    }
-  })
-
-  test.concurrent('more entries than one read returns are all delivered', async () => {
-    const { mirror, add } = await streamOf(own.redis)
-    await using _ = mirror
-    for (let n = 0; n < 2_500; n++) void add({ [`k${n % 7}`]: n })
-    await add({ last: 1 })
-    await mirror.live()
-    mirror.cut()
-    for (let n = 2_500; n < 5_000; n++) void add({ [`k${n % 7}`]: n })
-    await add({ last: 2 })
-    mirror.proxy.pass()
-    const of = (seventh: number): number => 4_999 - ((4_999 - seventh) % 7)
-    await mirror.shows({ last: 2, ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((at) => [`k${at}`, of(at)])) })
-    expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
-  })
-
   test.concurrent('the end of the stream is reached if its newest entry was deleted before it was read', async () => {
     const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
     await using _ = mirror
@@ -193,16 +168,6 @@ describeRedis('a stream', (server) => {
   })
 
   describe('that was replaced', () => {
-    test.concurrent('by DEL while nothing was written: the mirror is emptied', async () => {
-      const { mirror, add, stream } = await streamOf(own.redis)
-      await using _ = mirror
-      await add({ a: 1 })
-      await mirror.live()
-      await own.redis.client().del(stream)
-      await mirror.shows({})
-      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
-    })
-
     test.concurrent('by FLUSHALL, and written again at once', async () => {
       await using redis = await RedisServer.start({ server })
       const { mirror, add } = await streamOf(redis)

@@ -8,27 +8,24 @@ import { startTlsRedis } from './tls-server.js'
 
 // Valkey out of a wheel has no TLS.
 describeServer('redis 7.0', 'a server that wants TLS', (server) => {
-  test.each(driverNames)(
-    'is spoken to as the client would: with its authority, and its host name (%s)',
-    async (driver) => {
-      await using secure = await startTlsRedis(server, 'redis.test', 'DNS:redis.test')
-      const { tlsPort, certificate } = secure
-      const tls = { ca: await readFile(certificate), servername: 'redis.test' }
-      await using writer = redisWriter({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' })
-      await writer.apply([{ put: 'a', object: 1 }])
-      const { objects } = await listed(
-        redisCollectionSource({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' }),
+  test.each(driverNames)('is reached as the client would: with its authority and host name (%s)', async (driver) => {
+    await using secure = await startTlsRedis(server, 'redis.test', 'DNS:redis.test')
+    const { tlsPort, certificate } = secure
+    const tls = { ca: await readFile(certificate), servername: 'redis.test' }
+    await using writer = redisWriter({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' })
+    await writer.apply([{ put: 'a', object: 1 }])
+    const { objects } = await listed(
+      redisCollectionSource({ client: userClient(driver, tlsPort, { tls }), collection: 'secret' }),
+    )
+    expect([...objects]).toEqual([['a', 1]])
+    for (const wrong of [{}, { ...tls, servername: 'other.test' }]) {
+      const error = await refusal(
+        redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), collection: 'secret' }),
       )
-      expect([...objects]).toEqual([['a', 1]])
-      for (const wrong of [{}, { ...tls, servername: 'other.test' }]) {
-        const error = await refusal(
-          redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), collection: 'secret' }),
-        )
-        expect([error.code, error.message]).toEqual([
-          'UNAVAILABLE',
-          expect.stringContaining("check the client's option tls"),
-        ])
-      }
-    },
-  )
+      expect([error.code, error.message]).toEqual([
+        'UNAVAILABLE',
+        expect.stringContaining("check the client's option tls"),
+      ])
+    }
+  })
 })

@@ -102,7 +102,6 @@ export class ReplicaCampaign implements AsyncDisposable {
   readonly #faults: Readonly<Record<string, Fault>>
   readonly #deck: string[] = []
   #started = 0
-  /** How often each fault happened. */
   readonly happened: Record<string, number> = {}
   /** The violations that the notes do not show. */
   readonly flaws: string[] = []
@@ -125,7 +124,6 @@ export class ReplicaCampaign implements AsyncDisposable {
     return campaign
   }
 
-  /** The lease, in milliseconds. */
   get leaseMs(): number {
     return LEASE_MS
   }
@@ -135,7 +133,6 @@ export class ReplicaCampaign implements AsyncDisposable {
     return lines.map((line) => JSON.parse(line))
   }
 
-  /** What the replicas printed. */
   get output(): string {
     return Array.from(this.#replicas, ({ name, output }) => `${name}:\n${output}`).join('')
   }

@@ -4,9 +4,7 @@ export interface Note {
   readonly type: 'start' | 'valid' | 'end' | 'refused while valid'
   readonly at: number
   readonly replica: string
-  /** The number of the run in its replica. */
   readonly run: number
-  /** Of a start. */
   readonly key?: string
   readonly fence?: number | undefined
 }

@@ -10,7 +10,6 @@ import { redisLeases } from 'listwatch/redis'
 import { Client, Pool } from 'pg'
 import type { KubeConfigOptions } from '../servers/kubernetes.ts'
 
-/** The backends that have a lease store. */
 export type Backend = 'postgres' | 'redis' | 'etcd' | 'nats' | 'kubernetes'
 
 /** What a process needs to open a lease store on this machine. */

@@ -6,7 +6,6 @@ import { Redis } from 'ioredis'
 import { Pool } from 'pg'
 import type { Backend } from './leases.js'
 
-/** A write that reached a table. */
 export interface Write {
   readonly key: string
   readonly value: number
@@ -18,7 +17,6 @@ export interface Write {
 export interface FencedTable {
   /** Returns whether the write was accepted. */
   write(key: string, value: number, fence: number): Promise<boolean>
-  /** All writes, in their order. */
   writes(): Promise<readonly Write[]>
   close(): Promise<void>
 }

@@ -58,7 +58,6 @@ export class ApiServer extends ServerProcess {
     return await readFile(join(this.folder, 'apiserver.crt'))
   }
 
-  /** The key of its certificate, for another server at 127.0.0.1. */
   async privateKey(): Promise<Buffer> {
     return await readFile(join(this.folder, 'apiserver.key'))
   }

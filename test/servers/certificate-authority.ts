@@ -38,7 +38,6 @@ export class CertificateAuthority implements AsyncDisposable {
     return authority
   }
 
-  /** The file with its own certificate, for `--client-ca-file`. */
   get file(): string {
     return join(this.#folder, 'ca.pem')
   }

@@ -8,7 +8,6 @@ export class EtcdCluster implements AsyncDisposable {
   readonly members: readonly EtcdServer[]
   readonly #gates: readonly PeerGate[]
   #ids: readonly string[] = []
-  /** Number of the member that is cut off. */
   #cut: number | undefined
 
   private constructor(members: readonly EtcdServer[], ports: readonly number[]) {

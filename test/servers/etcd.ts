@@ -13,7 +13,6 @@ import { waitUntil } from './wait-until.js'
 
 export interface EtcdOptions {
   readonly server: FoundServer
-  /** More of etcd's own flags. */
   readonly args?: readonly string[]
   /** For a member of a cluster: its name, its peers, and its address for the peers. */
   readonly member?: {
@@ -66,7 +65,6 @@ export class EtcdServer extends ServerProcess {
     }
   }
 
-  /** etcd's own proxy, before this server. */
   static async startProxy(target: EtcdServer): Promise<EtcdServer> {
     const proxy = new EtcdServer(
       { server: target.server },
@@ -91,7 +89,6 @@ export class EtcdServer extends ServerProcess {
     return proxy
   }
 
-  /** `127.0.0.1:port` */
   get endpoint(): string {
     return `127.0.0.1:${this.port}`
   }
@@ -104,13 +101,11 @@ export class EtcdServer extends ServerProcess {
     return join(this.folder, 'data')
   }
 
-  /** Starts it, and waits until it answers. */
   async start(): Promise<void> {
     await this.launch()
     await this.ready()
   }
 
-  /** Starts it, and waits for nothing. */
   async launch(): Promise<void> {
     const { args = [], hasTls = false } = this.#options
     const flags = [
@@ -164,7 +159,6 @@ export class EtcdServer extends ServerProcess {
     }
   }
 
-  /** The certificate that its clients must trust, if it uses TLS. */
   async certificate(): Promise<Buffer> {
     return await readFile(join(this.#dataFolder, 'fixtures/client/cert.pem'))
   }

@@ -2,7 +2,6 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { Pair } from './proxy-pair.js'
 
-/** Which way bytes go. */
 export type Direction = 'toServer' | 'toClient'
 
 export interface FaultProxyOptions {
@@ -42,13 +41,11 @@ export interface FaultProxy extends AsyncDisposable {
    * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
    */
   halfOpen(options?: { readonly newConnections?: boolean }): void
-  /** RST to both ends of every connection, once; later connections are passed on. */
   reset(): void
   /** RST to every new connection, until `pass`; those there are stay. */
   refuse(): void
   /** Later connections are passed on to this port, as an address that has moved to another server. */
   retarget(port: number): void
-  /** The delay of every piece in milliseconds; 0 ends it. */
   delay(ms: number): void
   /** The most bytes of a piece; each piece is sent by itself. 0 ends it. */
   chop(bytes: number): void

@@ -40,12 +40,10 @@ export const describePostgres = describer<PostgresVersion>(async (body) => {
   for (const name of drawn(postgresNames())) describeLocated(name, await locateServer(name), body)
 })
 
-/** The same for every etcd. */
 export const describeEtcd = describer<FoundServer>(async (body) => {
   for (const name of drawn(etcdNames())) describeLocated(name, await locateServer(name), body)
 })
 
-/** The same for every Kubernetes, which needs an etcd too. */
 export const describeKubernetes = describer<KubernetesPrograms>(async (body) => {
   for (const [name, etcdName] of drawn(kubernetesNames)) {
     const etcd = await locateServer(etcdName)

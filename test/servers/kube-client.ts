@@ -85,7 +85,6 @@ export class KubeClient implements Disposable {
     return { items: items.map(objectOf), version }
   }
 
-  /** Calls a function for each number below `count`, many at a time. */
   async many<R>(count: number, work: (at: number) => Promise<R>): Promise<R[]> {
     const results: R[] = []
     let next = 0

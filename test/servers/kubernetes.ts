@@ -12,7 +12,6 @@ export interface KubernetesPrograms {
 
 export interface KubernetesOptions {
   readonly server: KubernetesPrograms
-  /** More of kube-apiserver's own flags. */
   readonly flags?: readonly string[]
   /** Default true. */
   readonly watchCache?: boolean
@@ -103,7 +102,6 @@ export class Kubernetes implements AsyncDisposable {
     }
   }
 
-  /** A client of its own for the test; closed at the end. */
   client({ user = 'admin', token = KUBE_TOKENS[user], port = this.api.port }: KubeWay = {}): KubeClient {
     return this.#client({ port, token, ca: this.#ca })
   }
@@ -135,7 +133,6 @@ export class Kubernetes implements AsyncDisposable {
       await this.admin.delete(`${rbac}/${kind}/${name}`).catch(() => {})
   }
 
-  /** Drops the history of the database up to now. */
   async compact(): Promise<void> {
     const { kv } = this.etcd.client()
     const { header } = await kv.range({ key: Buffer.from('/') })

@@ -7,14 +7,12 @@ import { waitUntil } from './wait-until.js'
 
 /** How long elections and the first start may take on a busy machine. */
 const ELECTION_MS = 60_000
-/** A stream that exists only while a cluster starts. */
 const PROBE = 'probe'
 
 /** Three servers with replicated JetStream, any of which can be cut off from the other two. */
 export class NatsCluster implements AsyncDisposable {
   readonly members: readonly NatsServer[]
   readonly #gates: readonly PeerGate[]
-  /** Number of the member that is cut off. */
   #cut: number | undefined
 
   private constructor(members: readonly NatsServer[], ports: readonly { gate: number; own: number }[]) {
@@ -91,7 +89,6 @@ export class NatsCluster implements AsyncDisposable {
     return member.connect({ servers, noRandomize: true, ignoreClusterUpdates: true })
   }
 
-  /** The number of the member that leads a stream. */
   async leaderOf(stream: string, askAt?: number): Promise<number> {
     let leader = -1
     const isKnown = async (): Promise<boolean> => {
@@ -113,7 +110,6 @@ export class NatsCluster implements AsyncDisposable {
     return leader
   }
 
-  /** The leader of a stream resigns. */
   async stepDown(stream: string): Promise<void> {
     const [first] = this.members
     await first?.ask(`STREAM.LEADER.STEPDOWN.${stream}`)

@@ -8,7 +8,6 @@ import { ServerProcess } from './server-process.js'
 
 export interface NatsOptions {
   readonly server: FoundServer
-  /** More lines of the configuration file. */
   readonly config?: string
   /** For a member of a cluster: its name, its port, the port that it tells the others, and those at which it reaches them. */
   readonly member?: {
@@ -19,7 +18,6 @@ export interface NatsOptions {
   }
   /** Default true. */
   readonly hasJetStream?: boolean
-  /** How a client of the tests connects. */
   readonly login?: Partial<NodeConnectionOptions>
 }
 
@@ -53,18 +51,15 @@ export class NatsServer extends ServerProcess {
     }
   }
 
-  /** Starts it, and waits until a client can connect. */
   async start(config: string = this.#options.config ?? ''): Promise<void> {
     await this.launch(config)
     await this.ready()
   }
 
-  /** Waits until a client can connect. */
   async ready(): Promise<void> {
     await this.answering('nats-server', () => this.#accepts(), START_TIMEOUT_MS)
   }
 
-  /** Starts it, and waits for nothing. */
   async launch(config: string = this.#options.config ?? ''): Promise<void> {
     await writeFile(join(this.folder, 'nats.conf'), this.configWith(config))
     await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])

@@ -15,7 +15,6 @@ export interface PgbouncerOptions {
   /** Port of the Postgres on 127.0.0.1. */
   readonly targetPort: number
   readonly poolMode: 'transaction' | 'session'
-  /** Server connections for each user and database; default 20. */
   readonly poolSize?: number
   /** More of pgbouncer.ini's section `pgbouncer`. */
   readonly settings?: Readonly<Record<string, string>>

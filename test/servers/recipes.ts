@@ -27,14 +27,12 @@ export type ServerName =
   | 'zsh'
   | 'fish'
 
-/** How one server is had. */
 export interface Recipe {
   readonly name: ServerName
   /** The program that shows that it is there. */
   readonly program: string
   /** Paths at which the machine may have it already, best first. Throws if it knows why there can be none. */
   installed(): readonly Installation[]
-  /** Resolves with its version; rejects if it does not run. */
   version(at: Installation): Promise<string>
   /** Fills an empty folder with it. */
   fetch?(folder: string): Promise<void>

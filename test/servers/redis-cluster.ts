@@ -155,7 +155,6 @@ interface Range {
   readonly owner: string
 }
 
-/** The slot map of this node: the server of each slot. */
 async function rangesOf(client: ReturnType<RedisServer['client']>): Promise<Range[]> {
   const rows: unknown = await client.call('CLUSTER', 'SLOTS')
   const ranges = (Array.isArray(rows) ? rows : []).map((row: unknown): Range => {

@@ -10,7 +10,6 @@ import { waitUntil } from './wait-until.js'
 
 export interface RedisServerOptions {
   readonly server: FoundServer
-  /** More of Redis' own flags. */
   readonly args?: readonly string[]
   /** Whether what is written outlives a kill: the append-only file, written at every command. Default false. */
   readonly isDurable?: boolean
@@ -75,7 +74,6 @@ export class RedisServer extends ServerProcess {
     await this.answering('Redis', answers, START_TIMEOUT_MS)
   }
 
-  /** A client of its own for the test; closed at the end. */
   client(options: RedisOptions = {}): Redis {
     const client = new Redis({ ...options, port: this.port, host: '127.0.0.1', replyMapping: 'legacy' })
     client.on('error', () => {})

@@ -55,7 +55,6 @@ export abstract class ServerProcess implements AsyncDisposable {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** As a crash. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }

@@ -10,7 +10,6 @@ export interface FollowerReport {
   readonly state: string
   readonly relists: number
   readonly size: number
-  /** The sum of all numbers. */
   readonly sum: number
   /** The modules of Node that the thread has loaded. */
   readonly modules: readonly string[]
@@ -26,14 +25,12 @@ export interface FollowerTask {
 const execArgv = ['--import', join(root, 'scripts/typescript.mjs')]
 const file = join(root, 'test/share/worker.ts')
 
-/** Starts a worker thread with a follower. */
 export function startWorker(port: MessagePort): Worker {
   const worker = new Worker(file, { workerData: { port }, transferList: [port], execArgv })
   onTestFinished(() => worker.terminate().then(() => {}))
   return worker
 }
 
-/** Starts a process with a follower. */
 export function startProcess(path: string): ChildProcess {
   const child = fork(file, [path], { execArgv })
   onTestFinished(() => {
@@ -48,7 +45,6 @@ export async function report(follower: Worker | ChildProcess): Promise<FollowerR
   return next as FollowerReport
 }
 
-/** Requests a report. */
 export function ask(follower: Worker | ChildProcess, task: FollowerTask = {}): Promise<FollowerReport> {
   const next = report(follower)
   if (follower instanceof Worker) follower.postMessage(task)

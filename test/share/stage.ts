@@ -54,11 +54,8 @@ export async function stage(count: number) {
     informer,
     share,
     sum,
-    /** How many watches the source had. */
     watches: () => watches,
-    /** How many lists were encoded. */
     snapshots: () => snapshots,
-    /** How often the objects were packed. */
     packs: () => packs,
   }
 }

@@ -18,7 +18,6 @@ export function watchSignals(): void {
   }
 }
 
-/** What is open now. What is collectable may be counted still: collect first. */
 export function open(): Open {
   forgetCollected()
   const counts = new Map<string, number>()

@@ -10,7 +10,8 @@ const printer = ts.createPrinter({ removeComments: true })
 
 /**
  * Returns a page for each module of the package: its exported declarations by name, with their public members by name,
- * and without docstrings. A page imports each other type that they mention: from `listwatch`, `listwatch/adapter`, another
+ * and without docstrings. What several modules export is declared on the first of their pages, from which the others
+ * export it. A page imports each other type that its declarations mention: from `listwatch`, `listwatch/adapter`, another
  * package, or a path under `dist`, if neither the module nor one of the two exports it.
  */
 export function publicSignatures(): Map<string, string> {
@@ -67,24 +68,31 @@ export function publicSignatures(): Map<string, string> {
     visit(declaration)
   }
 
+  /** The module whose page declares a symbol. */
+  const declaredBy = new Map<ts.Symbol, string>()
+
   function pageOf(module: string): string {
     const own = exportsOf(module)
-    const imports = new Map<string, Set<string>>()
-    const declarations = [...own].sort(byName).flatMap(({ declarations = [] }) =>
-      declarations.map((each) => {
+    const [imports, exports] = [new Map<string, Set<string>>(), new Map<string, Set<string>>()]
+    const declarations = [...own].sort(byName).flatMap((symbol) => {
+      const { name, declarations = [] } = symbol
+      const page = declaredBy.get(symbol) ?? module
+      declaredBy.set(symbol, page)
+      if (page !== module) exports.set(page, (exports.get(page) ?? new Set()).add(name))
+      return (page === module ? declarations : []).map((each) => {
         const declaration = ts.isVariableDeclaration(each) ? each.parent.parent : each
         addImports(imports, declaration, own)
         return lineOf(declaration)
-      }),
-    )
-    const lines = Array.from(
-      imports,
-      ([from, names]) => `import type { ${[...names].sort().join(', ')} } from '${from}'`,
-    )
-    return [...lines.sort(), ...declarations].join('\n')
+      })
+    })
+    return [...linesOf('import type', imports), ...linesOf('export', exports), ...declarations].join('\n')
   }
 
   return formatted(new Map(Array.from(paths.keys(), (module) => [module, pageOf(module)])))
+}
+
+function linesOf(what: string, names: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  return Array.from(names, ([from, each]) => `${what} { ${[...each].sort().join(', ')} } from '${from}'`).sort()
 }
 
 function has(symbol: ts.Symbol, flag: ts.SymbolFlags): boolean {

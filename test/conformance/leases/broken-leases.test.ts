@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { leasesCases, leasesConformance } from '../../../testing/index.js'
 import { type LeasesDefect, simpleLeases } from './simple-leases.js'
 
@@ -36,10 +36,8 @@ const defects: Readonly<Record<LeasesDefect, string>> = {
   'leaves when it is closed': 'two sessions of one store are two members',
 }
 
-describe('a store that', () => {
-  test.each(Object.entries(defects))('%s fails the case: %s', async (defect, name) => {
-    const found = leasesCases.find((each) => each.name === name)
-    expect(found, name).toBeDefined()
-    await expect(found?.run({ create: simpleLeases(defect as LeasesDefect), timeoutMs: 1_000 })).rejects.toThrow()
-  })
+test.each(Object.entries(defects))('a store that %s fails the case: %s', async (defect, name) => {
+  const found = leasesCases.find((each) => each.name === name)
+  expect(found, name).toBeDefined()
+  await expect(found?.run({ create: simpleLeases(defect as LeasesDefect), timeoutMs: 1_000 })).rejects.toThrow()
 })

@@ -6,7 +6,6 @@ import { waitUntil } from '../../servers/wait-until.js'
 const REQUEST_MS = 500
 const RECOVERY_MS = 60_000
 
-/** A renewal that succeeded. */
 interface Confirmed {
   readonly member: string
   readonly renewal: number
@@ -58,7 +57,6 @@ export class LeaseCampaign {
     await waitUntil('renewals to succeed again', () => this.counts.renewed >= before + 40, RECOVERY_MS)
   }
 
-  /** Ends all members. Rejects if a promise was broken. */
   async end(): Promise<void> {
     this.#stop.abort()
     await Promise.all(this.#runs)

@@ -8,7 +8,6 @@ import {
   systemClock,
 } from '../../../src/adapter.js'
 
-/** One way in which a store violates the contract. */
 export type LeasesDefect =
   | 'creates a missing record'
   | 'accepts renewal 0 again'

@@ -10,9 +10,7 @@ export interface RelayStores {
   readonly read: RelayStore
   /** Removes the history of the collection. */
   compact?(): Promise<void> | void
-  /** Ends the connections of the follower. */
   disconnect(): void
-  /** Counts the connections of the follower. */
   connections?(): number
   dispose(): Promise<void>
 }

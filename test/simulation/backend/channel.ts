@@ -5,7 +5,6 @@ export class Channel<V> implements AsyncIterableIterator<V, undefined> {
   readonly #waiting: { resolve(result: Result<V>): void; reject(reason: unknown): void }[] = []
   readonly #values: V[] = []
   #end: { readonly error: unknown } | 'ended' | undefined
-  /** Whether the reader has called `return()`. */
   isReturned = false
   /** Whether the reader has left, but the iterator notices that only with the next value, like an async generator. */
   isLeft = false
@@ -14,7 +13,6 @@ export class Channel<V> implements AsyncIterableIterator<V, undefined> {
     return this.#end !== undefined || this.isReturned
   }
 
-  /** Whether a reader waits for the next value. */
   get isAwaited(): boolean {
     return this.#waiting.length > 0
   }

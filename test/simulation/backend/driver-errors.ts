@@ -6,7 +6,6 @@ import type { RandomDecisions } from '../workload/random-decisions.js'
 const SECRET = 'hunter2'
 const ADDRESS = `postgres://reader:${SECRET}@db.example:5432/app`
 
-/** Values that drivers throw: errors with and without causes, and values that are not errors. */
 const thrownByDrivers: readonly (() => unknown)[] = [
   () => new Error('the connection was lost'),
   () => `cannot connect to ${ADDRESS}`,
@@ -19,7 +18,6 @@ const thrownByDrivers: readonly (() => unknown)[] = [
   () => Object.create(null),
 ]
 
-/** Values that a source throws without using `SourceError`. */
 const thrownBare: readonly (() => unknown)[] = [
   () => new Error('the connection was lost'),
   () => 'the connection was lost',

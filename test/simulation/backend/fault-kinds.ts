@@ -63,9 +63,6 @@ export const faults = {
   'keyless-event': { of: 'contract', rate: 0.03 },
   'malformed-event': { of: 'contract', rate: 0.03 },
   'step-throws': { of: 'contract', rate: 0.04 },
-  'sink-slow': { of: 'contract', rate: 0.2 },
-  'sink-fails': { of: 'contract', rate: 0.05 },
-  'sink-fails-late': { of: 'contract', rate: 0.1 },
   reorder: { of: 'breach', rate: 0.12 },
   'late-commit': { of: 'breach', rate: 0.12 },
   'lose-event': { of: 'breach', rate: 0.1 },
@@ -81,7 +78,6 @@ export interface Fault {
 
 export type FaultKind = keyof typeof faults
 
-/** The kind of a decision, from its name. */
 export function kindOf(decision: string): string {
   const at = decision.search(/[#@]/)
   return at < 0 ? decision : decision.slice(0, at)
@@ -98,7 +94,6 @@ const kinds = Object.entries(faults) as [FaultKind, Fault][]
 /** The probability of each fault in one schedule: half of the kinds never happen, the others more or less often. */
 export class FaultMix {
   readonly #decisions: RandomDecisions
-  /** Only those that may happen. */
   readonly #rates = new Map<FaultKind, Rate>()
 
   constructor(decisions: RandomDecisions, isBreach: boolean) {
@@ -111,7 +106,6 @@ export class FaultMix {
     }
   }
 
-  /** Never in this schedule. */
   exclude(...excluded: readonly FaultKind[]): void {
     for (const kind of excluded) this.#rates.delete(kind)
   }

@@ -13,7 +13,6 @@ export interface Item {
   readonly isChecked?: true
 }
 
-/** An object in the backend. */
 export interface Stored {
   readonly key: string
   readonly item: Item
@@ -42,7 +41,6 @@ export interface Commit {
   readonly mutations: readonly Mutation[]
   /** A number that is independent of the other commits. */
   readonly id: number
-  /** The number of times that a watch began to send it. */
   deliveries: number
 }
 
@@ -54,7 +52,6 @@ export class History {
   readonly #writes = new Map<number, number>()
   /** The index of the first commit of the current epoch. */
   #base = 0
-  /** The last sequence of this epoch that is compacted: a watch from before it has expired. */
   compacted = 0
 
   constructor(initial: State) {
@@ -66,7 +63,6 @@ export class History {
     return this.#commits[this.#commits.length - 1] as Commit
   }
 
-  /** The state this many commits ago, perhaps of an earlier epoch. */
   before(commits: number): Commit {
     return this.#commits[Math.max(0, this.#commits.length - 1 - commits)] as Commit
   }
@@ -96,13 +92,11 @@ export class History {
     return this.#add({ epoch: epoch + 1, sequence, version, state, mutations: [], id: 0, deliveries: 0 })
   }
 
-  /** The commit of the current epoch with this sequence, or undefined. */
   inEpoch(sequence: number): Commit | undefined {
     const first = this.#commits[this.#base] as Commit
     return sequence < first.sequence ? undefined : this.#commits[this.#base + sequence - first.sequence]
   }
 
-  /** The oldest commit of the current epoch. */
   get first(): Commit {
     return this.#commits[this.#base] as Commit
   }
@@ -115,12 +109,10 @@ export class History {
     return this.#commits[this.indexOf(version)] as Commit
   }
 
-  /** The identity of the object that had this content. */
   uidOf(n: number): string | undefined {
     return this.#uids.get(n)
   }
 
-  /** Whether this content was written exactly once. */
   isWrittenOnce(n: number): boolean {
     return (this.#writes.get(n) ?? 1) === 1
   }
@@ -130,14 +122,12 @@ export class History {
     return this.#commits.findLast(({ state }) => state.has(key))?.state.get(key)
   }
 
-  /** The index of a version among all versions of all epochs. */
   indexOf(version: Version): number {
     const index = this.#indexes.get(version)
     if (index === undefined) throw new SourceError(`"${version}" is not a version of this source`, { code: 'PROTOCOL' })
     return index
   }
 
-  /** The index of the first commit from `from` for which the predicate holds. */
   findIndex(from: number, isSo: (commit: Commit) => boolean): number | undefined {
     for (let index = from; index < this.#commits.length; index++) if (isSo(this.#commits[index] as Commit)) return index
     return undefined

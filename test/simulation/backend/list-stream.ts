@@ -11,14 +11,12 @@ import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 export class ListStream extends Channel<ListPage<Item>> {
   readonly kind = 'list'
   readonly signal: AbortSignal
-  /** The version that readers have already seen. */
   readonly floor: Version | undefined
   readonly #source: SimulatedSource
   /** The commit that it shows; for a moving list, the commit of its first page. */
   #begun: Commit
   #isMoving = false
   readonly isAudit: boolean
-  /** The number of lists when it began. */
   readonly nth: number
   /** The commit that it contains, and the version that it reported; undefined before its end. */
   shown: Commit | undefined

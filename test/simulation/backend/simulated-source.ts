@@ -26,7 +26,6 @@ import { WatchStream } from './watch-stream.js'
 /** An object without a key. */
 export const KEYLESS: ListEvent<Item> = { type: 'invalid', error: new Error('it does not decode, not even its key') }
 
-/** Malformed events of an incorrect source. */
 const MALFORMED: readonly unknown[] = [
   { type: 'put', object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
   { type: 'put', key: 7, object: { n: -1, tenant: 't0', tags: [], rank: 0 } },
@@ -34,10 +33,8 @@ const MALFORMED: readonly unknown[] = [
   { type: 'invalid', key: {}, error: 'no key' },
 ]
 
-/** How many commits ago an earlier state of an object may be. */
 const EARLIER = 20
 
-/** The message of a fatal error. */
 export const REFUSAL = 'not for you'
 
 /**
@@ -55,7 +52,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly scenario: SourceScenario
   /** Receives its opens and events. Undefined if it is not read. */
   observer: ReflectorChecker | undefined
-  /** Called with each open. */
   onOpen: ((what: 'list' | 'watch') => void) | undefined
   readonly streams = new Set<ListStream | WatchStream>()
   /** The signals of `head` requests that have no response yet. */
@@ -63,21 +59,14 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly warnings: WarningChecker
   /** The signal of its last call. */
   #last: AbortSignal | undefined
-  /** The number of lists. */
   lists = 0
-  /** Whether a list was complete. */
   hasListed = false
-  /** Whether its reader began with saved content. */
   hasRestored = false
   /** The next watch event is `VERSION_EXPIRED`. */
   isExpired = false
-  /** Receives the progress of audits. */
   auditWatch: AuditResultChecker | undefined
-  /** The last list that was opened, except those of audits. */
   lastList: ListStream | undefined
-  /** The number of `head` requests. */
   heads = 0
-  /** The number of failed `head` requests. */
   headFailures = 0
   /** The code of the last fatal refusal; undefined after the next open. */
   refusedWith: SourceErrorCode | undefined
@@ -156,7 +145,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return version
   }
 
-  /** There are new commits: open watches send them. */
   wake(): void {
     for (const stream of this.streams) stream.wake()
     // A source that ignores its signal may still warn.
@@ -174,13 +162,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
     if (this.scenario.settings.mix.strikes('warns')) this.warnings.warn(true)
   }
 
-  /** Makes every watch expire, so that its reader lists again. */
   expire(): void {
     this.isExpired = true
     for (const stream of this.streams) if (stream.kind === 'watch') stream.begin()
   }
 
-  /** Whether an audit is reading. */
   get isAudited(): boolean {
     if (this.#versionLists > 0) return true
     for (const stream of this.streams)
@@ -188,7 +174,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return false
   }
 
-  /** Removes a stream that has no reader. */
   closed(stream: ListStream | WatchStream): void {
     this.streams.delete(stream)
   }
@@ -200,7 +185,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return settings.mix.strikes('slow-source', occasion) ? 50 * ms : ms
   }
 
-  /** A retryable error. */
   transient(phase: 'list' | 'watch'): unknown {
     const { decisions } = this.scenario
     const code = decisions.pick('error', [
@@ -240,7 +224,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return { type: 'put', key, object: this.#sent(item), ...(hasUids && { uid }), ...version }
   }
 
-  /** The object of an event. */
   #sent(item: Item): Item {
     const { body, copies } = this.scenario.settings
     return copies ? withBody(changed(item, { tags: [...item.tags] }), body, true) : item
@@ -256,7 +239,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
     return events as WatchEvent<Item>[]
   }
 
-  /** The events of one transaction. */
   eventsOf(commit: Commit): readonly WatchEvent<Item>[] {
     return this.scenario.settings.isPolled ? this.#whole(commit) : this.#changesOf(commit)
   }

@@ -7,7 +7,6 @@ import type { FaultKind } from './fault-kinds.js'
 import type { Commit, Item } from './history.js'
 import type { SimulatedSource } from './simulated-source.js'
 
-/** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
 /** One watch: all commits after a version, in order, bookmarks in between, and faults. */
@@ -15,7 +14,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly kind = 'watch'
   readonly signal: AbortSignal
   readonly after: Version
-  /** The version of the last batch. */
   sent: Version | undefined
   readonly #source: SimulatedSource
   readonly #epoch: number
@@ -30,7 +28,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #isProgressRequested = false
   #hasEmitted = false
   #stopBeating: () => void = () => {}
-  /** The last batch. */
   #delivered: WatchBatch<Item> | undefined
   /** Transactions that are sent later than those after them: a breach. */
   #held: Commit[] = []
@@ -285,7 +282,6 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 }
 
-/** Keeps the last event of each key. */
 function lastOfEachKey(events: readonly WatchEvent<Item>[]): WatchEvent<Item>[] {
   return events.filter((event, at) => !events.some((other, later) => later > at && keyOf(other) === keyOf(event)))
 }

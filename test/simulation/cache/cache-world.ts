@@ -22,7 +22,7 @@ export class CacheWorld extends OneSourceWorld<CachedDriver> {
   constructor(seed: number, options: ScheduleOptions = {}) {
     // A cache restores copies, as its format allows: of plain objects.
     super(seed, options, (decisions) => ({
-      ...settingsFor(decisions, { isInformer: true, keepsPromises: true }),
+      ...settingsFor(decisions, { keepsPromises: true }),
       copies: true,
       body: undefined,
     }))
@@ -60,12 +60,9 @@ const LAST_SAVE_MS = 11_000
 /** The longest time until the content is being removed after lost access, in milliseconds. */
 const SLACK_MS = 50
 
-/** One process: an informer with a cache, which may hold what an earlier process saved. */
 export class CachedDriver extends InformerDriver {
   declare readonly cache: SimulatedCache
-  /** Whether the next process has not started. */
   #isAway = false
-  /** Content was opened that the source has not confirmed yet. */
   #pending: Version | undefined
   /** The head of the source when the content was opened. */
   #openedAt: Version | undefined
@@ -111,7 +108,6 @@ export class CachedDriver extends InformerDriver {
     return LAST_SAVE_MS
   }
 
-  /** Killed: nothing is saved any more. */
   crash(awayMs = 0): void {
     if (this.isStopping || this.cache.isDead) return
     this.scenario.note('is killed')
@@ -149,7 +145,6 @@ export class CachedDriver extends InformerDriver {
     else if (version !== history.head.version) mark('objects changed while no process ran')
   }
 
-  /** The informer warns that it does not use the content. */
   warned(): void {
     if (this.isStopping) {
       // A save that hangs is given up.
@@ -170,7 +165,6 @@ export class CachedDriver extends InformerDriver {
     this.reflectorChecker.contentRead()
   }
 
-  /** The content cannot be used after all. */
   damaged(): void {
     this.#pending = undefined
     this.reflectorChecker.unrestorable()

@@ -74,19 +74,13 @@ export class SimulatedCache implements MirrorCache {
   readonly keepsPacked: boolean
   /** Selects nothing else; content of another selection may not be used. */
   readonly selection: string
-  /** The process that uses it. */
   host: CachedDriver | undefined
-  /** How often it was opened. */
   opens = 0
-  /** The number of opened contents that were not closed. */
   unclosed = 0
   /** The code of the last failure, until a save succeeds: an error is reported once for each. */
   failure: string | undefined
-  /** The number of saves and discards in progress. */
   busy = 0
-  /** The number of saves in progress. */
   saves = 0
-  /** Whether the last `discard` has failed. */
   hasDiscardFailed = false
   readonly #scenario: SourceScenario
   readonly #disk: SimulatedDisk

@@ -2,18 +2,13 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Scenario } from '../system/scenario.js'
 
-/** The observed state of a mirror. */
 interface Mirrored {
   version(): Version | undefined
-  /** Whether a large write is in progress, such as the deletion itself. */
   isWriting(): boolean
-  /** Whether it was listed before. */
   isListed(): boolean
-  /** How many of its objects are in the store. */
   size(): number
   /** The code with which its source refused access since it was last opened. */
   refusedWith(): string | undefined
-  /** Its objects were deleted. */
   lost?(): void
 }
 
@@ -28,9 +23,7 @@ export class AccessLostChecker {
   #isCleared = false
   /** Access was lost during a large write. */
   #mustBeCleared = false
-  /** The number of times that the objects were deleted. */
   times = 0
-  /** The virtual time of the last deletion. */
   at = -1
 
   constructor(scenario: Scenario, mirrored: Mirrored) {
@@ -60,7 +53,6 @@ export class AccessLostChecker {
     this.#version = version
   }
 
-  /** The reflector reported an error of a list or a watch. */
   failed({ code }: SourceError): void {
     this.checkStep()
     if (code !== 'UNAUTHORIZED' || !this.#scenario.settings.clears || !this.#mirrored.isListed()) return

@@ -28,7 +28,6 @@ interface Begun {
 export class AuditResultChecker {
   readonly #scenario: SourceScenario
   readonly #informer: Informer<Item, IndexesOf>
-  /** Whether the audit compares versions alone. */
   readonly #byVersion: boolean
   #begun: Begun | undefined
   /** The number of repairing lists that still have to fail. */
@@ -42,14 +41,12 @@ export class AuditResultChecker {
     this.#byVersion = byVersion
   }
 
-  /** Whether a list that should repair the difference fails now. */
   breaksRepair(): boolean {
     if (this.#found === undefined || this.#breaksLeft === 0) return false
     this.#breaksLeft--
     return true
   }
 
-  /** An audit begins to read. */
   begins(): void {
     const { head } = this.#scenario.history
     const { version, status } = this.#informer
@@ -66,7 +63,6 @@ export class AuditResultChecker {
     else begun.readAt = this.#scenario.clock.elapsed
   }
 
-  /** An audit reported a difference; `lists` is the number of lists so far. */
   reported(lists: number): void {
     this.#begun = undefined
     const { settings, history } = this.#scenario
@@ -90,7 +86,6 @@ export class AuditResultChecker {
         this.#scenario.violate('I16', `an audit found ${nameOf(key)} = n${n ?? '–'}, and a list has not repaired it`)
   }
 
-  /** The machine was suspended. */
   skipped(): void {
     this.#begun = undefined
   }

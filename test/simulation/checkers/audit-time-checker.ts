@@ -15,16 +15,13 @@ const CLOCK_READS = { period: 500, request: 100 } as const
 export class AuditTimeChecker {
   readonly #scenario: SourceScenario
   readonly #isLive: () => boolean
-  /** Whether an audit is under way. */
   readonly #isReading: () => boolean
   #beganAt = 0
   #wasReading = false
   #readMs = 0
-  /** The time since which an audit is possible. */
   #since: number | undefined
   /** The time since which a requested audit is possible; undefined without a request. */
   #requestedSince: number | undefined
-  /** Whether the last audit was requested. */
   #wasRequested = false
   /** Whether no audit was possible in the last step. */
   #isBusy = false
@@ -55,7 +52,6 @@ export class AuditTimeChecker {
     if (this.#wasRequested || this.#requestedSince !== undefined) this.#requestedSince = this.#scenario.clock.elapsed
   }
 
-  /** The machine was suspended. */
   skipped(): void {
     if (this.#requestedSince !== undefined) this.#requestedSince = this.#scenario.clock.elapsed
     this.#since = undefined

@@ -7,19 +7,15 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import { slownessOf } from './stop-checker.js'
 
-/** The longest idle time before the drain ends. */
 const SLACK_MS = 2
 
 /** Before its first run, a controller that has just begun replays the store: slow code reads the clock more often. */
 const REPLAYS = 2
 
-/** The work that a controller must still do when its drain begins. */
 export interface Left {
   /** The content of each key that changed and was not reconciled since. */
   readonly changed: Map<string, number | undefined>
-  /** Keys that were enqueued and not run since. */
   readonly enqueued: Set<string>
-  /** Whether a key waits for its delay. */
   readonly hasLater: boolean
 }
 
@@ -48,7 +44,6 @@ export class ControllerDrainChecker {
   #skipped: number
   #isFilled: boolean
   #isChecked = false
-  /** The time at which something else closed it. */
   #interruptedAt: number | undefined
 
   constructor(scenario: Scenario, options: ControllerDrainOptions) {

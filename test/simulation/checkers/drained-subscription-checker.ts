@@ -16,7 +16,6 @@ const SLACK_MS = 2
 export class DrainedSubscriptionChecker {
   readonly #scenario: Scenario
   readonly #follower: Follower
-  /** The objects in the store at the call. */
   readonly #store: ReadonlyMap<string, Item>
   #idleSince: number
   #closedSince: number | undefined
@@ -62,7 +61,6 @@ export class DrainedSubscriptionChecker {
     this.#isInterrupted = true
   }
 
-  /** `close` has settled. */
   settled(): void {
     this.#isOpen = false
     const { settings, mark } = this.#scenario
@@ -77,7 +75,6 @@ export class DrainedSubscriptionChecker {
     if (!settings.flips) this.#follower.checkDrained(this.#store)
   }
 
-  /** A stop ends it. */
   checkStopped(): void {
     if (this.#isOpen) this.#scenario.violate('I15', `${this.#follower.name} is still drained after stop()`)
   }

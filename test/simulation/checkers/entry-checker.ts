@@ -96,7 +96,6 @@ export class EntryChecker {
   }
 }
 
-/** The path at which a plain object or an array is not frozen. */
 export function unfrozenIn(value: unknown, path = 'the object'): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -4,7 +4,6 @@ import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { Settings } from '../workload/settings.js'
 import { VersionOrderChecker } from './version-order-checker.js'
 
-/** What a consumer has handled. */
 export interface Handled {
   /** Increases with everything that it handles. */
   readonly handledCount: number
@@ -33,7 +32,6 @@ export class HandledVersionChecker {
     this.#progress = new VersionOrderChecker(scenario, `the version of ${name}`)
   }
 
-  /** The consumer received the loss of access. */
   accessLost(): void {
     const { history } = this.#scenario
     this.#lostAt = history.indexOf(history.head.version)

@@ -10,7 +10,6 @@ export interface HandlerCall {
   readonly key: string
   readonly since: number
   readonly signal: AbortSignal
-  /** It has settled or timed out. */
   isOver: boolean
 }
 
@@ -32,7 +31,6 @@ export class HandlerCallChecker {
   readonly limitMs: number | undefined
   readonly #scenario: Scenario
   readonly #options: HandlerCallOptions
-  /** In the order of their beginning. */
   readonly #open = new Set<HandlerCall>()
   readonly #forget = new WeakMap<HandlerCall, () => void>()
 
@@ -42,7 +40,6 @@ export class HandlerCallChecker {
     this.limitMs = options.limitMs
   }
 
-  /** The longest running call. */
   get longest(): HandlerCall | undefined {
     const [first] = this.#open
     return first

@@ -5,7 +5,6 @@ import type { Subscription } from '../../../src/subscriptions/subscription-types
 import type { History, Item } from '../backend/history.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
-/** The commits that go into queues, and the progress of followers. */
 export interface Commits {
   /** The source of a change; undefined with a single source. */
   sourceOf(change: Change<Item>): string | undefined

@@ -60,14 +60,12 @@ function list(keys: ReadonlySet<string>): string {
   return keys.size === 0 ? 'nothing' : Array.from(keys, nameOf).join(', ')
 }
 
-/** One call of a handler, or one run of a controller, that has not settled. */
 interface Piece {
   readonly of: { readonly isClosed: boolean }
   readonly key: string
   readonly since: number
 }
 
-/** All calls of handlers and runs of controllers that have not settled. */
 export class OpenCalls {
   readonly #pieces = new Set<Piece>()
 

@@ -42,7 +42,6 @@ export class LastStateChecker {
       violate('controllers', `${of} n${deleted.n} as its last state, and it was n${last.n}`)
   }
 
-  /** A run with this last state has succeeded. */
   succeeded(key: string, deleted: Item | undefined): void {
     if (deleted === undefined) return
     const begun = this.#begun.get(key)

@@ -2,11 +2,9 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Change, Deleted } from '../../../src/queue/change.js'
 import type { Item } from '../backend/history.js'
 
-/** A change after merging. */
 export interface MergedChange {
   readonly type: Change<Item>['type']
   readonly key: string
-  /** For a delete, its last known state. */
   readonly object: Item
   /** The version of the last merged change that has one. */
   readonly version: Version | undefined
@@ -45,7 +43,6 @@ function moreInformative(
   return { type: 'delete', key, object, finalState, version }
 }
 
-/** Whether the changes are the same, in this order. */
 export function isAs(some: readonly MergedChange[], others: readonly MergedChange[]): boolean {
   return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
 }

@@ -11,7 +11,6 @@ export function checkPins({ violate }: Scenario, informer: Readable, invariant: 
   if (pins > saves) violate(invariant, `${pins} pins are left in the store, and no snapshot or replay reads them`)
 }
 
-/** Returns the number of pins in the store: of snapshots, replays and saves. */
 export function pinsOf(informer: Readable): number {
   return storeOf(informer)?.pinCount ?? 0
 }

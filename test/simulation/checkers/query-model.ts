@@ -10,7 +10,6 @@ import { Traits } from '../workload/traits.js'
 
 type Tuple = readonly Scalar[]
 
-/** An object in an index, once for each of its values. */
 interface Row {
   readonly key: string
   readonly item: Item
@@ -19,7 +18,6 @@ interface Row {
 
 type View = Omit<StoreView<Item, IndexesOf>, 'version'>
 
-/** The number of random queries of each index. */
 const QUESTIONS = 1
 /** The number of entries up to which all are checked one by one. */
 const MANY = 50
@@ -184,7 +182,6 @@ export class QueryModel {
     this.#scenario.violate('I9', message)
   }
 
-  /** Values to query: an existing one, and a possible one. */
   #queryValues(rows: readonly Row[]): readonly Scalar[] {
     const some = rows.length === 0 ? [] : [this.#stream.pick(rows).tuple[0]]
     return [...some, this.#stream.pick(this.#traits.pool)]
@@ -317,7 +314,6 @@ function single(value: Scalar): Tuple {
   return [value]
 }
 
-/** Whether two lists have the same elements, whatever their order. */
 function isSame<V>(a: readonly V[], b: readonly V[]): boolean {
   if (a.length !== b.length) return false
   const counts = new Map<V, number>()

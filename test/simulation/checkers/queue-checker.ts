@@ -24,21 +24,16 @@ export class QueueChecker {
   readonly #options: SubscribeOptions<Item, IndexesOf>
   readonly #capacity: number
   readonly #concurrency: number
-  /** Whether it reads batches. */
   readonly #isReader: boolean
   readonly #wantsLatest: boolean
   readonly #shadow: Subscription
   /** The input of this step; its order relative to the output is unknown. */
   #entered: Change<Item>[] = []
-  /** The arrival time of each entered change. */
   readonly #enteredAt: number[] = []
   /** The least version; only with handlers, and if nothing was merged. */
   #floor: VersionFloorChecker | undefined
-  /** The changes that are being handled, by key. */
   readonly #running = new Map<string, Change<Item>>()
-  /** The last delivered change. */
   #last: Change<Item> | undefined
-  /** The last time at which the queue was empty. */
   #idleAt: number | undefined
   /** Whether batches are read: taken changes do not count as pending. */
   #isRead = false
@@ -49,18 +44,14 @@ export class QueueChecker {
   /** Whether more than the capacity was pending since it last caught up. */
   #mayMerge: boolean
   #overflow: Overflow | undefined
-  /** The number of initial objects. */
   #replayed = 0
-  /** The size of the largest commit. */
   #largest = 0
   readonly #known = new Set<string>()
   /** Whether it receives resyncs, of its own period or requested ones. */
   #hasResynced: boolean
   /** The time of the oldest pending change, and how much was handled then. */
   #oldest: { readonly since: number | undefined; readonly handled: number } = { since: undefined, handled: 0 }
-  /** The number of calls, batches and ends of calls. */
   #handled = 0
-  /** The number of running calls. */
   #busy = 0
   #isOver = false
 
@@ -97,7 +88,6 @@ export class QueueChecker {
     )
   }
 
-  /** A handler is called. */
   delivered(change: Change<Item>): void {
     if (change.origin === 'resync') this.#hasResynced = true
     this.#last = change
@@ -105,7 +95,6 @@ export class QueueChecker {
     if (!this.#isOver) this.#delivered.push(change)
   }
 
-  /** A reader has taken a batch. */
   took(batch: ChangeBatch<Item>): void {
     this.#isRead = true
     this.#handled++
@@ -124,7 +113,6 @@ export class QueueChecker {
     if (key !== undefined) this.#running.delete(key)
   }
 
-  /** It was closed because of an overflow. */
   overflowed(): void {
     this.isOverflowed = true
   }
@@ -216,7 +204,6 @@ export class QueueChecker {
       this.#scenario.violate('I7', `${this.#name}is at ${version}, and has handled everything up to ${floor.version}`)
   }
 
-  /** Once nothing is pending and no handler is running, it is at the version of the store. */
   #checkLevel(subscription: Subscription): void {
     if (this.#isReader || this.#busy > 0 || subscription.backlog.keys > 0 || !this.#commits.isLate(subscription)) return
     this.#scenario.violate('I7', `${this.#name} has handled everything, and is at ${subscription.version}`)
@@ -371,7 +358,6 @@ function isOfRemoval(gone: Change<Item>, { key, type, object }: Change<Item>): b
 
 export interface BacklogSeen {
   readonly now: number
-  /** The last time at which the queue was empty; undefined: never. */
   readonly idleAt: number | undefined
   /** Whether batches are read: then taken changes do not count. */
   readonly isRead: boolean

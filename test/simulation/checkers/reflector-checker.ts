@@ -22,7 +22,6 @@ const FIRST_RECONNECT_EVERY_MS = 10_000
 const INCOMPLETE_MS = 5 * 60_000
 /** The longest time until the source is listed again for left-out events; opens may be far apart then. */
 const BEFORE_LONG_MS = INCOMPLETE_MS + 2 * CEILING_MS
-/** The allowed delay of an open, or of the end of a silent stream, in milliseconds. */
 /** The longest time for which an immediate reconnect, or a longer spacing, has an effect. */
 const UNSURE_MS = 120_000
 const SLACK_MS = 2
@@ -39,7 +38,6 @@ const DELAYED = new Set<string>([
   'PROTOCOL',
 ])
 
-/** The reason of the next open, and its time. */
 interface Cause {
   readonly at: number
   readonly error: SourceError | undefined
@@ -54,22 +52,17 @@ export class ReflectorChecker {
   readonly #scenario: SourceScenario
   /** Whether times are exact to the millisecond: code and sink take no time. */
   readonly #isExact: boolean
-  /** The state of the reflector. */
   readonly #state: () => string | undefined
   readonly #audits: AuditTimeChecker
-  /** The last version that the sink accepted. */
   readonly #accepted: () => Version | undefined
-  /** The versions from which it resumed. */
   #resumes: VersionOrderChecker
   /** Whether the history of the store is over, and no list of the next one is complete. */
   #isForked = false
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
-  /** The number of batches of the watch. */
   #batches = 0
   #emittedAt = 0
-  #sinkEndedAt = 0
   #stream: Stream | undefined
   #isListed = false
   #cause: Cause | undefined
@@ -79,41 +72,35 @@ export class ReflectorChecker {
   #mayListUntil = -1
   /** The earliest time of that list. */
   #mayListFrom = -Infinity
-  /** The times of the last list: of its open, and of its end. */
   #listOpenedAt = -Infinity
   #listedAt = -Infinity
   #mustListBy: number | undefined
-  /** The number of lists of the reflector. */
   lists = 0
   #relistsWhenListed = false
   #mustList = false
   /** It is unknown whether the sink accepted a batch of the failed watch. */
   #isLiveUnclear = false
-  /** Whether a relist was requested while this watch was open. */
   #isRelistRequested = false
   /** Until then it is unknown which delays count, because it was unknown why an earlier watch ended. */
   #unsureUntil = -Infinity
   #wasFatal = false
-  /** Whether the last open was a watch without a list before it. */
   #isReopened = false
   /** Whether the failed stream had sent something. */
   #wasLive = false
-  /** The time of the last immediate reconnect. */
   #immediateAt = -Infinity
   #isStopped = false
   #hasHeard = false
   #isRestoring = false
   /** Whether opens before the confirmation of saved content still have an effect on the spacing. */
   #isSpacingUnknown = false
-  /** Whether a relist was requested before the first open. */
   #isRelistWanted = false
 
   constructor(
     scenario: SourceScenario,
     isExact: boolean,
     accepted: () => Version | undefined,
-    state: () => string | undefined = () => 'listing',
-    isAuditing = (): boolean => false,
+    state: () => string | undefined,
+    isAuditing: () => boolean,
   ) {
     this.#scenario = scenario
     this.#state = state
@@ -140,7 +127,6 @@ export class ReflectorChecker {
     this.#isRestoring = true
   }
 
-  /** Saved content was opened: the source need not be listed. */
   restorable(): void {
     this.#mayList = this.#isRelistWanted
     this.#isSpacingUnknown = true
@@ -264,18 +250,11 @@ export class ReflectorChecker {
     if (this.#state() === 'stale' && epoch !== head.split('.')[0]) this.released()
   }
 
-  /** The sink has taken what the source sent: until now the source was not silent. */
-  sinkEnded(): void {
-    this.#sinkEndedAt = this.#scenario.clock.elapsed
-  }
-
-  /** The informer reported that an event was left out. */
   leftOut(): void {
     this.#mustListBy ??= this.#scenario.clock.elapsed + BEFORE_LONG_MS
     this.#scenario.mark('an event of an unknown type was left out')
   }
 
-  /** Whether the source must be listed again. */
   get isIncomplete(): boolean {
     return this.#mustListBy !== undefined
   }
@@ -292,7 +271,6 @@ export class ReflectorChecker {
     this.#isRestoring = false
   }
 
-  /** The reflector has committed a list. */
   listed(): void {
     this.#heard()
     this.#isListed = true
@@ -302,7 +280,6 @@ export class ReflectorChecker {
     if (this.#relistsWhenListed) this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
-  /** The reflector has reported an error. */
   failed(error: SourceError): void {
     const { mark, clock, violate } = this.#scenario
     let isFatal = false
@@ -340,7 +317,6 @@ export class ReflectorChecker {
     this.#mustList = true
   }
 
-  /** A relist was requested while the reflector was in this state. */
   relistRequested(state: string): void {
     this.#mayList = true
     this.#isRelistWanted = true
@@ -353,7 +329,6 @@ export class ReflectorChecker {
     }
   }
 
-  /** The machine was suspended. */
   skipped(): void {
     this.#skippedAt = this.#scenario.clock.elapsed
     this.#audits.skipped()
@@ -361,14 +336,12 @@ export class ReflectorChecker {
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
 
-  /** Ends all checks. */
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
     this.#isStopped = true
   }
 
-  /** A silent stream must be ended in time. */
   checkStep(): void {
     if (!this.#isStopped) this.#audits.checkStep()
     if (this.#scenario.clock.elapsed > (this.#mustListBy ?? Infinity))
@@ -394,7 +367,7 @@ export class ReflectorChecker {
 
   #checkSilence(): void {
     const { clock, settings, violate } = this.#scenario
-    const silentMs = clock.elapsed - Math.max(this.#emittedAt, this.#sinkEndedAt)
+    const silentMs = clock.elapsed - this.#emittedAt
     if (silentMs < this.#silenceMs() - SLACK_MS - CLOCK_READS * settings.driftMs)
       violate('opens', `the ${this.#stream?.kind} was silent for ${silentMs} ms, and was ended`)
   }
@@ -469,7 +442,6 @@ export class ReflectorChecker {
     this.#isReopened = what === 'watch'
   }
 
-  /** Whether this open is immediate. */
   #wasImmediate(now: number): boolean {
     const isEarly = now - (this.#cause?.at ?? now) <= FIRST_RECONNECT_MS + SLACK_MS
     return this.#isImmediate ?? isEarly

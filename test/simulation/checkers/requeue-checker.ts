@@ -2,13 +2,11 @@ import type { ReconcileContext } from '../../../src/subscriptions/controller/con
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
-/** The allowed deviation of a run from its time, in milliseconds. */
 const SLACK_MS = 2
 /** The longest wait of a failed key that was enqueued or changed, in milliseconds. */
 const CHANGED_KEY_MS = 100
 const NEVER = -Infinity
 
-/** A requested time of a run. */
 interface Due {
   readonly at: number
   /** The suspended time before it. */
@@ -19,30 +17,22 @@ interface Due {
   readonly isOwed: boolean
 }
 
-/** The requests of one key. */
 interface KeyRequests {
-  /** The pending times of `enqueue`. */
   due: Due[]
   /** The time of another run unless there is an earlier one: from `requeueAfter`, or after a failure. */
   again: Due | undefined
-  /** The time of the last reason for a run. */
   reasonAt: number
   begunAt: number
   /** How its last run ended; undefined before the first run. */
   last: 'succeeded' | 'failed' | 'asked' | 'runs' | undefined
-  /** The time of the last failed run. */
   failedAt: number
-  /** Whether it was enqueued, perhaps with a delay. */
   isEnqueued: boolean
-  /** Whether it was enqueued without a delay since its last run began. */
   isEnqueuedNow: boolean
 }
 
 export interface RequeueCheckerOptions {
   readonly name: string
-  /** The time of the last change of a key; undefined if unknown. */
   readonly changedAt: ((key: string) => number) | undefined
-  /** Whether it also runs keys for resyncs. */
   readonly resyncs: boolean
   /** The last time without capacity for another run. */
   readonly fullAt: () => number
@@ -57,7 +47,6 @@ export class RequeueChecker {
   readonly #scenario: Scenario
   readonly #options: RequeueCheckerOptions
   readonly #keys = new Map<string, KeyRequests>()
-  /** Whether no delay counts any more. */
   #isSealed = false
 
   constructor(scenario: Scenario, options: RequeueCheckerOptions) {
@@ -65,7 +54,6 @@ export class RequeueChecker {
     this.#options = options
   }
 
-  /** Whether a requested run is still to come. */
   get isWaiting(): boolean {
     const { elapsed } = this.#scenario.clock
     return [...this.#keys.values()].some(({ due, again }) =>
@@ -158,7 +146,6 @@ export class RequeueChecker {
     else requests.due.push(next)
   }
 
-  /** No run is left: all requested runs have been done. */
   check(): void {
     for (const [key, requests] of this.#keys) this.#checkLate(key, requests)
   }

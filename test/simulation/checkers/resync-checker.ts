@@ -18,14 +18,12 @@ export class ResyncChecker {
   readonly periodMs: number
   readonly #scenario: Scenario
   readonly #name: string
-  /** The times of the last resyncs of each key. */
   readonly #receivedAt = new Map<string, number[]>()
   /** The time since which each key waits for its resync. */
   readonly #waitsSince = new Map<string, number>()
   #skipped = 0
   /** The keys of the follower in the last step. */
   #keys: ReadonlySet<string> = new Set()
-  /** The number of resyncs. */
   received = 0
 
   constructor(scenario: Scenario, name: string, periodMs: number) {

@@ -2,7 +2,6 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 
 const FIRST_MS = 100
 const CEILING_MS = 30_000
-/** The allowed delay of a run, in milliseconds. */
 const SLACK_MS = 2
 /** The largest number of clock reads until a delay ends; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
@@ -12,7 +11,6 @@ const NEVER = -Infinity
 /** Runs of one key that failed, one after the other. */
 interface Failures {
   readonly count: number
-  /** When the last of them began, and when it failed. */
   readonly begun: number
   readonly at: number
   /** The suspended time before it. */
@@ -26,13 +24,11 @@ interface Failures {
 export class RetryChecker {
   readonly #scenario: Scenario
   readonly #name: string
-  /** The time of the last change of a key; undefined if unknown. */
   readonly #changedAt: ((key: string) => number) | undefined
   readonly #failures = new Map<string, Failures>()
   readonly #begun = new Map<string, number>()
   /** The time until which a key was enqueued from outside. */
   readonly #enqueuedAt = new Map<string, number>()
-  /** The last time without capacity for another run. */
   #fullAt = NEVER
 
   constructor(scenario: Scenario, name: string, changedAt: ((key: string) => number) | undefined) {
@@ -47,12 +43,10 @@ export class RetryChecker {
     this.#enqueuedAt.set(key, Math.max(due, this.#enqueuedAt.get(key) ?? NEVER))
   }
 
-  /** When there was last no room for another run. */
   get fullAt(): number {
     return this.#fullAt
   }
 
-  /** There is no capacity for another run now. */
   full(): void {
     this.#fullAt = this.#scenario.clock.elapsed
   }
@@ -113,7 +107,6 @@ export class RetryChecker {
   }
 }
 
-/** The longest delay after this many failures, in milliseconds. */
 function mostAfter(failures: number): number {
   return Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)
 }

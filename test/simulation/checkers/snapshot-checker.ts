@@ -32,7 +32,6 @@ export class SnapshotChecker {
     checkIndexes(this.#scenario, view)
   }
 
-  /** Checks it for the last time, and disposes of it. */
   dispose(): void {
     const { view } = this
     this.check()
@@ -61,12 +60,10 @@ export class Snapshots {
     this.#taken.push({ held, ends })
   }
 
-  /** Checks all snapshots. */
   check(): void {
     for (const { held } of this.#taken) held.check()
   }
 
-  /** Ends the oldest. */
   end(): void {
     const snapshot = this.#taken.shift()
     if (snapshot === undefined) return
@@ -74,7 +71,6 @@ export class Snapshots {
     snapshot.held.dispose()
   }
 
-  /** The number of snapshots that were not disposed. */
   get count(): number {
     return this.#taken.length
   }

@@ -68,7 +68,6 @@ export function slownessOf({ settings }: Scenario): number {
   return CLOCK_READS * settings.driftMs
 }
 
-/** The drain time in milliseconds; undefined: no drain. */
 export function drawDrain({ decisions }: Scenario, life: number): number | undefined {
   const drainMs = decisions.pick('drain time', [1, 300, 5_000])
   return decisions.chance('drains', 0.35) && decisions.take(`drain#${life}`) ? drainMs : undefined

@@ -3,7 +3,6 @@ import { type Invariant, nameOf, type SourceScenario } from '../system/scenario.
 import type { IsIn } from '../workload/follower.js'
 import type { Settings } from '../workload/settings.js'
 
-/** The readable part of a store. */
 interface Readable {
   readonly size: number
   entries(): Iterable<[string, Item]>

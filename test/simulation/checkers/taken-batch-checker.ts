@@ -4,10 +4,8 @@ import type { Invariant } from '../system/scenario.js'
 import { type Commits, isOfOneCommit } from './handler-commits.js'
 import { isAs, mergedOf } from './merged-changes.js'
 
-/** A pending change of a follower. */
 export interface Waiting {
   readonly change: Change<Item>
-  /** Its arrival time, in virtual milliseconds. */
   readonly since: number
   /** Whether it may have left the queue with the batch that is being handled. */
   mayBeInHand: boolean
@@ -22,13 +20,11 @@ export interface Overflow {
   readonly delivered: Map<string, number>
 }
 
-/** A batch that a reader took, and its pending changes. */
 export interface Taking {
   /** The changes of the batch, except resyncs. */
   readonly fresh: readonly Change<Item>[]
   readonly source: string | undefined
   readonly waiting: readonly Waiting[]
-  /** The keys that the reader knew. */
   readonly known: ReadonlySet<string>
   readonly commits: Commits
   /** Whether more than the capacity was pending since the reader had caught up. */

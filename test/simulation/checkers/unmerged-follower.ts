@@ -37,22 +37,18 @@ export class UnmergedFollower {
     return known.length === 0 || known.slice(Math.max(0, lastOfSource)).some(({ at }) => at === index)
   }
 
-  /** The time of the last received change of a key, in virtual milliseconds. */
   receivedAt(key: string): number {
     return this.#receivedAt.get(key) ?? -Infinity
   }
 
-  /** The number of received changes of a key. */
   timesOf(key: string): number {
     return this.#times.get(key) ?? 0
   }
 
-  /** The last state in the last received delete of a key. */
   lastOf(key: string): Item | undefined {
     return this.#deleted.get(key)
   }
 
-  /** Whether the last received change of a key is a delete. */
   isGone(key: string): boolean {
     return this.#deleted.has(key) && !this.#present.has(key)
   }

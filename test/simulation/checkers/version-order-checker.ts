@@ -1,7 +1,6 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { SourceScenario } from '../system/scenario.js'
 
-/** The text for a missing version. */
 export const nowhere = '–'
 
 /** Checks that a version never goes back (I10), and that no older epoch follows a newer one (I11). */

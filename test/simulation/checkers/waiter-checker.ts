@@ -4,10 +4,8 @@ import type { History } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { checkSecrets } from './error-report-checker.js'
 
-/** A wait, and its possible ends. */
 interface Expected<V> {
   readonly what: string
-  /** The awaited version. */
   readonly mark?: string
   /** Whether `hasWaiters` of the source is true meanwhile. Default: no. */
   readonly notifiesSource?: 'surely' | 'perhaps'
@@ -44,7 +42,6 @@ export class WaiterChecker {
     this.#scenario = scenario
   }
 
-  /** A pending wait that must end. */
   get unfinished(): string | undefined {
     for (const [id, { awaited }] of this.#pending) if (awaited.mayNeverEnd?.() !== true) return id
     return undefined
@@ -65,7 +62,6 @@ export class WaiterChecker {
     return notifiesSource
   }
 
-  /** Any pending wait. */
   get any(): string | undefined {
     const [id] = this.#pending.keys()
     return id

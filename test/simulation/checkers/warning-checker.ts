@@ -32,16 +32,13 @@ process.emitWarning = ((warning, ...rest) => {
  */
 export class WarningChecker {
   readonly #scenario: Scenario
-  /** The `warn` of its last call. */
   #warn: ((message: string) => void) | undefined
-  /** Whether the informer of its last call has stopped. */
   #isSilenced = false
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario
   }
 
-  /** Called with each call of the source. */
   called(warn: ((message: string) => void) | undefined): void {
     this.#warn = warn
     this.#isSilenced = false

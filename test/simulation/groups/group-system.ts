@@ -17,7 +17,6 @@ interface SlotGroup {
   readonly isNested?: boolean
 }
 
-/** One run of a group of informers, each with its source and all its users. */
 export class GroupSystem implements SystemUnderTest {
   readonly drivers: readonly InformerDriver[]
   readonly #scenario: Scenario
@@ -28,7 +27,6 @@ export class GroupSystem implements SystemUnderTest {
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
-  /** The waits for the group. */
   readonly #pending: WaiterChecker
   readonly #callers: Callers
   #steps = 0
@@ -109,7 +107,6 @@ export class GroupSystem implements SystemUnderTest {
     for (const driver of this.drivers) driver.skipped()
   }
 
-  /** Makes all members list again, at the same time. */
   expireAll(): void {
     for (const { source } of this.#going) source.expire()
   }

@@ -23,7 +23,7 @@ export class GroupWorld extends SourceWorld {
   constructor(seed: number, options: ScheduleOptions = {}) {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [1, 1, 2, undefined])
-      const settings: Settings = { ...settingsFor(decisions, { isInformer: true }), isBreach: false }
+      const settings: Settings = { ...settingsFor(decisions), isBreach: false }
       return maxRelists === undefined ? settings : { ...settings, maxRelists }
     })
     const { maxRelists, healAtMs, driftMs } = this.settings
@@ -34,7 +34,7 @@ export class GroupWorld extends SourceWorld {
         new BackendShard(
           this,
           { name, nth },
-          (decisions) => ({ ...settingsFor(decisions, { isInformer: true }), ...whole }),
+          (decisions) => ({ ...settingsFor(decisions), ...whole }),
           () => this.#driverOf(nth),
         ),
     )

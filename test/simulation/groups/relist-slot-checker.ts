@@ -4,7 +4,6 @@ import type { Scenario } from '../system/scenario.js'
 /** The number of clock reads that slow code may take until it notices the end of a slot. */
 const CLOCK_READS = 1_000
 
-/** A member that shares relist slots. */
 export interface Member {
   /** The state of its reflector. */
   readonly reflectorState: string | undefined
@@ -35,21 +34,18 @@ export class RelistSlotChecker {
     this.#max = max
   }
 
-  /** Called when its state changes. */
   moved(member: Member): void {
     this.#relists.delete(member)
     this.#begunAt.delete(member)
     if (member.reflectorState?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
   }
 
-  /** Called when it is removed or stopped. */
   left(member: Member): void {
     if (this.isWaiting(member)) this.#scenario.mark('a member left while it waited for its relist slot')
     this.#relists.delete(member)
     this.#begunAt.delete(member)
   }
 
-  /** Whether it waits for a slot. */
   isWaiting(member: Member): boolean {
     return this.#relists.get(member) === member.lists
   }

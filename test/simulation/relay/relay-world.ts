@@ -10,7 +10,6 @@ import type { Item } from '../upstream/upstream-states.js'
 import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
 import type { Stream } from '../workload/random-decisions.js'
 
-/** The number of relays, and of followers, at a time. */
 const MOST = 3
 const LEASE_MS = 2_000
 /** Without leases, a relay that was replaced waits for 30 s. So do a follower and the mirror of a relay, after failures. */
@@ -43,7 +42,6 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
   readonly #processes: Process[] = []
   #begun = 0
   #followed = 0
-  /** The number of writes that will still be disturbed. */
   #faults = 0
   #isAvailable = true
 
@@ -159,7 +157,6 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
     return write()
   }
 
-  /** A process ends without a clean stop. */
   #kill(random: Stream): void {
     const [process] = this.#processes.splice(random.below(Math.max(1, this.#processes.length)), 1)
     if (process === undefined) return

@@ -77,7 +77,6 @@ export class ReplicaWorld extends World {
         this.violate('calm', `${name} sent ${requests} requests`)
   }
 
-  /** A run of a key begins. */
   began(replica: SimulatedReplica, { key, fence }: Run): void {
     this.note('begins', replica.name, key)
     this.#checkExclusive(replica, key, 'begins')
@@ -203,7 +202,6 @@ export class ReplicaWorld extends World {
     return this.#replicas.filter((replica) => replica.mayRun(key))
   }
 
-  /** Every key has one owner, which has run it. */
   get #isHealed(): boolean {
     return this.keys.every((key) => {
       const [owner, another] = this.#ownersOf(key)

@@ -3,7 +3,6 @@ import { type Instant, type LeaseRequest, Membership } from '../../../src/subscr
 import type { Stream } from '../workload/random-decisions.js'
 import type { ReplicaWorld } from './replica-world.js'
 
-/** A run of a key. */
 export interface Run {
   readonly key: string
   readonly fence: number
@@ -20,7 +19,6 @@ export class SimulatedReplica {
   requests = 0
   /** How many requests pass before the network to the store is cut. The reply to the last one is late. */
   requestsUntilCut = Infinity
-  /** The longest run, in milliseconds. */
   runMs: number
   readonly #world: ReplicaWorld
   readonly #concurrency: number
@@ -182,7 +180,6 @@ export class SimulatedReplica {
     this.#later(this.random.next() ** 3 * this.#renewMs, () => this.begin())
   }
 
-  /** All runs stop. */
   #abort(): void {
     if (this.runs.size > 0) {
       this.#world.note('aborts', this.name, ...this.runs.keys())

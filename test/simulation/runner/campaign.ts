@@ -19,11 +19,9 @@ export interface CampaignOptions {
   readonly threads?: number
   /** No schedule is begun after this time, as `performance.now()` counts. Running ones are finished. */
   readonly until?: number
-  /** Called after each chunk. */
   readonly onProgress?: (statsByKind: StatsByKind) => void
 }
 
-/** The statistics of each kind. */
 export type StatsByKind = Readonly<Record<Kind, RunStats>>
 
 /** Runs schedules of `runs` seeds, beginning with `seed`, on all cores. */

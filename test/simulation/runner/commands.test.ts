@@ -7,7 +7,7 @@ import { root } from '../../support/sources.js'
 /** A defect that few schedules reveal; its name has to be quoted for a shell. */
 const MUTANT = "a subscription's version is ahead of its handler"
 /** A defect that the first schedule does not reveal. */
-const RARER = 'what was popped is drained again'
+const RARER = 'the version of a list counts before the sink has it'
 const main = join(root, 'test/simulation/main.ts')
 
 interface Result {

@@ -17,7 +17,6 @@ export interface CampaignCommand {
   readonly runs: number | undefined
   readonly seed: number
   readonly kind: Kind | undefined
-  /** No schedule is begun after this many minutes. */
   readonly minutes: number
   readonly mutant: Mutant | undefined
   readonly json: boolean
@@ -66,7 +65,6 @@ export interface ReplayCommand {
   readonly keep: boolean
 }
 
-/** Runs one schedule and prints its story, shrunk if it fails. */
 export async function replay({ seed, kind, mutant, keep: keeps }: ReplayCommand): Promise<void> {
   const shrunk = await failing(seed, kind)
   if (shrunk === undefined) {

@@ -73,10 +73,6 @@ export const marksOf = {
     'the schema refused an object',
     'objects were deleted because access was lost',
     'a step of the store was undone',
-    'the queue by hand held a key twice',
-    'the queue by hand merged after an overflow',
-    'the queue by hand merged two deletes of a key',
-    'the queue by hand was relisted while it was full',
   ],
   set: [
     'a source came back',

@@ -68,7 +68,6 @@ export async function runAll(
   }
 }
 
-/** Runs one schedule. */
 export async function runOne(
   seed: number,
   { kind = 'one', ...options }: ScheduleOptions & { readonly kind?: Kind | undefined } = {},

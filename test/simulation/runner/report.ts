@@ -22,7 +22,6 @@ export function commandOf({ kind, seed }: Pick<Failure, 'kind' | 'seed'>, mutant
   return `npm run sim -- --runs 1 --seed ${seed}${ofKind}${ofMutant}`
 }
 
-/** The statistics of schedules of one kind, as text. */
 export function countsOf(kind: Kind, stats: RunStats): string {
   const { schedules, steps, trace, virtualMs, actions, marks, failures, maxHealMs } = stats
   const [hours, healed] = [(virtualMs / 3_600_000).toFixed(0), (maxHealMs / 1_000).toFixed(1)]
@@ -67,7 +66,6 @@ export function summaryOf(all: readonly Hunted[]): string {
   return `${all.length} mutants, ${all.filter(survives).length} of them survive; ${kills.join(', ')}`
 }
 
-/** How far a campaign is, on one line. */
 export function progressOf(
   statsByKind: StatsByKind,
   { runs, kind, since }: { readonly runs: number; readonly kind: Kind | undefined; readonly since: number },

@@ -5,7 +5,6 @@ import type { Kind, Outcome } from './schedule.js'
 export interface Failure {
   readonly kind: Kind
   readonly seed: number
-  /** Whether a source breaks its promises. */
   readonly isBreach: boolean
   readonly invariant: Invariant
   readonly message: string
@@ -29,7 +28,6 @@ export interface RunStats {
   readonly classes: Readonly<Record<FaultClass, FaultClassStats>>
   /** The number of faults of each kind. */
   readonly faults: Readonly<Record<FaultClass, Record<string, number>>>
-  /** The number of actions of writers and users. */
   readonly actions: Record<string, number>
   readonly marks: Record<string, number>
   readonly failures: Failure[]
@@ -69,7 +67,6 @@ export function count(stats: RunStats, outcome: Outcome): void {
   if (violation !== undefined) fail(stats, failureOf(outcome, violation))
 }
 
-/** One schedule that was counted has failed. */
 export function fail(stats: RunStats, failure: Failure): void {
   stats.classes[failure.isBreach ? 'breach' : 'contract'].failures++
   stats.failures.push(failure)

@@ -29,7 +29,6 @@ export interface Outcome {
   readonly violation: Violation | undefined
 }
 
-/** One line of a story. */
 export interface Line {
   readonly at: number
   readonly event: string
@@ -37,8 +36,6 @@ export interface Line {
 }
 
 export interface ScheduleOptions {
-  /** Only these decisions are taken. */
   readonly only?: readonly string[] | undefined
-  /** Called with every event. */
   readonly onEvent?: ((line: Line) => void) | undefined
 }

@@ -8,12 +8,10 @@ export interface Shrunk {
   readonly seed: number
   readonly invariant: Invariant
   readonly message: string
-  /** The decisions that are left. */
   readonly only: readonly string[]
   readonly story: readonly string[]
 }
 
-/** The largest number of runs. */
 const MAX_RUNS = 3_000
 
 /**

@@ -10,11 +10,9 @@ export interface Job {
   readonly count: number
   /** Default: of one source. */
   readonly kind?: Kind | undefined
-  /** Runs only seeds that this number divides. Default 1. */
   readonly every?: number | undefined
   /** Ends with the first failure; `shrunk`: and shrinks it. */
   readonly untilFailure: boolean | 'shrunk'
-  /** Only these decisions are taken. */
   readonly only?: readonly string[]
 }
 

@@ -4,7 +4,6 @@ import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
 import type { Mark } from './coverage-marks.js'
 import type { Kind, Outcome, ScheduleOptions, Violation } from './schedule.js'
 
-/** The largest number of steps of a schedule. */
 const MAX_STEPS = 300_000
 
 /**
@@ -36,7 +35,6 @@ export abstract class World {
   /** The whole schedule. It yields when the consequences of a step have to happen. */
   protected abstract schedule(): Generator<undefined, void>
 
-  /** Checks after every step. */
   protected checkStep(): void {}
 
   /** Whether the code under test has promises. */
@@ -77,7 +75,6 @@ export abstract class World {
     this.#onEvent?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: state() })
   }
 
-  /** A coverage mark was reached. */
   mark = (mark: Mark): void => {
     this.#marks.add(mark)
   }
@@ -89,12 +86,10 @@ export abstract class World {
     this.note(`VIOLATION of ${invariant}`, message)
   }
 
-  /** An unexpected error. */
   crashed(error: unknown): void {
     this.violate('crash', error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error))
   }
 
-  /** The whole schedule, step by step. */
   *run(): Generator<undefined, void> {
     try {
       yield* this.schedule()

@@ -41,7 +41,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   protected readonly commits: Commits
   /** Not in every schedule, because this follower must not change the result. */
   readonly #unmerged: UnmergedSetFollower | undefined
-  /** Adds or removes a source inside a handler. */
   readonly #changeSet: () => void
   readonly #set: SourceSet<Item>
   #bystander: Bystander | undefined
@@ -107,10 +106,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return { state: this.members.state, version: undefined }
   }
 
-  /** The state of one source of the informer. */
   stateOf = (name: string): string | undefined => this.informer.status.sources?.[name]?.state
 
-  /** Makes this informer the reader of a member's source. */
   read(member: SetMember): void {
     member.readBy(this)
   }

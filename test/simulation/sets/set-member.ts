@@ -26,7 +26,6 @@ export const BEFORE_ALL: Position = { span: 0, at: -1 }
  * Checks its opens, and that a removed source is not read any more.
  */
 export class SetMember extends BackendShard implements Member {
-  /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
   /** A removal inside a callback takes effect after the step of the store that called it. */
@@ -97,7 +96,6 @@ export class SetMember extends BackendShard implements Member {
     this.#access = undefined
   }
 
-  /** Makes another informer its reader. */
   readBy(reader: SetDriver): void {
     this.#readBy = reader
     const { informer } = reader
@@ -123,7 +121,6 @@ export class SetMember extends BackendShard implements Member {
     this.source.observer = this.#reflectorChecker
   }
 
-  /** The state of the source in its informer. */
   get reflectorState(): string | undefined {
     return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
   }
@@ -146,7 +143,6 @@ export class SetMember extends BackendShard implements Member {
     return this.#access
   }
 
-  /** Its current objects. */
   get objects(): ReadonlyMap<string, Stored> {
     return this.isIn ? this.history.head.state : new Map()
   }
@@ -155,7 +151,6 @@ export class SetMember extends BackendShard implements Member {
     return this.settings.keys.includes(key)
   }
 
-  /** The identity of the object with this content, if it was written here. */
   uidOf(n: number): string | undefined {
     for (const history of this.#spans) {
       const uid = history.uidOf(n)
@@ -164,7 +159,6 @@ export class SetMember extends BackendShard implements Member {
     return undefined
   }
 
-  /** Whether this content was written exactly once. */
   isWrittenOnce(n: number): boolean {
     return this.#spans.every((history) => history.uidOf(n) === undefined || history.isWrittenOnce(n))
   }

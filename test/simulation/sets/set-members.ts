@@ -6,7 +6,6 @@ import type { SetMember } from './set-member.js'
 /** All possible sources of a set, with their common state. */
 export class SetMembers implements Iterable<SetMember> {
   readonly #members: readonly SetMember[]
-  /** Whether several sources share keys. */
   readonly overlap: boolean
 
   constructor(members: readonly SetMember[], overlap: boolean) {
@@ -22,7 +21,6 @@ export class SetMembers implements Iterable<SetMember> {
     return this.#members
   }
 
-  /** The sources that are in the set. */
   get current(): readonly SetMember[] {
     return this.#members.filter(({ isIn }) => isIn)
   }

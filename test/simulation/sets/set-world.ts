@@ -55,7 +55,6 @@ export class SetWorld extends SourceWorld {
   /** Whether all of them are shards of one backend. */
   readonly #isSharded: boolean
   readonly #setChangeRate: number
-  /** Whether a source is being added or removed. */
   #isChanging = false
   #system: SetDriver
   #lives = 0
@@ -64,7 +63,7 @@ export class SetWorld extends SourceWorld {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
       return {
-        ...settingsFor(decisions, { isInformer: true }),
+        ...settingsFor(decisions),
         flips: false,
         ...(maxRelists !== undefined && { maxRelists }),
       }
@@ -207,7 +206,6 @@ export class SetWorld extends SourceWorld {
     if (this.#members.current.length === 1) this.mark('the last source was taken out')
   }
 
-  /** Changes the set inside a handler or a listener. */
   #changeSet(): void {
     if (this.decisions.isQuiet || this.#setChangeRate === 0 || this.#isChanging) return
     const stream = this.decisions.of('meddles')
@@ -235,7 +233,7 @@ function settingsOfMember(
   keys: readonly string[] | undefined,
   isShared: boolean,
 ): Settings {
-  const drawn = settingsFor(own, { isInformer: true })
+  const drawn = settingsFor(own)
   const { hasOrder, onInvalid, freezes, interns, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn
@@ -247,7 +245,6 @@ function settingsOfMember(
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 
-/** Assigns disjoint keys to the sources. */
 function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   const pool = [...KEYS]
   const each = decisions.pick('key count', [1, 2, 2, Math.floor(pool.length / count)])

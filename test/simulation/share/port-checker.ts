@@ -5,7 +5,6 @@ const ERROR_BYTES = 400
 
 interface PortEvents {
   violate(message: string): void
-  /** Called with each message. */
   crossed(): void
   /** Called with the size of each snapshot that the share sends. */
   opened(size: number): void
@@ -15,7 +14,6 @@ interface PortEvents {
 
 /** Counts what a port carries, and checks the bytes that are on their way. */
 export class PortChecker {
-  /** The number of requests for a list. */
   lists = 0
   /** The snapshots in the memory of the share, and those that the worker has received. */
   readonly given: WeakRef<object>[] = []

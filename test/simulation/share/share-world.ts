@@ -38,7 +38,6 @@ const DISTURBING: readonly Action[] = ['deny', 'restore', 'close share', 'stop i
 const ENDS = ['kill', 'kill', 'block', 'stop', 'closePort'] as const
 const LOSSES = ['deny', 'deny', 'restore', 'replace'] as const
 
-/** The settings of a schedule. */
 function settingsOf(random: Stream) {
   // Nothing happens that makes a follower list, or the share pack again.
   const isCalm = random.chance(0.3)
@@ -49,14 +48,12 @@ function settingsOf(random: Stream) {
     isCalm,
     tenants,
     padding: isBulky ? 'x'.repeat(60_000) : '',
-    /** The keys of large transactions. */
     keys: isLarge ? Array.from({ length: 1_100 }, (_, nth) => `k${nth}`) : KEYS,
     historyBytes: isCalm ? WHOLE_HISTORY : random.pick(histories),
     heartbeatMs: random.pick([2_000, 10_000]),
     onAccessLost: random.pick(['clear', 'keep'] as const),
     /** Slow code: the time that passes with each read of the clock. */
     driftMs: random.pick([0, 0, 0.2, 2, 9]),
-    /** The longest time of a message. */
     delayMs: random.pick([0, 1, 30, 400]),
     /** The shared informer is started so late. */
     startsAfterMs: random.chance(0.2) ? random.below(70_000) : 0,

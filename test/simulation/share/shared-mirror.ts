@@ -81,7 +81,6 @@ export class SharedMirror {
     return this.#states.indexOf('all', textOf(this.informer.entries())) ?? -1
   }
 
-  /** Whether its objects were deleted after lost access. */
   get isCleared(): boolean {
     return this.informer.status.isSynced && this.informer.size === 0
   }

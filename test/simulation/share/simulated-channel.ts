@@ -16,7 +16,6 @@ export function simulatePorts(of: ShareWorld): void {
   syncBuiltinESMExports()
 }
 
-/** Restores the ports of this process. */
 export function restorePorts(): void {
   Object.assign(workerThreads, { MessageChannel, MessagePort })
   syncBuiltinESMExports()
@@ -24,11 +23,8 @@ export function restorePorts(): void {
 
 /** A channel between the thread of the share and a worker. */
 export class SimulatedChannel {
-  /** The port of the share. */
   readonly port1: SimulatedPort
-  /** The port of the worker. */
   readonly port2: SimulatedPort
-  /** Observes its messages. */
   tap: PortChecker | undefined
 
   constructor() {

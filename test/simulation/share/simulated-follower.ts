@@ -28,7 +28,6 @@ export interface FollowerOptions {
   readonly name: string
   readonly variant: Variant
   readonly mirror: SharedMirror
-  /** Of `scoped`: the tenant whose objects it has. */
   readonly tenant: Tenant
   readonly fate?: Fate | undefined
 }
@@ -48,7 +47,6 @@ export class SimulatedFollower extends UpstreamFollower {
   readonly clock: WorkerClock
   readonly informer: Informer<Item, ShareIndexes>
   life: 'running' | 'blocked' | 'dead' | 'stopped' = 'running'
-  /** Whether it was blocked at any time. */
   wasBlocked = false
   readonly #world: ShareWorld
   /** What the shared informer showed when it joined; -1 if it showed nothing. */
@@ -125,7 +123,6 @@ export class SimulatedFollower extends UpstreamFollower {
     return state === 'failed' && lastError?.code === 'NOT_FOUND'
   }
 
-  /** The thread is terminated: nothing of it runs any more. */
   kill(): void {
     if (!this.isAlive) return
     this.life = 'dead'
@@ -158,7 +155,6 @@ export class SimulatedFollower extends UpstreamFollower {
     this.informer.stop().catch((error: unknown) => this.#world.crashed(error))
   }
 
-  /** Its user closes the port. */
   closePort(): void {
     this.#hasClosedPort = true
     this.port.close()
@@ -252,7 +248,6 @@ export class WorkerClock implements Clock {
     this.#inner = clock.facade()
   }
 
-  /** The number of sleeps that have not ended. */
   get sleeping(): number {
     return this.#inner.sleeping
   }

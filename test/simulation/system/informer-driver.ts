@@ -25,7 +25,7 @@ import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
-import type { SingleSourceSystem } from './source-world.js'
+import type { SystemUnderTest } from './source-world.js'
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
@@ -37,7 +37,7 @@ const INTERRUPTS = [
 ]
 
 /** One run of an informer over one source, with all its users. */
-export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SingleSourceSystem {
+export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SystemUnderTest {
   readonly reflectorChecker: ReflectorChecker
   readonly cache: SimulatedCache | undefined
   readonly source: SimulatedSource
@@ -56,12 +56,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   readonly #answers: QueryModel
   readonly #entryChecker: EntryChecker
   #version: Version | undefined
-  /** The version that was checked last. */
   #checkedAt: Version | undefined
   #list: readonly Item[] | undefined
   #versions = 0
   #interrupts = 0
-  /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
   constructor(scenario: SourceScenario, life: number, cache?: SimulatedCache) {
@@ -157,12 +155,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.reflectorChecker.lists
   }
 
-  /** The version from which a watch or a list begins. */
   get resumesFrom(): Version | undefined {
     return this.informer.version
   }
 
-  /** Whether a list replaced saved content that was visible. */
   get hasReplacedContent(): boolean {
     return false
   }
@@ -172,7 +168,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.cache !== undefined && !this.informer.status.isSynced ? undefined : this.informer.version
   }
 
-  /** Whether a large commit is being routed. */
   get isBusy(): boolean {
     return this.isRouting
   }
@@ -261,7 +256,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     }
   }
 
-  /** No read returns a partial state. */
   probeStore(): void {
     const { informer, scenario } = this
     const { version } = informer

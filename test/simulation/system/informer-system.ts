@@ -39,7 +39,6 @@ const MAX_FOLLOWERS = 6
 /** `closeAny` closes this many consumers at most: others should be left to receive the rest. */
 const MAX_CLOSED = 3
 
-/** The actions of users. */
 type UserAction = Extract<
   ActionKind,
   | ('subscribe' | 'close' | 'drain follower' | 'wait of a follower' | 'reconcile' | 'enqueue' | 'drain controller')
@@ -49,7 +48,6 @@ type UserAction = Extract<
 /** One run of an informer with all its users, over any number of sources. */
 export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   readonly scenario: S
-  /** The number of earlier informers over the same sources. */
   readonly life: number
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
@@ -58,10 +56,8 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   related: RelatedKeys | undefined
   readonly work = new OpenCalls()
   readonly snapshots = new Snapshots()
-  /** The callers that pass signals. */
   readonly callers: Callers
   protected readonly clock: SleepCounter
-  /** The caller's signal. */
   protected readonly abort = new AbortController()
   /** In few schedules the objects that were left out must be present in the end, because it takes long. */
   protected readonly isPatient: boolean
@@ -69,12 +65,9 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   #isStopped = false
   readonly #heals = new Set<() => void>()
   #isHealed = false
-  /** The scopes of all followers so far. */
   readonly #scopes: Wanted[] = []
   #indexes = 0
-  /** The number of consumers that `closeAny` has closed. */
   #closed = 0
-  /** Whether writes are cut into slices. */
   #isSliced = false
   #health: HealthChecker | undefined
 
@@ -86,7 +79,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     this.isPatient = scenario.decisions.chance('patient', 0.08)
   }
 
-  /** The version of the store, or those of its sources. */
   abstract get position(): string
   /** Whether the objects of a source are being deleted because access was lost. */
   abstract get isClearing(): boolean
@@ -95,7 +87,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   abstract stop(): void
   abstract readonly waiters: InformerWaiters<InformerSystem<Scenario, Follower>>
   protected abstract readonly errors: Pick<HandlerErrorChecker<InformerSystem<Scenario, Follower>>, 'plant'>
-  /** The sources that are or were read. */
   protected abstract readonly sources: readonly SimulatedSource[]
   protected abstract readonly commits: Commits
   protected abstract readonly checksQueues: boolean
@@ -104,7 +95,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   protected abstract readonly readers: number
   /** Checks a batch that a follower has taken. `isScoped`: the follower has a scope. */
   protected abstract checkBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
-  /** The current objects; over several sources there is no version. */
   abstract get truth(): { readonly state: State; readonly version: Version | undefined }
   /** Receives every change of a key; undefined if there is none. */
   readonly unmerged?: UnmergedFollower | undefined
@@ -154,7 +144,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     return isRouting || isScanning
   }
 
-  /** Whether a large write is in progress. */
   get isWriting(): boolean {
     return this.#implementation.largeWrite.isWriting
   }
@@ -357,17 +346,14 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     return this.#isStopped
   }
 
-  /** Whether it stops and drains its followers. */
   get isDraining(): boolean {
     return this.stopping?.drainMs !== undefined
   }
 
-  /** How much longer a stop may take. */
   get stopDelayMs(): number {
     return 0
   }
 
-  /** Whether followers may have received anything. */
   get hasContent(): boolean {
     return true
   }
@@ -410,7 +396,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     })
   }
 
-  /** What users do. */
   use(kind: UserAction, key: string): void {
     const { decisions } = this.scenario
     if (this.isStopping) return
@@ -443,12 +428,10 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     return this.errors.plant(follower?.isClosed === true, undefined, mayBeLost)
   }
 
-  /** A library error that must be reported once. */
   mustReport(error: SourceError, follower?: F): void {
     this.errors.plant(follower?.isClosed === true, error)
   }
 
-  /** After `stop` nothing is left. */
   checkStopped(): void {
     const { scenario } = this
     checkPins(scenario, this.informer, 'I15')
@@ -486,7 +469,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     }
   }
 
-  /** A wait or a consumer that has not converged. */
   protected get unfinishedUser(): string | undefined {
     const { unfinished } = this.waiters.pending
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
@@ -499,7 +481,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     return this.#health
   }
 
-  /** Followers with a resync period receive their resyncs. */
   protected checkResyncs(): void {
     for (const follower of this.followers) {
       const { resyncs, known, subscription, draining, isClosed, isHolding, isStuck, neverSettles } = follower
@@ -511,7 +492,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     }
   }
 
-  /** Checks the running handlers and their durations. */
   protected checkRuns(): void {
     for (const { runs, subscription } of this.followers) runs?.checkStep(subscription)
     for (const { runs, controller } of this.reconcilers) runs.checkStep(controller)

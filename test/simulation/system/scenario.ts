@@ -36,7 +36,7 @@ export type Invariant =
   | 'backlog'
   /** Each follower with a resync period receives every object once a period. */
   | 'resyncs'
-  /** The laws of the queue as a sink. */
+  /** The laws of a queue. */
   | 'queue'
   /** Over several sources: a key belongs to one source, and is deleted with it. */
   | 'sets'
@@ -92,9 +92,7 @@ export interface Scenario {
   readonly settings: Settings
   /** Adds an event to the trace, and to the story if one is recorded. */
   note(what: string, ...about: readonly (string | number)[]): void
-  /** A coverage mark was reached. */
   mark(mark: Mark): void
-  /** The schedule has failed; it ends after this step. */
   violate(invariant: Invariant, message: string): void
   listenersOf(signal: AbortSignal): number
 }
@@ -102,13 +100,11 @@ export interface Scenario {
 /** Shared by all parts that use one source. */
 export interface SourceScenario extends Scenario {
   readonly history: History
-  /** Its writers and users. */
   readonly workload: Workload
 }
 
 const names = new Map<string, string>()
 
-/** A key that can be printed. */
 export function nameOf(key: string): string {
   let name = names.get(key)
   if (name === undefined) {

@@ -60,7 +60,6 @@ export class SimClock {
     return new Promise((resolve) => void this.in(ms, resolve))
   }
 
-  /** Calls `read` while the clock does not drift. */
   still<V>(read: () => V): V {
     const { driftMs } = this
     this.driftMs = 0
@@ -97,7 +96,6 @@ export class SimClock {
     return false
   }
 
-  /** The clock for the code under test, which counts the sleeps that it has not ended. */
   facade(): SleepCounter {
     const counter = {
       sleeping: 0,

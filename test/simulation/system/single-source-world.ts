@@ -4,13 +4,12 @@ import { actions, kindsOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
-import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
-import { type Planned, type SingleSourceSystem, SourceWorld } from './source-world.js'
+import { type Planned, SourceWorld } from './source-world.js'
 
 /** One schedule of one source, with one system after the other. Its constructor ends with the first `restart`. */
-export abstract class OneSourceWorld<D extends SingleSourceSystem> extends SourceWorld implements SourceScenario {
+export abstract class OneSourceWorld<D extends InformerDriver> extends SourceWorld implements SourceScenario {
   readonly workload: Workload
   readonly history: History
   #driver: D | undefined
@@ -57,8 +56,7 @@ export abstract class OneSourceWorld<D extends SingleSourceSystem> extends Sourc
 
 const kinds = kindsOf(actions)
 
-/** One schedule of one source. */
-export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
+export class SingleSourceWorld extends OneSourceWorld<InformerDriver> {
   readonly kind = 'one'
 
   constructor(seed: number, options: ScheduleOptions = {}) {
@@ -70,7 +68,7 @@ export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
     return this.planned(this.decisions, kinds, (action) => this.workload.perform(action))
   }
 
-  protected newDriver(life: number): SingleSourceSystem {
-    return this.settings.driver === 'informer' ? new InformerDriver(this, life) : new HandComposedDriver(this)
+  protected newDriver(life: number): InformerDriver {
+    return new InformerDriver(this, life)
   }
 }

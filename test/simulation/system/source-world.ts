@@ -1,5 +1,4 @@
 import { getEventListeners } from 'node:events'
-import type { SimulatedSource } from '../backend/simulated-source.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { World } from '../runner/world.js'
 import { type Action, planOf } from '../workload/fault-plan.js'
@@ -7,7 +6,6 @@ import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Scenario } from './scenario.js'
 
-/** An action at a time. */
 export interface Planned {
   readonly at: number
   perform(): void
@@ -30,7 +28,6 @@ export abstract class SourceWorld extends World implements Scenario {
   /** The current system under test; undefined before the beginning. */
   abstract get system(): SystemUnderTest | undefined
 
-  /** The planned actions, in any order. */
   abstract plan(): Planned[]
 
   /** The planned actions of these kinds. */
@@ -48,10 +45,8 @@ export abstract class SourceWorld extends World implements Scenario {
   /** A new system over the same sources, after the last one has ended. */
   abstract restart(): SystemUnderTest
 
-  /** Called when faults are over. */
   abstract quiet(): void
 
-  /** A write after the end. */
   abstract lastWrite(): void
 
   /** The time within which everything must converge after the faults, in milliseconds. */
@@ -162,29 +157,17 @@ export abstract class SourceWorld extends World implements Scenario {
 
 /** The code under test with all its users, in one run. */
 export interface SystemUnderTest {
-  /** A description for the story. */
   readonly state: string
   readonly isStopping: boolean
   readonly isStopped: boolean
   /** The part that has not converged; undefined once everything has. */
   readonly unfinished: string | undefined
-  /** Whether a source is known to need another list. */
   readonly isIncomplete: boolean
   start(): void
-  /** Checks after every step. */
   checkStep(): void
-  /** Faults are over. */
   heal(): void
-  /** Checks at rest. */
   check(): void
   stop(): void
-  /** Checks after `stop` has settled. */
   checkStopped(): void
-  /** The machine was suspended. */
   skipped(): void
-}
-
-/** A system over one source. */
-export interface SingleSourceSystem extends SystemUnderTest {
-  readonly source: SimulatedSource
 }

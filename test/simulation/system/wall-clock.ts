@@ -26,7 +26,6 @@ export function setWallClock(byMs: number): void {
   globalThis.Date = offMs === 0 ? RealDate : (ShiftedDate as DateConstructor)
 }
 
-/** Restores the wall clock. */
 export function restoreWallClock(): void {
   setWallClock(-offMs)
 }

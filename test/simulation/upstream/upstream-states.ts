@@ -12,14 +12,12 @@ export type Scope = Tenant | 'all'
 
 /** Each state that the source had, in order. */
 export class UpstreamStates {
-  /** The state of now. */
   readonly content = new Map<string, Item>()
   /** The number of the history of each state. */
   readonly #histories: number[] = []
   readonly #indexes: Readonly<Record<Scope, Map<string, number>>> = { all: new Map(), a: new Map(), b: new Map() }
   #history = 0
 
-  /** The index of the last state. */
   get last(): number {
     return this.#histories.length - 1
   }
@@ -32,7 +30,6 @@ export class UpstreamStates {
     return this.#histories[index] ?? 0
   }
 
-  /** Another history begins. */
   fork(): void {
     this.#history++
   }

@@ -6,7 +6,6 @@ import type { UpstreamFollower } from './follower.js'
 import { type Item, type Tenant, UpstreamStates } from './upstream-states.js'
 
 export const KEYS: readonly string[] = ['a', 'b', 'c', 'd', 'e', 'f']
-/** The number of actions of a schedule. */
 const ACTIONS = 40
 
 interface UpstreamOptions {
@@ -33,7 +32,6 @@ export abstract class UpstreamWorld<A extends string, F extends UpstreamFollower
     this.write(random, 3)
   }
 
-  /** The actions, each with draws of its own. */
   protected abstract actions(random: Stream): Readonly<Record<A, () => unknown>>
 
   /** The followers that do not show the last state, although they must. */

@@ -1,6 +1,5 @@
 import type { Scenario } from '../system/scenario.js'
 
-/** A signal that a caller passed. */
 interface CallerSignal {
   readonly what: string
   readonly abort: AbortController
@@ -42,7 +41,6 @@ export class Callers {
     return { ...options, signal: abort.signal }
   }
 
-  /** Aborts the signals that are due. */
   abortDue(): void {
     const { decisions, clock } = this.#scenario
     if (decisions.isQuiet) return

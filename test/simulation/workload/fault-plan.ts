@@ -31,7 +31,6 @@ export const actions = {
   'clock jump': 0.15,
   'flip field': 1,
   misuse: 0.4,
-  'fill a store': 0.05,
   'enqueue many': 0.1,
   'restore twice': 0.15,
   'give up': 0.3,
@@ -57,11 +56,9 @@ interface Kind<K extends string> {
   readonly isWrite: boolean
   /** The label that decides whether and how often. */
   readonly often: string
-  /** The names of the actions. */
   readonly names: readonly string[]
 }
 
-/** A kind of action, with its approximate number. */
 export function kindOf<K extends string>(kind: K, mean: number): Kind<K> {
   const isWrite = kind === 'put' || kind === 'delete'
   const names = Array.from({ length: MOST }, (_, nth) => `${kind}#${nth}`)

@@ -28,25 +28,19 @@ export abstract class Follower<S extends Scenario = Scenario> {
   readonly known = new Map<string, Item>()
   protected readonly scenario: S
   protected readonly isIn: IsIn
-  /** The newest content of each source and key, with its epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
   runs: HandlerCallChecker | undefined
-  /** Set while it is drained. */
   draining: DrainedSubscriptionChecker | undefined
-  /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
-  /** It was closed because it fell behind. */
   hasOverflowed = false
   /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
   queue: QueueChecker | undefined
-  /** Checks its resyncs; undefined if it has none. */
   resyncs: ResyncChecker | undefined
   /** It received all queued changes, and then the end. */
   hasEnded = false
-  /** Its handler never settles. */
   neverSettles = false
   isStuck = false
   /** It has taken a batch and is still handling it. */
@@ -63,13 +57,10 @@ export abstract class Follower<S extends Scenario = Scenario> {
   /** The source that wrote a content; undefined if the field of an object changed by itself. */
   protected abstract writerOf(n: number): Writer | undefined
 
-  /** The number of removals of its source before a change; undefined if it is not known. */
   protected abstract incarnationOf(change: Change<Item>): number | undefined
 
-  /** The difference to the sources at rest. */
   protected abstract get difference(): string | undefined
 
-  /** Whether it has handled everything. */
   abstract get isQuiet(): boolean
 
   get isEnding(): boolean {
@@ -111,12 +102,10 @@ export abstract class Follower<S extends Scenario = Scenario> {
     }
   }
 
-  /** The difference to the sources at rest, if it has to have none. */
   get flaw(): string | undefined {
     return this.isClosed || this.neverSettles ? undefined : this.difference
   }
 
-  /** At rest it has the objects of the sources. */
   check(): void {
     const { flaw } = this
     if (flaw !== undefined) this.scenario.violate('I5', flaw)

@@ -11,7 +11,6 @@ import type { IndexesOf } from './declared-indexes.js'
 import type { Follower } from './follower.js'
 import { hashOf, mix } from './random-decisions.js'
 
-/** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
 /**
@@ -23,7 +22,6 @@ export class HandlerScript<F extends Follower> {
   readonly #follower: F
   readonly #concurrency: number
   readonly #runs: HandlerCallChecker
-  /** The number of its handlers that are stuck for a time. */
   #stuck = 0
   readonly #busy = new Set<string>()
 

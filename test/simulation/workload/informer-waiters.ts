@@ -30,7 +30,6 @@ export abstract class InformerWaiters<D extends InformerSystem<Scenario, Followe
     this.pending = new WaiterChecker(driver.scenario)
   }
 
-  /** Whether reads return objects. */
   protected abstract get isReadable(): boolean
   abstract forHead(): void
   abstract fresh(): void

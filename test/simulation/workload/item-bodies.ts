@@ -68,7 +68,6 @@ const BODIES: readonly ((n: number, isCopy: boolean) => unknown)[] = [
   (n) => (n % 2 === 0 ? { a: n } : { b: n }),
 ]
 
-/** Which body the objects of a schedule have. */
 export function drawnBody(number: number): number {
   return Math.floor(number * BODIES.length)
 }
@@ -85,7 +84,6 @@ export function withBody(item: Item, body: number | undefined, isCopy: boolean):
   })
 }
 
-/** The same object with other fields. */
 export function changed(item: Item, fields: Partial<Item>): Item {
   const copy = { ...item, ...fields }
   if (Object.hasOwn(copy, 'n')) return copy

@@ -6,7 +6,6 @@ export class RandomDecisions {
   readonly seed: number
   /** Decisions that were taken, by name (`break-watch#3`), in order. */
   readonly taken: string[] = []
-  /** No decision is taken any more: faults are over. */
   isQuiet = false
   readonly #only: ReadonlySet<string> | undefined
   readonly #base: number
@@ -19,7 +18,6 @@ export class RandomDecisions {
     this.#only = only === undefined ? undefined : new Set(only)
   }
 
-  /** A number in [0, 1). */
   next(label: string): number {
     return this.of(label).next()
   }
@@ -34,7 +32,6 @@ export class RandomDecisions {
     return stream
   }
 
-  /** A whole number from 0 to `below` - 1. */
   below(label: string, below: number): number {
     return this.of(label).below(below)
   }
@@ -47,7 +44,6 @@ export class RandomDecisions {
     return this.of(label).pick(from)
   }
 
-  /** Whether a decision with this name is taken. */
   take(name: string): boolean {
     if (this.#only !== undefined && !this.#only.has(name)) return false
     this.taken.push(name)
@@ -55,7 +51,6 @@ export class RandomDecisions {
   }
 }
 
-/** The draws with one label, one after the other. */
 export class Stream {
   readonly #hash: number
   drawn = 0

@@ -15,7 +15,6 @@ import type { Follower } from './follower.js'
 /** Delays of `requeueAfter`, in milliseconds. */
 const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
 
-/** Delays of `enqueue` inside a run, in milliseconds. */
 const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
 /** The longest times of a pause, in milliseconds. */
@@ -45,27 +44,19 @@ export class Reconciler implements Handled {
   readonly #lastStates: LastStateChecker
   readonly #concurrency: number
   readonly controller: Controller
-  /** Its runs that have not settled. */
   readonly runs: HandlerCallChecker
   /** The signals of its runs; with a time limit, `runs` checks them instead. */
   readonly #signals = new Set<AbortSignal>()
   readonly #resyncMs: number | undefined
-  /** Whether it calls `requeueAfter` sometimes. */
   readonly #requeuesLater: boolean
   /** Whether it was paused when a stop began. A drain does not wait for its keys then. */
   #wasPausedByStop = false
-  /** Whether its runs pause it sometimes. */
   readonly #pauses: boolean
-  /** Whether its runs call `enqueue` sometimes, and fail more than once. */
   readonly #enqueuesInRuns: boolean
-  /** Set while it is drained. */
   #draining: ControllerDrainChecker | undefined
-  /** The key in whose next run it is drained. */
   #drainsInRunOf: string | undefined
   isSilenced = false
-  /** Whether no key is run any more. */
   isClosed = false
-  /** The time at which something closed it. */
   #closedAt: number | undefined
 
   constructor(driver: Driver, name: string) {
@@ -126,7 +117,6 @@ export class Reconciler implements Handled {
   /** Its runs settle at some time. */
   readonly neverSettles = false
 
-  /** Enqueues a key for an external reason. */
   enqueue(key: string): void {
     const delayMs = this.#scenario.decisions.below('enqueue', 2_000)
     this.enqueueIn(key, delayMs < 200 ? 0 : delayMs)
@@ -153,7 +143,6 @@ export class Reconciler implements Handled {
     this.enqueueIn(key, 0)
   }
 
-  /** Closes it at once. */
   close(): void {
     if (this.isClosed) return
     this.#scenario.note('closes', this.name)
@@ -193,7 +182,6 @@ export class Reconciler implements Handled {
     }
   }
 
-  /** After a stop, the signal of every run is aborted. */
   checkStopped(): void {
     const { violate } = this.#scenario
     if ([...this.#signals].some((signal) => !signal.aborted))
@@ -239,7 +227,6 @@ export class Reconciler implements Handled {
     })
   }
 
-  /** Pauses it for some time. */
   #pause(): void {
     const { clock, decisions, mark, note } = this.#scenario
     if (this.#draining !== undefined || this.controller.isPaused) return
@@ -270,7 +257,6 @@ export class Reconciler implements Handled {
     )
   }
 
-  /** The work that a drain must still do. */
   #left(): Left {
     const { settings } = this.#scenario
     const { informer } = this.#driver
@@ -397,7 +383,6 @@ export class Reconciler implements Handled {
     this.#draining?.ended(key, this.#failed.has(key))
   }
 
-  /** A run that enqueues a key. */
   #enqueueInRun(key: string): void {
     const { decisions, settings } = this.#scenario
     if (!this.#enqueuesInRuns || decisions.isQuiet || decisions.chance('ask in a run', 0.7)) return

@@ -7,10 +7,8 @@ import type { Scenario } from '../system/scenario.js'
 import type { SleepCounter } from '../system/sim-clock.js'
 import type { Follower } from './follower.js'
 
-/** When the informer of `after` is synced, in milliseconds. */
 const SYNCED_AFTER_MS = [0, 0, 100, 3_000] as const
 
-/** The duration of a lease, in milliseconds. */
 const LEASE_MS = 1_000
 
 const LEASE_FAULTS: readonly LeaseFault[] = ['lost request', 'lost reply', 'late request', 'late reply']
@@ -27,7 +25,6 @@ export class RelatedKeys {
   readonly #replicas: Controller[] = []
   /** The contents of the objects of each tenant in its last run. */
   readonly #seen = new Map<string, string>()
-  /** The signals of the runs in progress. */
   readonly #running = new Map<string, AbortSignal>()
   #isOtherSynced = false
 
@@ -57,7 +54,6 @@ export class RelatedKeys {
     return [...tenants].every((tenant) => (this.#seen.get(tenant) ?? '') === (objects.get(tenant) ?? ''))
   }
 
-  /** Whether an error tells of a fault of the lease store. */
   expects({ code, message }: SourceError): boolean {
     const isOfLeases = this.#leases !== undefined && message.includes(this.#leases.name)
     return isOfLeases && ['LEASE_LOST', 'UNAVAILABLE', 'HANDLER'].includes(code)

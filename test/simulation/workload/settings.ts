@@ -22,31 +22,24 @@ export const KEYS: readonly string[] = [
 export interface Settings {
   /** Whether the source breaks its own promises. */
   readonly isBreach: boolean
-  /** The informer; or Reflector → DeltaFIFO → Indexer composed by hand. */
-  readonly driver: 'informer' | 'by-hand'
   readonly mix: FaultMix
   readonly keys: readonly string[]
   readonly heartbeatMs: number
   readonly pageSize: number
-  /** The longest latency of the source, in milliseconds. */
   readonly latencyMs: number
   /** When faults are over and writes stop. */
   readonly healAtMs: number
-  /** Whether the source can compare versions. */
   readonly hasOrder: boolean
   /** Whether the source knows that a mark is of a later epoch, and says that it is not reached (`isLaterEpoch`). */
   readonly comparesEpochs: boolean
   readonly hasRevisions: boolean
   readonly hasUids: boolean
-  /** Whether a delete contains the last state. */
   readonly sendsLastState: boolean
   /** Whether each event has an object of its own, equal to others of the same content. */
   readonly copies: boolean
   /** Whether the source sends its whole state instead of changes. */
   readonly isPolled: boolean
-  /** Whether a polled source sends the state before, and then the changes. */
   readonly pollsWithChanges: boolean
-  /** Whether the source ignores an aborted signal. */
   readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
@@ -56,7 +49,6 @@ export interface Settings {
   readonly clears: boolean
   /** Whether undecodable objects are sent as objects that a schema must reject. */
   readonly hasSchema: boolean
-  /** Tenants that are not mirrored. */
   readonly omits: string | undefined
   readonly driftMs: number
   /** Whether a field of a stored object sometimes changes by itself; only an audit of contents finds that. */
@@ -80,25 +72,19 @@ const AUDIT_REST = 100
 
 /** The part of schedules whose sources break their promises. */
 const BREACHES = 0.25
-const BY_HAND = 0.35
 
-/** With `isInformer`, never composed by hand; with `keepsPromises`, without a breach. */
+/** With `keepsPromises`, without a breach. */
 export function settingsFor(
   decisions: RandomDecisions,
-  {
-    isInformer = false,
-    keepsPromises = false,
-  }: { readonly isInformer?: boolean; readonly keepsPromises?: boolean } = {},
+  { keepsPromises = false }: { readonly keepsPromises?: boolean } = {},
 ): Settings {
   const is = (label: string, probability: number): boolean => decisions.chance(label, probability)
   const one = <V>(label: string, from: readonly V[]): V => decisions.pick(label, from)
   const isBreach = is('breach', BREACHES) && !keepsPromises
-  const driver = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
   const mix = new FaultMix(decisions, isBreach)
   const hasOrder = is('order', 0.9) || isBreach
   const isPolled = !isBreach && is('polled', 0.08)
-  const auditMs =
-    driver === 'informer' && hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
+  const auditMs = hasOrder && is('audits', isBreach ? 0.9 : 0.4) && one('audit period', [2_000, 5_000])
   const isAuditAlone = isBreach && auditMs !== false
   // Otherwise another list would repair the store.
   if (isAuditAlone)
@@ -107,23 +93,10 @@ export function settingsFor(
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled)
     mix.exclude('repeat', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event', 'malformed-event')
-  if (driver === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
-  else
-    mix.exclude(
-      'unknown-event',
-      'keyless-event',
-      'keyless-in-list',
-      'keyless-in-poll',
-      'malformed-event',
-      'doubt',
-      'step-throws',
-      'warns',
-    )
   const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
   const flips = isAuditAlone && is('flips', 0.4) && decisions.take('flips#1')
   return {
     isBreach,
-    driver,
     mix,
     keys: pickSome(decisions, one('key count', [2, 2, 3, 4, 6])),
     heartbeatMs: one('heartbeat', [2_000, 5_000, 10_000]),
@@ -141,19 +114,18 @@ export function settingsFor(
     ignoresAbort: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2) && !flips,
-    interns: driver === 'informer' && is('interns', 0.25) && !flips,
+    interns: is('interns', 0.25) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
     body: is('body', 0.4) && !flips && decisions.take('body#1') ? drawnBody(decisions.next('body')) : undefined,
     brokenRepairs: isAuditAlone && brokenRepairs > 0 && decisions.take('broken repairs#1') ? brokenRepairs : 0,
-    clears: driver === 'informer' && !isAuditAlone && is('clears', 0.5) && decisions.take('clears#1'),
-    hasSchema: driver === 'informer' && is('schema', 0.25) && decisions.take('schema#1'),
+    clears: !isAuditAlone && is('clears', 0.5) && decisions.take('clears#1'),
+    hasSchema: is('schema', 0.25) && decisions.take('schema#1'),
     auditMs,
     driftMs: one('drift', [0, 0, 0, 0.5, 5]),
   }
 }
 
-/** The time within which everything must converge after the faults. */
 export function healsWithin({ isBreach, auditMs, keys, pageSize }: Settings): number {
   if (!isBreach || auditMs === false) return HEAL_MS
   return AUDITED_MS + AUDIT_REST * LIST_STALL_MS * Math.ceil(keys.length / pageSize)

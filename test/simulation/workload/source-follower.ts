@@ -10,7 +10,6 @@ export class SourceFollower extends Follower<SourceScenario> implements Handled 
   override readonly running = new Map<string, number>()
   handledCount = 0
   readonly #version: HandledVersionChecker
-  /** The content of each key that it has handled. */
   readonly #handled = new Map<string, number>()
   readonly #writer: Writer
 
@@ -31,7 +30,6 @@ export class SourceFollower extends Follower<SourceScenario> implements Handled 
     if (change.origin === 'access-lost') this.#version.accessLost()
   }
 
-  /** Whether the follower has to know an object of the source. */
   wants(stored: Stored | undefined): boolean {
     if (stored === undefined || stored.item.tenant === this.scenario.settings.omits) return false
     return this.isIn(stored.item, stored.key)

@@ -11,7 +11,6 @@ export interface DrawnScope {
   readonly spoil: () => void
 }
 
-/** The conditions of a scope. */
 export interface Wanted {
   readonly key?: string
   readonly tenant?: string

@@ -8,14 +8,12 @@ import { Reconciler } from './reconciler.js'
 
 /** Callers that wait; each wait must end in time and for a correct reason. */
 export class Waiters extends InformerWaiters<InformerDriver> {
-  /** The version of the store when its history ended. */
   #forkedAt: string | undefined
 
   protected override get isReadable(): boolean {
     return this.driver.reached !== undefined
   }
 
-  /** The version of the store when its history ended. */
   get forkedAt(): Version | undefined {
     return this.#forkedAt
   }

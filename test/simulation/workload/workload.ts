@@ -2,24 +2,18 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Item, Mutation, State, Stored } from '../backend/history.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
-import type { SingleSourceSystem } from '../system/source-world.js'
 import { setWallClock } from '../system/wall-clock.js'
 import { RANKS, TAGS, TENANTS } from './declared-indexes.js'
 import type { Action } from './fault-plan.js'
 import { withBody } from './item-bodies.js'
-import { LargeStoreWorkload } from './large-store-workload.js'
 import { hashOf, mix } from './random-decisions.js'
 
-/** The target of a workload. */
 export interface WorkloadTarget extends SourceScenario {
-  readonly driver: Pick<SingleSourceSystem, 'source' | 'state' | 'stop' | 'skipped'>
+  readonly driver: Pick<InformerDriver, 'source' | 'state' | 'stop' | 'skipped'>
 }
 
-/** The longest suspension of the machine. */
 const SUSPENDED_MS = 10 * 60_000
-/** The number of `enqueue` calls of `enqueue many`. */
 const ENQUEUES = 40
-/** The least number of writes in a storm. */
 const STORM = 8
 /** Storms add no commits after this many, so that a slow source can send all of them within the time to heal. */
 const MOST_COMMITS = 700
@@ -39,7 +33,6 @@ export class Workload {
     this.#contents = contents
   }
 
-  /** The initial objects of the source. */
   initial(): State {
     const { decisions, settings } = this.#world
     const state = new Map<string, Stored>()
@@ -116,16 +109,12 @@ export class Workload {
       case 'restore twice':
         this.#restoreTwice(label)
         break
-      case 'fill a store':
-        new LargeStoreWorkload(this.#world, label).run()
-        break
       default:
         if (this.#world.driver instanceof InformerDriver) this.#world.driver.use(kind, key)
         break
     }
   }
 
-  /** Restores the wall clock. */
   restoreClock(): void {
     setWallClock(-this.#jumpedMs)
     this.#jumpedMs = 0
@@ -172,7 +161,6 @@ export class Workload {
       })
   }
 
-  /** Makes an object undecodable, or adds an undecodable one. */
   #corrupt(key: string, label: string): void {
     const known = this.#world.history.head.state.get(key)
     const stored = known ?? this.#stored(key, label, this.#next)
@@ -222,7 +210,6 @@ export class Workload {
     })
   }
 
-  /** A handler is stuck at a key: writes it. */
   writeRepeatedly(key: string): void {
     const { decisions, settings } = this.#world
     if (decisions.isQuiet || !settings.keys.includes(key)) return
@@ -242,7 +229,6 @@ export class Workload {
     })
   }
 
-  /** Deletes all objects that do not decode. */
   deleteInvalid(): void {
     for (const { key, isInvalid } of this.#world.history.head.state.values())
       if (isInvalid) this.#commit('give up', [this.#delete(key)])

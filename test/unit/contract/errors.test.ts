@@ -50,39 +50,34 @@ test.each([
   ['SourceError', SourceError],
   ['OptionError', OptionError],
   ['TerminalError', TerminalError],
-] as const)(
-  'instanceof %s recognises an instance made by another copy of the package, and nothing else',
-  (name, type) => {
-    const foreign: object = Object.defineProperty({}, Symbol.for(`listwatch.${name}`), { value: true })
-    expect(foreign instanceof type).toBe(true)
-    const others: unknown[] = [new TypeError('x'), { name, code: 'PROTOCOL' }, null, undefined, name]
-    expect(others.filter((other) => other instanceof type)).toEqual([])
-  },
-)
+] as const)('instanceof %s recognises an instance of another copy of the package, and nothing else', (name, type) => {
+  const foreign: object = Object.defineProperty({}, Symbol.for(`listwatch.${name}`), { value: true })
+  expect(foreign instanceof type).toBe(true)
+  const others: unknown[] = [new TypeError('x'), { name, code: 'PROTOCOL' }, null, undefined, name]
+  expect(others.filter((other) => other instanceof type)).toEqual([])
+})
 
-describe('messageOf', () => {
-  test.each<[string, unknown, string]>([
-    ['an Error', new Error('broken'), 'broken'],
-    ['an Error without a message', new RangeError(), 'RangeError'],
-    ['a string', 'broken', 'broken'],
-    ['undefined', undefined, 'undefined'],
-    ['null', null, 'null'],
-    ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['an AggregateError without a message', new AggregateError([new Error('a'), 'b']), 'a; b'],
-    ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
-    ['an object without a prototype', Object.create(null), 'an object'],
-    [
-      'an object whose toString throws',
-      {
-        toString: () => {
-          throw new Error('hostile')
-        },
+test.each<[string, unknown, string]>([
+  ['an Error', new Error('broken'), 'broken'],
+  ['an Error without a message', new RangeError(), 'RangeError'],
+  ['a string', 'broken', 'broken'],
+  ['undefined', undefined, 'undefined'],
+  ['null', null, 'null'],
+  ['a symbol', Symbol('s'), 'Symbol(s)'],
+  ['an AggregateError without a message', new AggregateError([new Error('a'), 'b']), 'a; b'],
+  ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
+  ['an object without a prototype', Object.create(null), 'an object'],
+  [
+    'an object whose toString throws',
+    {
+      toString: () => {
+        throw new Error('hostile')
       },
-      'an object',
-    ],
-  ])('%s has a message', (_, thrown, message) => {
-    expect(messageOf(thrown)).toBe(message)
-  })
+    },
+    'an object',
+  ],
+])('messageOf has a message for %s', (_, thrown, message) => {
+  expect(messageOf(thrown)).toBe(message)
 })
 
 describe('toSourceError', () => {
@@ -137,18 +132,16 @@ describe('toSourceError', () => {
   })
 })
 
-describe('the report of a failure', () => {
-  test('says 0.0 s, not -0.0 s, if the retry is due already', () => {
-    const started = step(initialState, { type: 'start', at: 0, chance: [0, 0] })
-    const { state } = step(started.state, {
-      type: 'failed',
-      error: new SourceError('broken', { code: 'UNAVAILABLE' }),
-      contactAt: undefined,
-      at: 0,
-      chance: [0, 0],
-    })
-    const error = new SourceError('broken', { code: 'UNAVAILABLE', phase: 'watch', source: 'memory' })
-    const retryAt = 'retryAt' in state ? state.retryAt : Number.NaN
-    expect(failureReport(error, state, retryAt + 1).message).toContain('again in 0.0 s')
+test('the report of a failure says 0.0 s, not -0.0 s, if the retry is due already', () => {
+  const started = step(initialState, { type: 'start', at: 0, chance: [0, 0] })
+  const { state } = step(started.state, {
+    type: 'failed',
+    error: new SourceError('broken', { code: 'UNAVAILABLE' }),
+    contactAt: undefined,
+    at: 0,
+    chance: [0, 0],
   })
+  const error = new SourceError('broken', { code: 'UNAVAILABLE', phase: 'watch', source: 'memory' })
+  const retryAt = 'retryAt' in state ? state.retryAt : Number.NaN
+  expect(failureReport(error, state, retryAt + 1).message).toContain('again in 0.0 s')
 })

@@ -35,16 +35,13 @@ async function refused(onAccessLost: 'keep' | 'clear' | undefined, times = 1) {
 }
 
 describe('a list or a watch that is refused with UNAUTHORIZED', () => {
-  test.each(['keep', undefined] as const)(
-    '[C24] with onAccessLost %s keeps the objects, and resumes the watch',
-    async (by) => {
-      const { clock, informer, told } = await refused(by)
-      expect([informer.size, informer.health().isReady]).toEqual([2, true])
-      await clock.advance(30_000)
-      expect([informer.status.state, informer.status.relists]).toEqual(['live', 0])
-      expect(told).toEqual(['add a initial', 'add b initial'])
-    },
-  )
+  test.each(['keep', undefined] as const)('[C24] with onAccessLost %s keeps objects, and resumes', async (by) => {
+    const { clock, informer, told } = await refused(by)
+    expect([informer.size, informer.health().isReady]).toEqual([2, true])
+    await clock.advance(30_000)
+    expect([informer.status.state, informer.status.relists]).toEqual(['live', 0])
+    expect(told).toEqual(['add a initial', 'add b initial'])
+  })
 
   test('[C25][C26][C27] with onAccessLost clear empties the store once, however often the list is refused, and lists again', async () => {
     const { clock, source, informer, errors, told } = await refused('clear', 6)

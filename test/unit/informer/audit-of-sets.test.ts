@@ -74,16 +74,6 @@ async function removing(clock: SliceClock, onComparison?: () => void) {
 }
 
 describe('an audit of one source of several', () => {
-  test('finds what was lost of it, and reads it again, not the others', async () => {
-    const { clock, us, lost, informer, errors } = await synced()
-    lost.add('x')
-    us.put('x', 'us')
-    await clock.advance(PERIOD_MS + 4_000)
-    expect(errors.map(({ key }) => key)).toEqual(['x'])
-    expect(informer.get('x')).toBe('us')
-    expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
-  })
-
   test('finds nothing in a key that another source has', async () => {
     const { clock, us, informer, errors } = await synced()
     us.put('a', 'us')

@@ -170,18 +170,6 @@ describe('an audit', () => {
     expect(errors.map(({ key }) => key)).toEqual(['b'])
   })
 
-  test('runs every half to whole period, and not while the watch is broken', async () => {
-    const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
-    await clock.advance(60_000)
-    expect([source.reads >= 60, source.reads <= 121]).toEqual([true, true])
-    source.memory.fail(new SourceError('gone', { code: 'UNAVAILABLE' }), 1e9)
-    source.memory.disconnect()
-    await clock.advance(100)
-    const { reads } = source
-    await clock.advance(60_000)
-    expect(source.reads).toBe(reads)
-  })
-
   test('[I16] runs once within 10 s of a request of the source', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
     source.lost.add('b')

@@ -75,20 +75,17 @@ describe('errors', () => {
   test.each([
     ['error', ['idle > listing', 'UNAUTHORIZED', 'failed > stopped']],
     ['status', ['idle > listing', 'UNAUTHORIZED', 'listing > failed', 'failed > stopped']],
-  ])(
-    'if a listener of "%s" stops the informer, the others receive each event before those that it caused',
-    async (by, told) => {
-      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-      source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-      const seen: string[] = []
-      if (by === 'error') informer.on('error', () => void informer.stop())
-      informer.on('error', ({ code }) => seen.push(code))
-      if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
-      informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
-      await running({ clock, informer })
-      expect(seen).toEqual(told)
-    },
-  )
+  ])('if a listener of "%s" stops the informer, the others receive the events in their order', async (by, told) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const seen: string[] = []
+    if (by === 'error') informer.on('error', () => void informer.stop())
+    informer.on('error', ({ code }) => seen.push(code))
+    if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
+    informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
+    await running({ clock, informer })
+    expect(seen).toEqual(told)
+  })
 
   test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
     const said = warnings()
@@ -119,32 +116,16 @@ describe('errors', () => {
 })
 
 describe('status', () => {
-  test.each(['failed', 'backing-off'])(
-    '[D12] the state %s is emitted, though an error listener requests a relist',
-    async (state) => {
-      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-      const states: string[] = []
-      informer.on('error', () => void informer.relist().catch(() => {}))
-      informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-      if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
-      await running({ clock, informer })
-      if (state === 'backing-off') source.disconnect()
-      await clock.advance(0)
-      expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
-    },
-  )
-
-  test('[D12] every listener receives the states in order, also if another listener stops the informer', async () => {
+  test.each(['failed', 'backing-off'])('[D12] the state %s is emitted, though a relist is requested', async (state) => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     const states: string[] = []
-    informer.on('status', ({ state }) => {
-      if (state === 'failed') void informer.stop()
-    })
+    informer.on('error', () => void informer.relist().catch(() => {}))
     informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-    informer.start()
+    if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
+    await running({ clock, informer })
+    if (state === 'backing-off') source.disconnect()
     await clock.advance(0)
-    expect(states).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
+    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
   })
 })
 
@@ -216,27 +197,23 @@ test('every message of an informer with a name has that name and the source', as
   expect([rejected.length, messages.length > 12]).toEqual([2, true])
 })
 
-describe('diagnostics channels', () => {
-  test('the diagnostics channels publish states, batches and errors', async () => {
-    const messages: string[] = []
-    const text = (message: unknown): string =>
-      JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))
-    for (const name of ['status', 'batch', 'error']) {
-      const listener = (message: unknown): void => void messages.push(`${name} ${text(message)}`)
-      diagnostics.subscribe(`listwatch:${name}`, listener)
-      onTestFinished(() => void diagnostics.unsubscribe(`listwatch:${name}`, listener))
-    }
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    const version = source.put('a', 2)
-    await clock.advance(0)
-    const origin = { informer: 'numbers', source: 'memory' }
-    expect(messages).toContain(
-      `status ${text({ ...origin, status: { state: 'listing' }, previous: { state: 'idle' } })}`,
-    )
-    const batch = { ...origin, origin: 'watch', changes: 1, version, position: version }
-    expect(messages).toContain(`batch ${text(batch)}`)
-    expect(messages).toContainEqual(expect.stringMatching(/^error .*HANDLER/))
-  })
+test('the diagnostics channels publish states, batches and errors', async () => {
+  const messages: string[] = []
+  const text = (message: unknown): string =>
+    JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))
+  for (const name of ['status', 'batch', 'error']) {
+    const listener = (message: unknown): void => void messages.push(`${name} ${text(message)}`)
+    diagnostics.subscribe(`listwatch:${name}`, listener)
+    onTestFinished(() => void diagnostics.unsubscribe(`listwatch:${name}`, listener))
+  }
+  const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  const version = source.put('a', 2)
+  await clock.advance(0)
+  const origin = { informer: 'numbers', source: 'memory' }
+  expect(messages).toContain(`status ${text({ ...origin, status: { state: 'listing' }, previous: { state: 'idle' } })}`)
+  const batch = { ...origin, origin: 'watch', changes: 1, version, position: version }
+  expect(messages).toContain(`batch ${text(batch)}`)
+  expect(messages).toContainEqual(expect.stringMatching(/^error .*HANDLER/))
 })

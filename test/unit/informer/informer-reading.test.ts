@@ -3,22 +3,20 @@ import { informerOf, mirrorOf, type Order, order } from '../../support/informers
 import { heard, listed, running } from '../../support/running.js'
 import { put } from '../../support/scripted-source.js'
 
-describe('the store', () => {
-  test('the store holds the objects of the source, at its version', async () => {
-    const { clock, source, informer } = await running(
-      mirrorOf(Object.entries({ a: 1, b: 2 }), { memory: { name: 'mine' } }),
-    )
-    source.put('c', 3)
-    const version = source.delete('a')
-    await clock.advance(0)
-    expect([[...informer.keys()], new Set(informer.list()), informer.size]).toEqual([['b', 'c'], new Set([2, 3]), 2])
-    expect(['a', 'c'].map((key) => [informer.get(key), informer.has(key)])).toEqual([
-      [undefined, false],
-      [3, true],
-    ])
-    expect(Object.fromEntries(informer.entries())).toEqual({ b: 2, c: 3 })
-    expect([informer.version, [...informer.versions]]).toEqual([version, [['mine', version]]])
-  })
+test('the store holds the objects of the source, at its version', async () => {
+  const { clock, source, informer } = await running(
+    mirrorOf(Object.entries({ a: 1, b: 2 }), { memory: { name: 'mine' } }),
+  )
+  source.put('c', 3)
+  const version = source.delete('a')
+  await clock.advance(0)
+  expect([[...informer.keys()], new Set(informer.list()), informer.size]).toEqual([['b', 'c'], new Set([2, 3]), 2])
+  expect(['a', 'c'].map((key) => [informer.get(key), informer.has(key)])).toEqual([
+    [undefined, false],
+    [3, true],
+  ])
+  expect(Object.fromEntries(informer.entries())).toEqual({ b: 2, c: 3 })
+  expect([informer.version, [...informer.versions]]).toEqual([version, [['mine', version]]])
 })
 
 describe('[I8] no read sees part of a list or of a batch', () => {
@@ -97,14 +95,12 @@ describe('indexes', () => {
   })
 })
 
-describe('a snapshot', () => {
-  test('a snapshot from before the first list stays empty', async () => {
-    const { clock, informer } = mirrorOf([['a', order(1)]])
-    informer.start()
-    using snapshot = informer.snapshot()
-    await clock.advance(0)
-    expect([snapshot.size, snapshot.version, informer.size]).toEqual([0, undefined, 1])
-  })
+test('a snapshot from before the first list stays empty', async () => {
+  const { clock, informer } = mirrorOf([['a', order(1)]])
+  informer.start()
+  using snapshot = informer.snapshot()
+  await clock.advance(0)
+  expect([snapshot.size, snapshot.version, informer.size]).toEqual([0, undefined, 1])
 })
 
 describe('transform', () => {

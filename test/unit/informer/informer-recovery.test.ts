@@ -1,9 +1,7 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { MemorySource } from '../../../adapters/memory/index.js'
-import { SourceError } from '../../../src/contract/errors.js'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf, type World } from '../../support/informers.js'
-import { ordered, running } from '../../support/running.js'
+import { running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 const held = ({ informer }: World<number, object, unknown>) => Object.fromEntries(informer.entries())
@@ -14,64 +12,6 @@ async function started(...entries: (readonly [string, number])[]) {
   world.informer.subscribe(fold.handlers)
   return { ...(await running(world)), fold }
 }
-
-// I1: after the last fault and the last write the store, the fold and the version equal the source.
-describe('[I1] convergence after', () => {
-  test.each<[string, (source: MemorySource<number>) => void, { relists: number }]>([
-    ['a break', (source) => source.disconnect(), { relists: 0 }],
-    ['a half-open connection', (source) => source.stall(), { relists: 0 }],
-    [
-      'an expiry',
-      (source) => {
-        source.disconnect()
-        source.put('x', 1)
-        source.delete('x')
-        source.compact()
-      },
-      { relists: 1 },
-    ],
-    ['a restored backup', (source) => void source.restore([['old', 1]]), { relists: 1 }],
-    [
-      'five refused connections',
-      (source) => {
-        source.disconnect()
-        source.fail(new SourceError('refused', { code: 'UNAVAILABLE' }), 5)
-      },
-      { relists: 0 },
-    ],
-    [
-      'access that was revoked and granted again',
-      (source) => {
-        source.disconnect()
-        source.fail(new SourceError('no', { code: 'UNAUTHORIZED' }), 2)
-      },
-      { relists: 0 },
-    ],
-  ])('%s', async (_fault, strike, counts) => {
-    const world = await started(['a', 1], ['b', 2])
-    const { clock, source, informer, fold } = world
-    strike(source)
-    source.put('a', 5)
-    source.delete('b')
-    source.put('c', 6)
-    await clock.advance(120_000)
-    const expected = informer.has('old') ? { old: 1, a: 5, c: 6 } : { a: 5, c: 6 }
-    expect(held(world)).toEqual(expected)
-    expect(Object.fromEntries(fold.objects)).toEqual(expected)
-    expect(informer.version).toBe(await source.head())
-    expect(informer.status).toMatchObject({ state: 'live', ...counts })
-  })
-})
-
-describe('[I6] no resurrection', () => {
-  test('a put that is older than a delete is not applied', async () => {
-    const { clock, source, informer } = await running(informerOf(ordered([put('a', 1)], '5')))
-    source.watches[0]?.batch([{ type: 'delete', key: 'a' }], '9')
-    source.watches[0]?.batch([put('a', 1)], '7')
-    await clock.advance(0)
-    expect([informer.has('a'), informer.version]).toEqual([false, '9'])
-  })
-})
 
 test('[I7] at each bookmark the store, and a subscription that reports it, equal the source', async () => {
   const { clock, source, informer, fold } = await started(['a', 1])
@@ -146,14 +86,4 @@ test('[B23] an empty list after a list of many objects is applied', async () => 
   source.compact()
   await clock.advance(5_000)
   expect([held(world), fold.objects.size]).toEqual([{}, 0])
-})
-
-test('[R16] after an hour of flapping there was never more than one open a second', async () => {
-  const { clock, source, informer } = await started(['a', 1])
-  for (let i = 0; i < 3_600; i++) {
-    source.disconnect()
-    await clock.advance(1_000)
-  }
-  expect(informer.status.reconnects).toBeLessThan(400)
-  expect(informer.status.relists).toBe(0)
 })

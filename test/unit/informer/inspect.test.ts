@@ -211,18 +211,16 @@ describe('inspect()', () => {
   })
 })
 
-describe('the name of an informer', () => {
-  test('[O8] is unique among those that were not stopped', async () => {
-    const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
-    expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
-    await first.stop()
-    const next = (): string => mirrorOf(orders, { name: 'twin' }).informer.name
-    expect(next()).toBe('twin')
-    const third = mirrorOf(orders, { name: 'twin' }).informer
-    expect([third.name, next()]).toEqual(['twin#3', 'twin#4'])
-    for (const each of [third, second]) await each.stop()
-    expect([next(), next(), next()]).toEqual(['twin#2', 'twin#3', 'twin#5'])
-  })
+test('[O8] the name of an informer is unique among those that were not stopped', async () => {
+  const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
+  expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
+  await first.stop()
+  const next = (): string => mirrorOf(orders, { name: 'twin' }).informer.name
+  expect(next()).toBe('twin')
+  const third = mirrorOf(orders, { name: 'twin' }).informer
+  expect([third.name, next()]).toEqual(['twin#3', 'twin#4'])
+  for (const each of [third, second]) await each.stop()
+  expect([next(), next(), next()]).toEqual(['twin#2', 'twin#3', 'twin#5'])
 })
 
 test('[O7] the registry holds informers weakly', async () => {

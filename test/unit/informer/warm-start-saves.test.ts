@@ -111,23 +111,20 @@ test('[H6a] a mirror that misses an event without a key is saved only after the 
   expect(cache.saves).toEqual(['9'])
 })
 
-test.each([false, true])(
-  'content whose close throws is confirmed all the same (serveStale: %s)',
-  async (serveStale) => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = cacheAt(source, '7', { a: 1 }, serveStale)
-    const open = cache.open.bind(cache)
-    const close = () => Promise.reject(new Error('cannot close'))
-    cache.open = async (context) => {
-      const saved = await open(context)
-      return saved && { ...saved, close }
-    }
-    const { informer, clock, errors } = await started(source, cache)
-    source.watches[0]?.batch([], '8')
-    await clock.advance(1)
-    expect([informer.status.state, errors]).toEqual(['live', []])
-  },
-)
+test.each([false, true])('content whose close throws is confirmed as well (serveStale: %s)', async (serveStale) => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = cacheAt(source, '7', { a: 1 }, serveStale)
+  const open = cache.open.bind(cache)
+  const close = () => Promise.reject(new Error('cannot close'))
+  cache.open = async (context) => {
+    const saved = await open(context)
+    return saved && { ...saved, close }
+  }
+  const { informer, clock, errors } = await started(source, cache)
+  source.watches[0]?.batch([], '8')
+  await clock.advance(1)
+  expect([informer.status.state, errors]).toEqual(['live', []])
+})
 
 describe('[H6] a new history', () => {
   const endHistory = async (mirror: Mirror): Promise<void> => {

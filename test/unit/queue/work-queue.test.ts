@@ -56,17 +56,14 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     queue.close()
   })
 
-  test.each(['before', 'after'])(
-    'does not come once the queue is sealed, if the time was set %s that',
-    async (when) => {
-      const { clock, queue } = setUp()
-      if (when === 'after') queue.drain()
-      queue[set]('a', 100)
-      queue.drain()
-      await clock.advance(200)
-      expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
-    },
-  )
+  test.each(['before', 'after'])('does not come once the queue is sealed, if its time was set %s', async (when) => {
+    const { clock, queue } = setUp()
+    if (when === 'after') queue.drain()
+    queue[set]('a', 100)
+    queue.drain()
+    await clock.advance(200)
+    expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+  })
 })
 
 describe('a time by which a key is ready', () => {

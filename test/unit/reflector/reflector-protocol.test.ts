@@ -87,18 +87,15 @@ describe('[B20] invalid versions', () => {
 describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
-  test.each([[unknown], [null], [undefined], [7], [{}]])(
-    '%j is left out, and the rest of its batch is applied',
-    async (event) => {
-      const source = healthy([put('a', 1)])
-      const { objects, clock, errors, reflector } = await reflected(source)
-      source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
-      await clock.advance(0)
-      expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
-      expect(errors).toMatchObject([{ code: 'DECODE' }])
-      expect(reflector.state.name).toBe('live')
-    },
-  )
+  test.each([[unknown], [null], [undefined], [7], [{}]])('%j is left out, and the rest is applied', async (event) => {
+    const source = healthy([put('a', 1)])
+    const { objects, clock, errors, reflector } = await reflected(source)
+    source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
+    await clock.advance(0)
+    expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
+    expect(errors).toMatchObject([{ code: 'DECODE' }])
+    expect(reflector.state.name).toBe('live')
+  })
 
   test('an event of an unknown type is reported at most once a minute', async () => {
     const { source, clock, errors } = await reflected(healthy())
@@ -205,34 +202,31 @@ describe('a batch of many events', () => {
   test.each([
     [10, [256, 512, 768]],
     [0, []],
-  ])(
-    'is validated in slices if an event takes %i ms, with turns of the event loop after %j events',
-    async (ms, turns) => {
-      const { source, objects, clock } = await reflected(healthy())
-      let reads = 0
-      const events = Array.from({ length: 1_000 }, (_, nth) => ({
-        get type(): 'put' {
-          reads++
-          return 'put'
-        },
-        key: `k${nth}`,
-        object: nth,
-      }))
-      const readsBetweenTurns: number[] = []
-      const [now, sleep] = [clock.now.bind(clock), clock.sleep.bind(clock)]
-      Object.assign(clock, {
-        now: () => now() + ms * reads,
-        sleep: (ms: number, signal?: AbortSignal) => {
-          if (ms === 0) readsBetweenTurns.push(reads)
-          return sleep(ms, signal)
-        },
-      })
-      source.watches[0]?.batch(events, '6')
-      await clock.advance(0)
-      expect(readsBetweenTurns.slice(0, 3)).toEqual(turns)
-      expect(Object.keys(objects())).toHaveLength(1_000)
-    },
-  )
+  ])('is validated in slices if an event takes %i ms, with turns of the event loop after %j', async (ms, turns) => {
+    const { source, objects, clock } = await reflected(healthy())
+    let reads = 0
+    const events = Array.from({ length: 1_000 }, (_, nth) => ({
+      get type(): 'put' {
+        reads++
+        return 'put'
+      },
+      key: `k${nth}`,
+      object: nth,
+    }))
+    const readsBetweenTurns: number[] = []
+    const [now, sleep] = [clock.now.bind(clock), clock.sleep.bind(clock)]
+    Object.assign(clock, {
+      now: () => now() + ms * reads,
+      sleep: (ms: number, signal?: AbortSignal) => {
+        if (ms === 0) readsBetweenTurns.push(reads)
+        return sleep(ms, signal)
+      },
+    })
+    source.watches[0]?.batch(events, '6')
+    await clock.advance(0)
+    expect(readsBetweenTurns.slice(0, 3)).toEqual(turns)
+    expect(Object.keys(objects())).toHaveLength(1_000)
+  })
 
   test.each([
     ['first', 0, 1],

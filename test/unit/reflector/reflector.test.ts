@@ -327,6 +327,20 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
     await expect(stop()).resolves.toBeUndefined()
   })
 
+  test('silence is counted from the end of the work of the sink', async () => {
+    const { promise, resolve } = deferred()
+    const source = listed<number>([], '5')
+    const { clock, errors } = await reflect(
+      source,
+      slowSink(() => promise),
+    )
+    source.watches[0]?.batch([put('a', 1)], '6')
+    await clock.advance(610_000)
+    resolve()
+    await clock.advance(24_000)
+    expect(errors).toEqual([])
+  })
+
   test('a list that the sink refuses is read again', async () => {
     const sink = slowSink(() => {})
     const replacement = sink.replace()

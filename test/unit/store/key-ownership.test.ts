@@ -41,18 +41,6 @@ function say(part: Partition<string>, version: string, ...events: ListEvent<stri
 }
 
 describe('[M6] a key that another source adds during a list', () => {
-  test('the key belongs to the other source, which may still delete it', () => {
-    const { eu, us, contents, released, conflicts } = parts()
-    const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))
-    say(us, '1', put('k', 'of us'))
-    void listing.commit('1')
-    expect([contents(), conflicts()]).toEqual([{ e: 'of eu', k: 'of us' }, ['k']])
-    say(us, '2', put('k', 'of us, later'))
-    expect(contents()).toEqual({ e: 'of eu', k: 'of us, later' })
-    say(us, '3', gone('k'))
-    expect([contents(), released]).toEqual([{ e: 'of eu' }, ['eu']])
-  })
-
   test('the key is invalid for one source only', () => {
     const { indexer, eu, us, released } = parts()
     const listing = begin(eu, bad('k'))

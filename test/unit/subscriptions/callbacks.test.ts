@@ -69,27 +69,24 @@ function once(act: () => void): () => void {
 }
 
 describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a function of %s', (by) => {
-  test.each([false, true])(
-    '[B4] a source that is removed disappears, and is listed if it is added again: %s',
-    async (isAdded) => {
-      const made = await world(by)
-      const { clock, set, a, informer } = made
-      const fold = new Fold<number>()
-      informer.subscribe(fold.handlers)
-      await clock.advance(0)
-      made.act = once(() => {
-        set.remove('a')
-        if (isAdded) set.add('a', a)
-      })
-      a.transaction((tx) => {
-        tx.put('a1', 2)
-        tx.put('a3', 2)
-      })
-      await clock.advance(5_000)
-      const expected = isAdded ? { a1: 2, a2: 1, a3: 2, b1: 1 } : { b1: 1 }
-      expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([expected, expected])
-    },
-  )
+  test.each([false, true])('[B4] a removed source disappears, and is listed if added again: %s', async (isAdded) => {
+    const made = await world(by)
+    const { clock, set, a, informer } = made
+    const fold = new Fold<number>()
+    informer.subscribe(fold.handlers)
+    await clock.advance(0)
+    made.act = once(() => {
+      set.remove('a')
+      if (isAdded) set.add('a', a)
+    })
+    a.transaction((tx) => {
+      tx.put('a1', 2)
+      tx.put('a3', 2)
+    })
+    await clock.advance(5_000)
+    const expected = isAdded ? { a1: 2, a2: 1, a3: 2, b1: 1 } : { b1: 1 }
+    expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([expected, expected])
+  })
 
   test.each<[string, (informer: Informer<number>) => unknown]>([
     ['subscribe', (informer) => informer.subscribe({ add: () => {} })],

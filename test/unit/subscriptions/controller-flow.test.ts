@@ -46,26 +46,23 @@ describe('the option rateLimit', () => {
   test.each([
     [undefined, [0, 100, 200]],
     [3, [0, 0, 0, 100, 200]],
-  ])(
-    '[N8] spaces the starts of runs after as many as the burst %s allows, also after a pause',
-    async (burst, expected) => {
-      const mirror = numbers(...Array.from({ length: 12 }, (_, n) => [`k${n}`, n] as const))
-      const start = mirror.clock.now()
-      const at: number[] = []
-      const controller = reconcile(mirror, async () => void at.push(mirror.clock.now() - start), {
-        concurrency: 3,
-        rateLimit: { perSecond: 10, ...(burst && { burst }) },
-      })
-      await mirror.clock.advance(200)
-      expect(at.map(Math.round)).toEqual(expected)
-      controller.pause()
-      await mirror.clock.advance(60_000)
-      controller.resume()
-      at.length = 0
-      await mirror.clock.advance(50)
-      expect(at).toHaveLength(burst ?? 1)
-    },
-  )
+  ])('[N8] spaces the starts of runs after the burst %s, also after a pause', async (burst, expected) => {
+    const mirror = numbers(...Array.from({ length: 12 }, (_, n) => [`k${n}`, n] as const))
+    const start = mirror.clock.now()
+    const at: number[] = []
+    const controller = reconcile(mirror, async () => void at.push(mirror.clock.now() - start), {
+      concurrency: 3,
+      rateLimit: { perSecond: 10, ...(burst && { burst }) },
+    })
+    await mirror.clock.advance(200)
+    expect(at.map(Math.round)).toEqual(expected)
+    controller.pause()
+    await mirror.clock.advance(60_000)
+    controller.resume()
+    at.length = 0
+    await mirror.clock.advance(50)
+    expect(at).toHaveLength(burst ?? 1)
+  })
 
   test('ends its wait when the controller is closed', async () => {
     const mirror = numbers(['a', 1], ['b', 1])

@@ -109,36 +109,9 @@ describe('a run that fails', () => {
     await mirror.clock.advance(1)
     expect(runs.begun.slice(before)).toEqual([`a=${value}`])
   })
-
-  test('a change during a second run waits for its failure, not for the one before', async () => {
-    const { mirror, runs } = await reconciling([['a', 1]])
-    runs.fail()
-    for (let ms = 0; ms < 98 && runs.begun.length < 2; ms++) await mirror.clock.advance(1)
-    expect(runs.begun).toHaveLength(2)
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(99)
-    expect(runs.begun).toHaveLength(2)
-    await mirror.clock.advance(1)
-    expect(runs.begun.at(-1)).toBe('a=2')
-  })
 })
 
 describe('requeueAfter', () => {
-  test('of a run that ends after the close is ignored', async () => {
-    const mirror = numbers(['a', 1])
-    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
-      requeueAfter(60_000)
-      await mirror.clock.sleep(500)
-    })
-    await mirror.clock.advance(0)
-    const closed = controller.close()
-    await mirror.clock.advance(500)
-    await closed
-    expect(mirror.clock.sleeping).toBe(0)
-  })
-
   test.each(['1', -1, Number.NaN, Number.POSITIVE_INFINITY])('of %s makes the run fail', async (delayMs) => {
     const mirror = numbers(['a', 1])
     reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs as number))
@@ -269,27 +242,6 @@ describe('close', () => {
     await closed
     await mirror.clock.advance(60_000)
     expect(runs.begun).toEqual(['a=1'])
-  })
-
-  test('waits 1 s at most for a run in progress, and leaves no timer', async () => {
-    const mirror = numbers(['a', 1])
-    const controller = reconcile(mirror, () => new Promise(() => {}))
-    await mirror.clock.advance(0)
-    const closed = controller.close()
-    await mirror.clock.advance(999)
-    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-    await mirror.clock.advance(1)
-    expect([await outcomeOf(closed, mirror.clock), mirror.clock.sleeping]).toEqual(['resolved', 0])
-  })
-
-  test('a run that fails because of the close is neither reported nor retried, and no delayed key keeps a timer', async () => {
-    const { mirror, runs, controller } = await reconciling([['a', 1]])
-    controller.enqueue('b', { delayMs: 5_000 })
-    const closed = controller.close()
-    runs.fail()
-    await closed
-    await mirror.clock.advance(60_000)
-    expect([mirror.errors, runs.begun.length, mirror.clock.sleeping]).toEqual([[], 1, 0])
   })
 
   test('leaves no timer while a large batch is being taken', async () => {

@@ -52,36 +52,34 @@ class Gates {
   }
 }
 
-describe('handlers', () => {
-  test('get each change once, with all there is to know, and never inside its commit', async () => {
-    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
-    const fold = new Fold<number>()
-    const [subscription, without] = [subscribe(mirror, fold.handlers), subscribe(mirror, {})]
-    await mirror.clock.advance(0)
-    mirror
-      .put('a', 2, '6')
-      .delete('a', '7')
-      .list([['b', 2]], '8')
-    expect(fold.changes).toHaveLength(3)
-    await mirror.clock.advance(0)
-    const update = { type: 'update', object: 2, previous: 1 }
-    expect(fold.changes).toEqual([
-      ...['a', 'b', 'c'].map((key) => ({
-        type: 'add',
-        key,
-        object: 1,
-        previous: undefined,
-        version: undefined,
-        origin: 'initial',
-      })),
-      { ...update, key: 'a', version: '6', origin: 'watch' },
-      { type: 'delete', key: 'a', object: 2, previous: 2, version: '7', origin: 'watch', finalState: 'known' },
-      { type: 'delete', key: 'c', object: 1, previous: 1, version: '8', origin: 'relist', finalState: 'unknown' },
-      { ...update, key: 'b', version: '8', origin: 'relist' },
-    ])
-    // A change without a handler counts as handled.
-    expect([subscription.version, without.version]).toEqual(['8', '8'])
-  })
+test('handlers get each change once, with all there is to know, and never inside its commit', async () => {
+  const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+  const fold = new Fold<number>()
+  const [subscription, without] = [subscribe(mirror, fold.handlers), subscribe(mirror, {})]
+  await mirror.clock.advance(0)
+  mirror
+    .put('a', 2, '6')
+    .delete('a', '7')
+    .list([['b', 2]], '8')
+  expect(fold.changes).toHaveLength(3)
+  await mirror.clock.advance(0)
+  const update = { type: 'update', object: 2, previous: 1 }
+  expect(fold.changes).toEqual([
+    ...['a', 'b', 'c'].map((key) => ({
+      type: 'add',
+      key,
+      object: 1,
+      previous: undefined,
+      version: undefined,
+      origin: 'initial',
+    })),
+    { ...update, key: 'a', version: '6', origin: 'watch' },
+    { type: 'delete', key: 'a', object: 2, previous: 2, version: '7', origin: 'watch', finalState: 'known' },
+    { type: 'delete', key: 'c', object: 1, previous: 1, version: '8', origin: 'relist', finalState: 'unknown' },
+    { ...update, key: 'b', version: '8', origin: 'relist' },
+  ])
+  // A change without a handler counts as handled.
+  expect([subscription.version, without.version]).toEqual(['8', '8'])
 })
 
 test('handlers may be an instance of a class with fields of its own', async () => {
@@ -103,23 +101,21 @@ test('handlers may be an instance of a class with fields of its own', async () =
   expect([totals.sum, mirror.errors]).toEqual([3, []])
 })
 
-describe('async handlers', () => {
-  test('a thenable that is not a promise is awaited too', async () => {
-    const mirror = numbers(['a', 1])
-    let resolve = (): void => {}
-    const thenable = {
-      // biome-ignore lint/suspicious/noThenProperty: it is what is tested.
-      then: (done: () => void) => {
-        resolve = done
-      },
-    }
-    const subscription = subscribe(mirror, { add: () => thenable })
-    await mirror.clock.advance(0)
-    expect(subscription.version).toBeUndefined()
-    resolve()
-    await mirror.clock.advance(0)
-    expect(subscription.version).toBe('5')
-  })
+test('a thenable that is not a promise is awaited too', async () => {
+  const mirror = numbers(['a', 1])
+  let resolve = (): void => {}
+  const thenable = {
+    // biome-ignore lint/suspicious/noThenProperty: it is what is tested.
+    then: (done: () => void) => {
+      resolve = done
+    },
+  }
+  const subscription = subscribe(mirror, { add: () => thenable })
+  await mirror.clock.advance(0)
+  expect(subscription.version).toBeUndefined()
+  resolve()
+  await mirror.clock.advance(0)
+  expect(subscription.version).toBe('5')
 })
 
 describe('concurrency', () => {
@@ -274,24 +270,21 @@ describe('what waits', () => {
   test.each([
     [1, 'every', 'b=1', { keys: 2, oldestMs: 530 }],
     [3, 'latest', 'a=2', { keys: 1, oldestMs: 30 }],
-  ] as const)(
-    'has the age of the oldest change that waits, with %i at a time',
-    async (concurrency, delivery, last, backlog) => {
-      const mirror = numbers()
-      const gates = new Gates()
-      const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery })
-      mirror.put('a', 1, '6').put('b', 1, '7')
-      await mirror.clock.advance(0)
-      mirror.put('a', 2, '8')
-      await mirror.clock.advance(500)
-      mirror.put('b', 2, '9')
-      await mirror.clock.advance(30)
-      expect(subscription.backlog.oldestMs).toBe(530)
-      gates.next()
-      await mirror.clock.advance(0)
-      expect([gates.begun.at(-1), subscription.backlog]).toMatchObject([last, backlog])
-    },
-  )
+  ] as const)('has the age of the oldest change, with %i at a time', async (concurrency, delivery, last, backlog) => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery })
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '8')
+    await mirror.clock.advance(500)
+    mirror.put('b', 2, '9')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog.oldestMs).toBe(530)
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun.at(-1), subscription.backlog]).toMatchObject([last, backlog])
+  })
 })
 
 describe('close', () => {

@@ -129,24 +129,6 @@ describe('a refused subscription is a TypeError with the reason, and its filter 
   })
 })
 
-describe('reconcile', () => {
-  test('a controller begins after the first list, then runs each key that changes', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    const runs: string[] = []
-    const controller = informer.reconcile(async (key, { object }) => void runs.push(`${key}=${object}`))
-    controller.enqueue('a')
-    await clock.advance(1_000)
-    expect(runs).toEqual([])
-    informer.start()
-    await clock.advance(0)
-    source.put('a', 2)
-    await clock.advance(0)
-    source.delete('a')
-    await clock.advance(0)
-    expect(runs).toEqual(['a=1', 'a=2', 'a=undefined'])
-  })
-})
-
 describe('a subscription that is closed', () => {
   test('a closed subscription waits for its handler when the informer stops', async () => {
     const { clock, informer } = await started(['a', 1])

@@ -69,19 +69,16 @@ beforeAll(() => {
 afterAll(() => context.disable())
 
 describe('instrumentInformers', () => {
-  test.each([true, false])(
-    'exports an informer that has stopped, also if it was exported before: %s',
-    async (isFirst) => {
-      const { points } = instrumented()
-      const { informer } = await running(mirrorOf(orders, { name: 'stopping' }))
-      const state = async (): Promise<unknown> =>
-        (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
-      if (!isFirst) expect(await state()).toBe('live')
-      await informer.stop()
-      expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
-      expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
-    },
-  )
+  test.each([true, false])('exports an informer that has stopped, if it was exported before: %s', async (isFirst) => {
+    const { points } = instrumented()
+    const { informer } = await running(mirrorOf(orders, { name: 'stopping' }))
+    const state = async (): Promise<unknown> =>
+      (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
+    if (!isFirst) expect(await state()).toBe('live')
+    await informer.stop()
+    expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
+    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
+  })
 
   test('[O8] exports no numbers of a stopped informer whose name another one has since', async () => {
     const { points } = instrumented()

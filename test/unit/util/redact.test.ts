@@ -64,20 +64,18 @@ describe('redact', () => {
   })
 })
 
-describe('[B35] the message of JSON.parse', () => {
-  test.each([
-    'hunter2',
-    'hunter2 '.repeat(20),
-    '{"data":hunter2}',
-    `{"a":${'1'.repeat(50)} hunter2}`,
-    '"',
-    'ℌhunter2',
-    '\n',
-  ])('redact removes the quotation of %j from the message of JSON.parse', (text) => {
-    const safe = redact(`no credentials: ${thrownBy(() => JSON.parse(text)).message} (check the plugin)`)
-    expect(safe).toMatch(/^no credentials: .*JSON.* \(check the plugin\)$/)
-    expect(safe).not.toMatch(/hunter|ℌ|"/)
-  })
+test.each([
+  'hunter2',
+  'hunter2 '.repeat(20),
+  '{"data":hunter2}',
+  `{"a":${'1'.repeat(50)} hunter2}`,
+  '"',
+  'ℌhunter2',
+  '\n',
+])('[B35] redact removes the quotation of %j from the message of JSON.parse', (text) => {
+  const safe = redact(`no credentials: ${thrownBy(() => JSON.parse(text)).message} (check the plugin)`)
+  expect(safe).toMatch(/^no credentials: .*JSON.* \(check the plugin\)$/)
+  expect(safe).not.toMatch(/hunter|ℌ|"/)
 })
 
 describe('[B33][B34] redactError', () => {

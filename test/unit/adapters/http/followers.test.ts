@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { httpSource, serveHttp } from '../../../../adapters/http/index.js'
+import { serveHttp } from '../../../../adapters/http/index.js'
 import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
@@ -112,16 +112,6 @@ describe('a follower', () => {
     await expect(follower.waitFor(await source.head())).rejects.toThrow('the mirror has several sources')
   })
 
-  test('of a follower has the same objects', async () => {
-    await using accounts = servedAccounts(twoTenants)
-    const first = accounts.follow({ upstream: accounts.source })
-    await using second = serveHttp(first, { heartbeatMs: 200 })
-    const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
-    const last = await accounts.joined({ fetch: fetchFrom(() => second), upstream: compare })
-    await last.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
-    expect(last.size).toBe(3)
-  })
-
   test('[V7] lists once if it is further behind than the history', async () => {
     await using accounts = servedAccounts(twoTenants, { historyBytes: 500 })
     let isCut = false
@@ -145,14 +135,6 @@ describe('a follower', () => {
     await follower.waitFor(mark, { timeoutMs: 4_000 })
     expect([...follower.entries()]).toEqual([['1', { tenant: 'acme', balance: 19 }]])
     expect(follower.status.relists).toBe(1)
-  })
-
-  test('resumes after the end of a watch, without a list', async () => {
-    await using accounts = servedAccounts(twoTenants, { watchMs: 100 })
-    const follower = await accounts.joined({ upstream: accounts.source })
-    await vi.waitFor(() => expect(follower.status.reconnects).toBeGreaterThan(0), { timeout: 3_000 })
-    await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 3_000 })
-    expect(follower.status.relists).toBe(0)
   })
 
   test('[V4] has a new epoch when the upstream has one, and rejects waits for the old one', async () => {

@@ -192,17 +192,6 @@ test('[V9] followers that list again at once share one list', async () => {
   expect(snapshots).toHaveBeenCalledTimes(1)
 })
 
-test('a request that waits for its feed when the epoch ends is answered with 503', async () => {
-  await using accounts = servedAccounts(one)
-  await accounts.informer.synced()
-  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  const statuses = Array.from({ length: 20 }, async () => (await accounts.mirror(get('/list'))).status)
-  accounts.source.restore([['9', { tenant: 'acme', balance: 9 }]])
-  expect((await Promise.all(statuses)).filter((status) => status === 500)).toEqual([])
-  expect(warned.mock.calls.filter(([message]) => String(message).startsWith('serveHttp'))).toEqual([])
-  warned.mockRestore()
-})
-
 test('[V8] a watch ends after `watchMs`, also if that is shorter than the heartbeat', async () => {
   const clock = new VirtualClock()
   await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000, watchMs: 5_000 })

@@ -102,18 +102,16 @@ describe('Retry-After', () => {
   })
 })
 
-describe('the error of a failed connection says what to check', () => {
-  test.each([
-    ['connect ECONNREFUSED 127.0.0.1:6443', 'no server listens at host:6443'],
-    ['getaddrinfo ENOTFOUND host', 'no such host'],
-    ['self-signed certificate in certificate chain', 'certificate-authority-data'],
-    ["Hostname/IP does not match certificate's altnames", 'tls-server-name'],
-    ['write EPROTO wrong version number', 'check the scheme'],
-    ['aborted', 'the connection was closed in the middle of the answer'],
-  ])('%s', (message, says) => {
-    const error = connectionError(new Error(message), 'host:6443')
-    expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining(says)])
-  })
+test.each([
+  ['connect ECONNREFUSED 127.0.0.1:6443', 'no server listens at host:6443'],
+  ['getaddrinfo ENOTFOUND host', 'no such host'],
+  ['self-signed certificate in certificate chain', 'certificate-authority-data'],
+  ["Hostname/IP does not match certificate's altnames", 'tls-server-name'],
+  ['write EPROTO wrong version number', 'check the scheme'],
+  ['aborted', 'the connection was closed in the middle of the answer'],
+])('the error of a failed connection says what to check %s', (message, says) => {
+  const error = connectionError(new Error(message), 'host:6443')
+  expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining(says)])
 })
 
 describe('[K18] a client certificate that has expired', () => {

@@ -96,21 +96,18 @@ describe('credentials', () => {
     expect(await again).toBe('late')
   })
 
-  test.each(['fulfilled', 'rejected'])(
-    'that are %s when no caller waits are so for the next caller, once',
-    async (status) => {
-      const { credentials, first, second } = loggingIn()
-      const access = credentials.access(0)
-      credentials.abandon(access)
-      if (status === 'fulfilled') first.resolve('late')
-      else first.reject(new Error('log in first'))
-      second.resolve('next')
-      expect(await Promise.allSettled([access])).toMatchObject([{ status }])
-      const late = await tokenOf(credentials, 75_000).catch(({ message }) => message)
-      expect(late).toContain(status === 'fulfilled' ? 'late' : 'log in first')
-      expect(await tokenOf(credentials, 76_000)).toBe('next')
-    },
-  )
+  test.each(['fulfilled', 'rejected'])('that are %s when no caller waits are so for the next one', async (status) => {
+    const { credentials, first, second } = loggingIn()
+    const access = credentials.access(0)
+    credentials.abandon(access)
+    if (status === 'fulfilled') first.resolve('late')
+    else first.reject(new Error('log in first'))
+    second.resolve('next')
+    expect(await Promise.allSettled([access])).toMatchObject([{ status }])
+    const late = await tokenOf(credentials, 75_000).catch(({ message }) => message)
+    expect(late).toContain(status === 'fulfilled' ? 'late' : 'log in first')
+    expect(await tokenOf(credentials, 76_000)).toBe('next')
+  })
 
   test('that do not arrive for five minutes are requested again, and a late result is ignored', async () => {
     const first = Promise.withResolvers<KubeConfig>()
@@ -275,16 +272,13 @@ describe('credentials', () => {
       'insecure-skip-tls-verify',
     ],
   ]
-  test.each(flawed)(
-    '[B33] %s: an error that says what to do, and no secret',
-    async (_what, configProvider, code, says) => {
-      const credentials = new Credentials(configProvider as () => KubeConfigLike)
-      const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
-      if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
-      expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
-      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
-    },
-  )
+  test.each(flawed)('[B33] %s: an error with a remedy, and no secret', async (_what, configProvider, code, says) => {
+    const credentials = new Credentials(configProvider as () => KubeConfigLike)
+    const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
+    if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
+    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+  })
 })
 
 function remembered(token: string) {

@@ -55,18 +55,16 @@ function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
   )
 }
 
-describe('watch', () => {
-  test('a transaction that throws has written nothing', async () => {
-    const source = memorySource<number>()
-    const head = await source.head()
-    expect(() =>
-      source.transaction((tx) => {
-        tx.put('a', 1)
-        throw new Error('no')
-      }),
-    ).toThrow('no')
-    expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
-  })
+test('a transaction that throws has written nothing', async () => {
+  const source = memorySource<number>()
+  const head = await source.head()
+  expect(() =>
+    source.transaction((tx) => {
+      tx.put('a', 1)
+      throw new Error('no')
+    }),
+  ).toThrow('no')
+  expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
 })
 
 describe('faults', () => {
@@ -169,24 +167,22 @@ describe('equal versions of an object mean equal objects', () => {
   })
 })
 
-describe('options', () => {
-  test.each([
-    [{ heartbeatMs: 0 }, 'heartbeatMs'],
-    [{ history: 0.5 }, 'history'],
-    [{ name: '' }, 'name'],
-    [{ entires: [] }, 'entires'],
-    [{ entries: { a: 1 } }, 'entries'],
-  ])('%j is an OptionError that names it', (options, name) => {
-    expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
-      expect.objectContaining({ name: 'OptionError', message: expect.stringContaining(`"${name}"`) }),
-    )
-  })
+test.each([
+  [{ heartbeatMs: 0 }, 'heartbeatMs'],
+  [{ history: 0.5 }, 'history'],
+  [{ name: '' }, 'name'],
+  [{ entires: [] }, 'entires'],
+  [{ entries: { a: 1 } }, 'entries'],
+])('%j is an OptionError that names it', (options, name) => {
+  expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
+    expect.objectContaining({ name: 'OptionError', message: expect.stringContaining(`"${name}"`) }),
+  )
+})
 
-  test.each<[string, () => unknown]>([
-    ['entries', () => memorySource({ entries: [1] as never })],
-    ['put', () => memorySource().put(42 as never, {})],
-    ['delete', () => memorySource().delete(42 as never)],
-  ])('a key of %s that is not a string is a TypeError', (call, use) => {
-    expect(use).toThrow(`${call}: the key must be a string, got `)
-  })
+test.each<[string, () => unknown]>([
+  ['entries', () => memorySource({ entries: [1] as never })],
+  ['put', () => memorySource().put(42 as never, {})],
+  ['delete', () => memorySource().delete(42 as never)],
+])('a key of %s that is not a string is a TypeError', (call, use) => {
+  expect(use).toThrow(`${call}: the key must be a string, got `)
 })

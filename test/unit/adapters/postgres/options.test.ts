@@ -118,10 +118,7 @@ describe('the options of an installation', () => {
     expect(call).toThrow(option)
   })
 
-  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])(
-    'to keep %d seconds of a log is a TypeError',
-    async (seconds) => {
-      await expect(trimChangeLogs(connect(), seconds)).rejects.toThrow(TypeError)
-    },
-  )
+  test.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('to keep %d s of a log is a TypeError', async (seconds) => {
+    await expect(trimChangeLogs(connect(), seconds)).rejects.toThrow(TypeError)
+  })
 })

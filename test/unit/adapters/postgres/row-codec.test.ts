@@ -21,35 +21,32 @@ function codecOf(columns: Readonly<Record<string, number>>): RowCodec<Record<str
   )
 }
 
-test.each([true, false])(
-  '[P16] texts of a listed row do not keep the rest of the row in memory, ASCII: %s',
-  (isAscii) => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    const codec = codecOf({ id: TEXT, name: TEXT, own: OWN_TYPE, data: JSON_TYPE })
-    const large = JSON.stringify('x'.repeat(500_000))
-    collect()
-    const before = process.memoryUsage().heapUsed
-    const rows = Array.from({ length: 40 }, (_, n) => {
-      const bytes = Buffer.from(
-        `a key of more than 13 characters ${n}\ta name of more than 13 characters\t<an own text of more than 13\t${large}\n`,
-      )
-      return codec.fromCopyLine(bytes.toString('utf8', 0, bytes.length - 1), isAscii ? bytes : undefined, 0)
-    })
-    collect()
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000)
-    expect(rows.at(-1)).toEqual({
-      type: 'put',
-      key: 'a key of more than 13 characters 39',
-      object: {
-        id: 'a key of more than 13 characters 39',
-        name: 'a name of more than 13 characters',
-        own: 'an own text of more than 13',
-        data: 500_000,
-      },
-    })
-  },
-)
+test.each([true, false])('[P16] texts of a listed row do not keep the rest of it in memory, ASCII: %s', (isAscii) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const codec = codecOf({ id: TEXT, name: TEXT, own: OWN_TYPE, data: JSON_TYPE })
+  const large = JSON.stringify('x'.repeat(500_000))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const rows = Array.from({ length: 40 }, (_, n) => {
+    const bytes = Buffer.from(
+      `a key of more than 13 characters ${n}\ta name of more than 13 characters\t<an own text of more than 13\t${large}\n`,
+    )
+    return codec.fromCopyLine(bytes.toString('utf8', 0, bytes.length - 1), isAscii ? bytes : undefined, 0)
+  })
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000)
+  expect(rows.at(-1)).toEqual({
+    type: 'put',
+    key: 'a key of more than 13 characters 39',
+    object: {
+      id: 'a key of more than 13 characters 39',
+      name: 'a name of more than 13 characters',
+      own: 'an own text of more than 13',
+      data: 500_000,
+    },
+  })
+})
 
 test('escapes and nulls of a listed row are read in their fields alone, in every position', () => {
   const codec = codecOf({ id: TEXT, a: TEXT, b: TEXT })

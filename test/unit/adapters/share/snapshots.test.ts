@@ -117,18 +117,6 @@ describe('a worker that joins', () => {
     expect(follower.status).toMatchObject({ relists: 0, reconnects: 0 })
   })
 
-  test('has equal values, also those that JSON would change', async () => {
-    const value = {
-      at: new Date(5),
-      big: 7n,
-      bytes: new Uint8Array([1, 2]),
-      map: new Map([['a', new Set([1])]]),
-      no: undefined,
-    }
-    const follower = await joinedTo(memorySource<object>({ entries: [['a', value]] }))
-    expect(follower.get('a')).toStrictEqual(value)
-  })
-
   test('[T12] together with others shares one pack with them, and a later one does too', async () => {
     const { informer, source, join, packs } = await started(accounts(2_000))
     await Promise.all([join(), join(), join()])

@@ -191,21 +191,19 @@ describe('useObjects', () => {
   })
 })
 
-describe('useObject', () => {
-  test('[U1] renders again only for changes of its key', async () => {
-    const { informer, source, settle } = await started()
-    const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
-    await using _page = await Page.with(<Recorder />)
-    source.put('2', order(20))
-    await settle()
-    source.put('1', order(10))
-    await settle()
-    source.delete('1')
-    await settle()
-    source.put('1', order(11))
-    await settle()
-    expect(results).toEqual([1, 10, undefined, 11])
-  })
+test('[U1] useObject renders again only for changes of its key', async () => {
+  const { informer, source, settle } = await started()
+  const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
+  await using _page = await Page.with(<Recorder />)
+  source.put('2', order(20))
+  await settle()
+  source.put('1', order(10))
+  await settle()
+  source.delete('1')
+  await settle()
+  source.put('1', order(11))
+  await settle()
+  expect(results).toEqual([1, 10, undefined, 11])
 })
 
 describe('useStatus', () => {
@@ -256,19 +254,16 @@ describe('the hooks', () => {
   test.each([
     ['[U5] keep the last objects', 'keep', '1,2 1'],
     ['show nothing', 'clear', ' '],
-  ] as const)(
-    '%s of an informer that lost access, or was stopped, with onAccessLost %s',
-    async (_what, onAccessLost, shown) => {
-      const { informer, loseAccess, stop } = await started(twoTenants, { onAccessLost })
-      await using page = await Page.with(<Everything of={informer} />)
-      await loseAccess()
-      expect(page.text).toBe(`${shown} failed`)
-      await stop()
-      expect(page.text).toBe(`${shown} stopped`)
-      await using later = await Page.with(<Everything of={informer} />)
-      expect(later.text).toBe(`${shown} stopped`)
-    },
-  )
+  ] as const)('%s of an informer without access, or stopped, onAccessLost %s', async (_what, onAccessLost, shown) => {
+    const { informer, loseAccess, stop } = await started(twoTenants, { onAccessLost })
+    await using page = await Page.with(<Everything of={informer} />)
+    await loseAccess()
+    expect(page.text).toBe(`${shown} failed`)
+    await stop()
+    expect(page.text).toBe(`${shown} stopped`)
+    await using later = await Page.with(<Everything of={informer} />)
+    expect(later.text).toBe(`${shown} stopped`)
+  })
 
   test('[U4] leave no listener after an unmount, also in strict mode', async () => {
     const { informer, source, settle } = await started()

@@ -227,37 +227,35 @@ describe('the cleanup of a collection', () => {
   })
 })
 
-describe('a live query', () => {
-  test('joins the collections of two informers, and follows both', async () => {
-    const orders = ordersOf()
-    const tenants = mirrorOf<{ readonly name: string; readonly plan: string }, object>([
-      ['acme', { name: 'acme', plan: 'free' }],
-      ['birch', { name: 'birch', plan: 'team' }],
-    ])
-    const orderRows = collectionOf(orders)
-    const tenantRows = createCollection(informerCollectionOptions({ informer: tenants.informer }))
-    const plans = createLiveQueryCollection((query) =>
-      query
-        .from({ order: orderRows })
-        .join({ tenant: tenantRows }, ({ order, tenant }) => eq(order.tenant, tenant.name), 'inner')
-        .select(({ order, tenant }) => ({ total: order.total, plan: tenant.plan })),
-    )
-    const shown = (): string[] => plans.toArray.map(({ total, plan }) => `${total} ${plan}`).toSorted()
-    const loaded = plans.preload()
-    orders.informer.start()
-    tenants.informer.start()
-    await orders.clock.advance(0)
-    await tenants.clock.advance(0)
-    await loaded
-    expect(shown()).toEqual(['1 free', '2 free', '3 team'])
-    tenants.source.put('acme', { name: 'acme', plan: 'pro' })
-    orders.source.delete('2')
-    await orders.clock.advance(0)
-    await tenants.clock.advance(0)
-    expect(shown()).toEqual(['1 pro', '3 team'])
-    await plans.cleanup()
-    await Promise.all([orderRows.cleanup(), tenantRows.cleanup()])
-  })
+test('a live query joins the collections of two informers, and follows both', async () => {
+  const orders = ordersOf()
+  const tenants = mirrorOf<{ readonly name: string; readonly plan: string }, object>([
+    ['acme', { name: 'acme', plan: 'free' }],
+    ['birch', { name: 'birch', plan: 'team' }],
+  ])
+  const orderRows = collectionOf(orders)
+  const tenantRows = createCollection(informerCollectionOptions({ informer: tenants.informer }))
+  const plans = createLiveQueryCollection((query) =>
+    query
+      .from({ order: orderRows })
+      .join({ tenant: tenantRows }, ({ order, tenant }) => eq(order.tenant, tenant.name), 'inner')
+      .select(({ order, tenant }) => ({ total: order.total, plan: tenant.plan })),
+  )
+  const shown = (): string[] => plans.toArray.map(({ total, plan }) => `${total} ${plan}`).toSorted()
+  const loaded = plans.preload()
+  orders.informer.start()
+  tenants.informer.start()
+  await orders.clock.advance(0)
+  await tenants.clock.advance(0)
+  await loaded
+  expect(shown()).toEqual(['1 free', '2 free', '3 team'])
+  tenants.source.put('acme', { name: 'acme', plan: 'pro' })
+  orders.source.delete('2')
+  await orders.clock.advance(0)
+  await tenants.clock.advance(0)
+  expect(shown()).toEqual(['1 pro', '3 team'])
+  await plans.cleanup()
+  await Promise.all([orderRows.cleanup(), tenantRows.cleanup()])
 })
 
 describe('a write', () => {

@@ -166,18 +166,15 @@ test.each<[string, Iterable<unknown>, Scalar[]]>([
 })
 
 describe('ix.compound', () => {
-  test.each([null, undefined])(
-    'an object leaves the index while its tuple contains %s, without a report',
-    (nothing) => {
-      const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
-      put('a', 1)
-      put('b', 2)
-      put('a', nothing)
-      expect([by.it([]), reports]).toEqual([[{ value: 2 }], []])
-      put('a', 3)
-      expect(by.it([3])).toEqual([{ value: 3 }])
-    },
-  )
+  test.each([null, undefined])('an object leaves the index while its tuple has %s, without a report', (nothing) => {
+    const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
+    put('a', 1)
+    put('b', 2)
+    put('a', nothing)
+    expect([by.it([]), reports]).toEqual([[{ value: 2 }], []])
+    put('a', 3)
+    expect(by.it([3])).toEqual([{ value: 3 }])
+  })
 
   test('a tuple that is changed later does not move the object', () => {
     const tuple = ['acme', 1]

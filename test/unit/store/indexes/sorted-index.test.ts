@@ -52,6 +52,12 @@ describe('an ordered index', () => {
     expect(values).toHaveLength(2_600)
     expect(values).toEqual(values.toSorted((a, b) => a - b))
     expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
+    // Whole chunks become empty.
+    for (const { name } of by({ gte: 1_000, lt: 4_000 })) store.delete(name)
+    put('x', [2_000])
+    const later = values.filter((value) => value >= 4_000).length
+    expect([by({ gte: 1_000, lt: 4_000 }).length, by({ gte: 4_000 }).length]).toEqual([1, later])
+    expect(by()).toHaveLength(values.filter((value) => value < 1_000).length + 1 + later)
   })
 
   test('[I9] a large index that is prepared twice at the same time is in order', () => {

@@ -25,18 +25,6 @@ describe('the lease store in memory', () => {
     return { leases, session: leases.open() }
   }
 
-  test('has the defaults of the contract, and names its group', () => {
-    const { leases } = open()
-    expect(leases).toMatchObject({ name: 'memory leases "orders"', mode: 'share', leaseMs: 10_000, renewMs: 2_000 })
-  })
-
-  test('refuses wrong options', () => {
-    expect(() => memoryLeases({ group: '' })).toThrow('memoryLeases: option "group" must be a string that is not empty')
-    expect(() => memoryLeases({ group: 'a', leaseMs: 0 })).toThrow('"leaseMs" must be a finite number above 0')
-    expect(() => memoryLeases({ group: 'a' }).disturb('lost reply', 0)).toThrow('"times"')
-    expect(() => memoryLeases({ group: 'a' }).fork(0)).toThrow('"writes"')
-  })
-
   test('loses and delays requests and replies as scripted', async () => {
     const { leases, session } = open()
     leases.disturb('lost request')
