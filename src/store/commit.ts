@@ -102,9 +102,9 @@ export class CommitDomain {
     this.#dependents = dependents.toSorted((a, b) => a.number - b.number)
   }
 
-  /** Performs the commit of a store, and of all that follow from it: all are advanced, then published, then reported. */
-  *commit(first: DomainPart): Steps {
-    const parts = [first]
+  /** Performs the commit of stores, and of all that follow from them: all are advanced, then published, then reported. */
+  *commit(...written: readonly DomainPart[]): Steps {
+    const parts = [...written]
     for (const dependent of this.#dependents) {
       const part = yield* dependent.advance(parts)
       if (part !== undefined) parts.push(part)
