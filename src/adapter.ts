@@ -15,6 +15,13 @@ export {
   type SourceErrorPhase,
 } from './contract/errors.js'
 export { type Random, systemRandom } from './contract/random.js'
+export {
+  type CollectionBatch,
+  type CollectionSource,
+  type HistoryWatchContext,
+  type SharedHistory,
+  watchCollection,
+} from './contract/shared-history.js'
 export type {
   Delete,
   Entry,

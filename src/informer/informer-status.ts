@@ -60,7 +60,8 @@ export class InformerStatus<S, T> {
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
     const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
     const input = this.#sources.view?.flaw
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && stuck === undefined
+    const isWhole = cleared === undefined && this.#sources.only?.hasLeft !== true
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && stuck === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
     const hangs = stuck === undefined ? '' : `; ${stuck}`
     const clear =

@@ -58,13 +58,15 @@ export class CommitGroup {
   add(partition: object, write: GroupedWrite): Promise<void> {
     const settled = Promise.withResolvers<void>()
     this.#writes.set(partition, { ...write, settled })
-    this.leave(partition)
+    if (this.#missing.delete(partition) && this.#missing.size === 0) void this.#perform()
     return settled.promise
   }
 
   /** The partition adds nothing any more. A write that it has added is performed. */
   leave(partition: object): void {
-    if (this.#missing.delete(partition) && this.#missing.size === 0) void this.#perform()
+    if (!this.#missing.delete(partition) || this.#missing.size > 0) return
+    // Not now: one of the user's functions may have stopped its informer.
+    void Promise.resolve().then(() => this.#perform())
   }
 
   async #perform(): Promise<void> {
