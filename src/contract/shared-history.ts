@@ -45,6 +45,11 @@ export interface HistoryWatchContext extends Omit<WatchContext, 'after' | 'reque
 export interface CollectionBatch {
   /** The version of all watched collections after the batch. */
   readonly version: Version
+  /**
+   * The texts that collections have for this version, if these differ: a version may name the shape of its collection.
+   * Default: `version`.
+   */
+  readonly versions?: ReadonlyMap<string, Version>
   /** The changes of each collection, in order. One without a part has no change. */
   readonly parts: ReadonlyMap<string, readonly WatchEvent<unknown>[]>
   /** The commit time of the newest change in milliseconds since the Unix epoch, if the source has it. */
@@ -136,7 +141,8 @@ export async function* watchCollection<T>(
   { after, ...context }: WatchContext,
 ): AsyncIterable<WatchBatch<T>> {
   for await (const batch of history.watch({ ...context, positions: new Map([[collection, after]]) })) {
-    const { version, parts, committedAt, lost } = batch
+    const { versions, parts, committedAt, lost } = batch
+    const version = versions?.get(collection) ?? batch.version
     if (lost?.has(collection)) throw lost.get(collection)
     // The history passes on what the collection's own adapter has decoded.
     const events = (parts.get(collection) ?? []) as readonly WatchEvent<T>[]

@@ -74,19 +74,21 @@ export class InformerWaits<S, T> {
    */
   #enterView(view: ViewInputs, runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>) {
     const runners = view.isOfSet ? [runner] : [...view.roots.values()]
-    let missing = runners.length
+    const missing = new Set(runners)
     const check = (): void => {
       const { router, indexer } = this.#context
       // The waits of inputs settle before the same commit of the view is reported to its subscriptions.
       const isReported = router.current.commit === indexer.writer.commits
-      if (missing === 0 && isReported && view.isCurrent) settle.resolve()
+      if (missing.size === 0 && isReported && view.isCurrent) settle.resolve()
     }
     const leaveChecks = this.#checkOften(settle, check)
-    const resolve = (): void => {
-      missing--
-      check()
-    }
-    const leaveInputs = runners.map((each) => each.enter(version, { resolve, reject: settle.reject }))
+    const leaveInputs = runners.map((each) => {
+      const resolve = (): void => {
+        missing.delete(each)
+        check()
+      }
+      return each.enter(version, { resolve, reject: settle.reject })
+    })
     return () => {
       leaveChecks()
       for (const leave of leaveInputs) leave()

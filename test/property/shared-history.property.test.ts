@@ -1,19 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { memoryDatabase } from '../../adapters/memory/index.js'
-import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
-import type { CollectionBatch, CollectionSource, SharedHistory } from '../../src/contract/shared-history.js'
+import type { SourceErrorCode } from '../../src/contract/errors.js'
 import { derive } from '../../src/derive/derive.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
+import { FaultyDatabase, type Row } from '../support/histories.js'
 import { runs } from '../support/property.js'
 import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
 
-interface Row {
-  readonly at: number
-}
 type State = ReadonlyMap<string, ReadonlyMap<string, Row>>
 
 const NAMES = ['a', 'b', 'c', 'd'] as const
@@ -46,19 +42,14 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 /** Informers over collections with scripted faults of each, and the states that the database had. */
 class World {
   readonly clock = new SliceClock()
-  readonly #database
-  readonly #inner
-  readonly #history: SharedHistory
+  readonly #database: FaultyDatabase
   /** In the order of their versions. */
   readonly #states = new Map<string, State>()
   readonly #informers = new Map<string, Informer<Row, object>>()
   readonly #folds = new Map<Informer<Row, object>, Map<string, Row>>()
-  readonly #lost = new Map<string, SourceErrorCode | 'damage'>()
-  readonly #refused = new Map<string, SourceErrorCode>()
   readonly #options
   #view: Informer<string, object> | undefined
-  #viewed: readonly string[] = []
-  #isClosed = false
+  readonly #viewed = new Map<string, Informer<Row, object>>()
   #head = ''
   #count = 0
   readonly failures = new Set<string>()
@@ -67,66 +58,26 @@ class World {
 
   constructor(holdMs: number, isSliced: boolean) {
     this.#options = isSliced ? { slices: sliceEachStep(2) } : {}
-    this.#database = memoryDatabase({ holdMs, heartbeatMs: 1_000 })
-    this.#inner = new Map(NAMES.map((name) => [name as string, this.#database.collection<Row>(name)]))
-    const [first] = this.#inner.values()
-    this.#history = {
-      name: 'faulty',
-      holdMs,
-      watch: (context) => this.#watch(first?.history.watch(context) ?? []),
-    }
+    this.#database = new FaultyDatabase({ holdMs })
     this.#write([])
-  }
-
-  #collection(name: string): CollectionSource<Row> {
-    const source = this.#inner.get(name)
-    if (source === undefined) throw new Error(`there is no collection ${name}`)
-    return source
-  }
-
-  async *#list<P>(name: string, pages: AsyncIterable<P>): AsyncIterable<P> {
-    const code = this.#refused.get(name)
-    this.#refused.delete(name)
-    if (code !== undefined) throw new SourceError('the list is refused', { code })
-    yield* pages
-  }
-
-  async *#watch(batches: AsyncIterable<CollectionBatch> | Iterable<CollectionBatch>): AsyncIterable<CollectionBatch> {
-    for await (const batch of batches) {
-      if (this.#isClosed) {
-        this.#isClosed = false
-        return
-      }
-      const parts = new Map(batch.parts)
-      const lost = new Map<string, SourceError>()
-      for (const [name, fault] of this.#lost) {
-        // The informer refuses such an event: it does not write its part.
-        if (fault === 'damage') parts.set(name, [{ type: 'replace', entries: [{}] } as never])
-        else lost.set(name, new SourceError('the collection is lost', { code: fault }))
-      }
-      this.#lost.clear()
-      yield { ...batch, parts, lost }
-    }
   }
 
   #write(writes: readonly { readonly to: string; readonly key: string; readonly isDelete: boolean }[]): void {
     const state = new Map(NAMES.map((name) => [name as string, new Map(this.#states.get(this.#head)?.get(name))]))
-    const version = this.#database.commit((tx) => {
-      for (const { to, key, isDelete } of writes) {
-        const row = { at: ++this.#count }
-        if (isDelete) tx.delete(this.#collection(to), key)
-        else tx.put(this.#collection(to), key, row)
-        if (isDelete) state.get(to)?.delete(key)
-        else state.get(to)?.set(key, row)
-      }
-    })
-    this.#record(version, state)
+    const rows = Object.fromEntries(NAMES.map((name) => [name as string, {} as Record<string, number | undefined>]))
+    for (const { to, key, isDelete } of writes) {
+      const at = ++this.#count
+      Object.assign(rows[to] ?? {}, { [key]: isDelete ? undefined : at })
+      if (isDelete) state.get(to)?.delete(key)
+      else state.get(to)?.set(key, { at })
+    }
+    this.#record(this.#database.write(rows), state)
   }
 
   #restore(): void {
     const state = new Map(NAMES.map((name) => [name as string, new Map([['1', { at: ++this.#count }]])]))
-    const version = this.#database.restore((tx) => {
-      for (const [name, rows] of state) for (const [key, row] of rows) tx.put(this.#collection(name), key, row)
+    const version = this.#database.database.restore((tx) => {
+      for (const [name, rows] of state) for (const [key, row] of rows) tx.put(this.#database.inner(name), key, row)
     })
     this.#record(version, state)
   }
@@ -138,11 +89,8 @@ class World {
 
   start(name: string): void {
     if (this.#informers.has(name)) return
-    const source = this.#collection(name)
-    const list: typeof source.list = (context) => this.#list(name, source.list(context))
-    const faulty = { ...source, history: this.#history, list }
     const informer = createInformer({
-      source: faulty,
+      source: this.#database.collection(name),
       clock: this.clock,
       random: new SeededRandom(this.#count + 1),
       ...this.#options,
@@ -151,6 +99,7 @@ class World {
     const fold = new Map<string, Row>()
     this.#folds.set(informer, fold)
     const changed = ({ key, object }: { readonly key: string; readonly object: Row }): void => {
+      if (object.at < (fold.get(key)?.at ?? 0)) this.failures.add(`${name} went back at ${key}`)
       fold.set(key, object)
       this.look()
     }
@@ -170,7 +119,7 @@ class World {
       reads: others,
       each: (row, key) => [row, ...others.map((each) => each.get(key))].map((each) => each?.at ?? 0).join(),
     })
-    this.#viewed = [...this.#informers.keys()]
+    for (const [name, informer] of this.#informers) this.#viewed.set(name, informer)
     this.#view.on('error', () => {})
     this.#view.start()
   }
@@ -190,9 +139,11 @@ class World {
       if (version !== informer.version)
         this.failures.add(`${name} (${state}) is at ${informer.version}, not ${version}`)
     }
-    const [first, ...others] = this.#viewed
+    const [first, ...others] = this.#viewed.keys()
     if (version === undefined || first === undefined || this.#view?.status.isSynced !== true) return
-    if (!this.#viewed.every((name) => this.#informers.get(name)?.version === version)) return
+    const isShown = ([name, informer]: readonly [string, Informer<Row, object>]): boolean =>
+      this.#informers.get(name) === informer && informer.version === version
+    if (![...this.#viewed].every(isShown)) return
     const rowsOf = (name: string): ReadonlyMap<string, Row> => this.#states.get(version)?.get(name) ?? new Map()
     const rows = Array.from(rowsOf(first), ([key, row]) => {
       const all = [row, ...others.map((name) => rowsOf(name).get(key))]
@@ -232,22 +183,22 @@ class World {
           .catch(() => {})
         break
       case 'damage':
-        this.#lost.set(step.name, 'damage')
+        this.#database.lost.set(step.name, 'damage')
         break
       case 'lose':
-        this.#lost.set(step.name, step.code)
+        this.#database.lost.set(step.name, step.code)
         break
       case 'refuse':
-        this.#refused.set(step.name, step.code)
+        this.#database.refused.set(step.name, step.code)
         break
       case 'restore':
         this.#restore()
         break
       case 'close':
-        this.#isClosed = true
+        this.#database.isEnding = true
         break
       default:
-        this.#database[step.type]()
+        this.#database.database[step.type]()
     }
     if (step.type !== 'slices' && this.clock.isPaused) await this.clock.release()
     this.look()
@@ -262,9 +213,9 @@ class World {
   /** The faults are over: each informer, and the fold of its handler, equals the database. */
   async rest(): Promise<void> {
     await this.clock.release()
-    this.#lost.clear()
-    this.#refused.clear()
-    this.#isClosed = false
+    this.#database.lost.clear()
+    this.#database.refused.clear()
+    this.#database.isEnding = false
     await this.clock.advance(180_000)
     this.look()
     expect([...this.failures]).toEqual([])
@@ -283,6 +234,7 @@ class World {
     for (const name of [...this.#informers.keys()]) this.#stop(name)
     void this.#view?.stop()
     await this.clock.advance(2_000)
+    expect(this.#database.open, 'watches that are left after stop()').toBe(0)
     expect(this.clock.sleeping, 'timers that are left after stop()').toBe(0)
   }
 }

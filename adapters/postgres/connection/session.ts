@@ -195,19 +195,27 @@ export class Session {
 
   /** Runs one statement in a transaction that may write, whatever the default of the role is. */
   async write(text: string): Promise<void> {
-    await this.#transaction('READ WRITE', () => this.query(text))
+    await this.#transaction('READ COMMITTED READ WRITE', () => this.query(text))
   }
 
   /** Runs queries that only read. Behind a pooler they are in one transaction, because of its settings. */
   async isolated<R>(read: () => Promise<R>): Promise<R> {
-    return await (this.isPooled ? this.#transaction('READ ONLY', read) : read())
+    return await (this.isPooled ? this.#transaction('READ COMMITTED READ ONLY', read) : read())
+  }
+
+  /** Runs queries that read one snapshot. */
+  async inSnapshot<R>(read: () => Promise<R>): Promise<R> {
+    return await this.#transaction('REPEATABLE READ READ ONLY', read)
   }
 
   /** Runs one transaction after the other: a watch and a request for the head may use one session. */
-  #transaction<R>(access: 'READ ONLY' | 'READ WRITE', work: () => Promise<R>): Promise<R> {
+  #transaction<R>(
+    kind: `READ COMMITTED READ ${'ONLY' | 'WRITE'}` | 'REPEATABLE READ READ ONLY',
+    work: () => Promise<R>,
+  ): Promise<R> {
     const run = async (): Promise<R> => {
       try {
-        await this.begin(`ISOLATION LEVEL READ COMMITTED ${access}`)
+        await this.begin(`ISOLATION LEVEL ${kind}`)
         const result = await work()
         await this.query('COMMIT')
         return result

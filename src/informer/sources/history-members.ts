@@ -251,6 +251,7 @@ export class HistoryMembers {
     const group = new CommitGroup(this.#writer, partitions, (written) => this.#committed(written))
     for (const member of taking) {
       const events = parts.get(member.collection) ?? []
+      const version = versions?.get(member.collection) ?? batch.version
       member.take(committedAt === undefined ? { events, version } : { events, version, committedAt }, group)
     }
   }
