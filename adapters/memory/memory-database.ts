@@ -10,11 +10,13 @@ import { type MemorySource, memorySource } from './memory-source.js'
  *
  * @example
  * ```ts
- * import type { MemoryTransaction } from 'listwatch/memory'
+ * import { memoryDatabase, type MemoryTransaction } from 'listwatch/memory'
  *
- * function pay(tx: MemoryTransaction, id: string): void {
- *   tx.put(orders, id, paid)
- *   tx.delete(reminders, id)
+ * const shop = memoryDatabase()
+ * const [open, archived] = [shop.collection<Order>('open'), shop.collection<Order>('archived')]
+ * function archive(tx: MemoryTransaction, id: string, order: Order): void {
+ *   tx.delete(open, id)
+ *   tx.put(archived, id, order)
  * }
  * ```
  */
@@ -30,6 +32,8 @@ export interface MemoryTransaction {
  *
  * @example
  * ```ts
+ * import { memoryDatabase } from 'listwatch/memory'
+ *
  * const shop = memoryDatabase({ name: 'shop', holdMs: 5_000 })
  * ```
  */

@@ -75,9 +75,8 @@ export type PostgresTableOptions = Pick<
  * console.log(limits.key('acme', 7)) // The key columns are a tenant and a number.
  * ```
  */
-export interface PostgresTable<T>
-  extends CollectionSource<T>,
-    Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'> {}
+export type PostgresTable<T> = CollectionSource<T> &
+  Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
 
 /**
  * Tables of one database. All informers over them show one version, and change in one step. One connection polls the
@@ -293,11 +292,23 @@ class Poller {
       const left = tables.filter(({ collection }) => !lost.has(collection))
       const { size } = lost
       try {
-        return await this.#session.inSnapshot(() => this.#read(left, lost))
+        return await this.#session.inSnapshot(() => this.#read(left, lost), lockSql(left))
       } catch (error) {
+        if (!isLockTimeout(error) && lost.size === size) await this.#findFailing(left, lost)
         if (isLockTimeout(error)) return undefined
         // A table that fails ends the transaction. The others are read again in another one.
         if (lost.size === size) throw error
+      }
+    }
+  }
+
+  /** Adds the tables to `lost` that cannot be locked, because they were dropped or their rights were revoked. */
+  async #findFailing(tables: readonly PolledTable[], lost: Map<string, SourceError>): Promise<void> {
+    for (const each of tables) {
+      try {
+        await this.#session.inSnapshot(async () => {}, lockSql([each]))
+      } catch (error) {
+        if (!isLockTimeout(error)) lost.set(each.collection, ofOneTable(error))
       }
     }
   }
@@ -351,6 +362,12 @@ class Poller {
     const changed = await changedTables(this.#session, sql, known, this.#probe.name)
     return changed.map(({ polled }) => polled)
   }
+}
+
+/** A snapshot that is older than a truncation, or a rewrite, finds the table empty. So the locks come before it. */
+function lockSql(tables: readonly PolledTable[]): string {
+  const names = tables.map(({ table }) => table.name)
+  return names.length === 0 ? '' : `LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`
 }
 
 /** Returns the error if it concerns one table; throws any other one. */

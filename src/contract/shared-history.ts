@@ -9,11 +9,13 @@ export const HOLD_MS = 30_000
  *
  * @example
  * ```ts
- * import type { CollectionBatch, HistoryWatchContext } from 'listwatch/adapter'
+ * import type { CollectionBatch, HistoryWatchContext, Version } from 'listwatch/adapter'
  *
+ * type Changes = { readonly version: Version; readonly changes: CollectionBatch['parts'] }
+ * declare function changesSince(positions: ReadonlyMap<string, Version>, signal: AbortSignal): Promise<Changes>
  * async function* watch({ positions, signal, clock }: HistoryWatchContext): AsyncIterable<CollectionBatch> {
  *   for (let after = positions; ; await clock.sleep(1_000, signal)) {
- *     const { version, changes } = await journal.changesIn([...after], signal) // All in one snapshot.
+ *     const { version, changes } = await changesSince(after, signal) // All in one snapshot.
  *     after = new Map(Array.from(after.keys(), (collection) => [collection, version]))
  *     yield { version, parts: changes }
  *   }
@@ -32,11 +34,11 @@ export interface HistoryWatchContext extends Omit<WatchContext, 'after' | 'reque
  * ```ts
  * import type { CollectionBatch } from 'listwatch/adapter'
  *
- * // A transaction that moves money between two tables. The others have no part.
- * function batchOf(from: Account, order: Order, revision: number): CollectionBatch {
+ * // A transaction that writes to two collections. The others have no part.
+ * function batchOf(country: Country, code: string, revision: number): CollectionBatch {
  *   const parts = new Map([
- *     ['accounts', [{ type: 'put' as const, key: from.id, object: from }]],
- *     ['orders', [{ type: 'put' as const, key: order.id, object: order }]],
+ *     ['countries', [{ type: 'put' as const, key: country.code, object: country }]],
+ *     ['drafts', [{ type: 'delete' as const, key: code }]],
  *   ])
  *   return { version: String(revision), parts }
  * }
@@ -73,14 +75,15 @@ export interface CollectionBatch {
  *
  * @example
  * ```ts
- * import { type CollectionSource, type SharedHistory, watchCollection } from 'listwatch/adapter'
+ * import { type CollectionSource, type ListPage, type SharedHistory, watchCollection } from 'listwatch/adapter'
  *
+ * declare function list(collection: string, signal: AbortSignal): AsyncIterable<ListPage<Order>>
  * function collectionOf(history: SharedHistory, collection: string): CollectionSource<Order> {
  *   return {
  *     name: `${history.name}:${collection}`,
  *     history,
  *     collection,
- *     list: (context) => journal.list(collection, context), // One consistent snapshot, at a version of its own.
+ *     list: ({ signal }) => list(collection, signal), // One consistent snapshot, at a version of its own.
  *     watch: (context) => watchCollection(history, collection, context),
  *     hasReached: (at, mark) => Number(at) >= Number(mark),
  *   }

@@ -16,6 +16,8 @@ export type Place = readonly [collection: string, key: string]
  *
  * @example
  * ```ts
+ * import { splitSource } from 'listwatch'
+ *
  * const shop = splitSource(source, (key) => key.split('/')[0])
  * const orders = createInformer({ source: shop.collection<Order>('orders') })
  * const limits = createInformer({ source: shop.collection<Limit>('limits') })

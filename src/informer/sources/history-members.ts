@@ -16,7 +16,7 @@ import type { HistoryMember } from './history-member.js'
 
 /** The open watch of a history. */
 interface Upstream {
-  /** The members that it brings from one commit to the next. One that has to begin elsewhere is not among them. */
+  /** The members that it brings from one commit to the next. One that comes back with another version is not among them. */
   readonly members: Set<HistoryMember>
   readonly ending: AbortController
   batches: AsyncIterator<CollectionBatch> | undefined
@@ -231,11 +231,8 @@ export class HistoryMembers {
     for (const member of watching.length === 0 || isOver(error?.thrown) ? waiting : watching) member.fail(error)
   }
 
-  #deliver(
-    upstream: Upstream,
-    { version, parts, committedAt, lost }: CollectionBatch,
-    ready: readonly HistoryMember[],
-  ) {
+  #deliver(upstream: Upstream, batch: CollectionBatch, ready: readonly HistoryMember[]): void {
+    const { versions, parts, committedAt, lost } = batch
     upstream.batch = undefined
     const lostMembers = ready.filter(({ collection }) => lost?.has(collection))
     // The others wait for a member that was in. They are brought to a later version with it.
