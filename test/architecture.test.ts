@@ -296,6 +296,7 @@ describe('packages', () => {
       'testing/conformance/vitest-suite.ts',
       'testing/leases-conformance.ts',
       'testing/relay-store-conformance.ts',
+      'testing/shared-history-conformance.ts',
     ]
     expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(suites)
     for (const path of suites) expect(codeOf(path)).not.toMatch(/from 'vitest'/)

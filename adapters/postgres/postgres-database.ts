@@ -108,6 +108,7 @@ export interface PostgresDatabase {
 
 /**
  * Returns the tables of a database that `listwatch pg install` has prepared, with one history.
+ * @returns The database, whose tables are sources.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example

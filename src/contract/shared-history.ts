@@ -1,4 +1,4 @@
-import type { ListerWatcher, WatchBatch, WatchContext, WatchEvent } from './source.js'
+import type { ListerWatcher, SourceContext, WatchBatch, WatchContext, WatchEvent } from './source.js'
 import type { Version } from './version.js'
 
 /** If a collection is missing for longer than this, the others continue without it, in milliseconds. */
@@ -22,9 +22,13 @@ export const HOLD_MS = 30_000
  * }
  * ```
  */
-export interface HistoryWatchContext extends Omit<WatchContext, 'after' | 'requestProof' | 'resumeState'> {
+export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, 'onProgressRequest' | 'isUnconfirmed'> {
   /** The collections to watch, each with the version that it has. They may differ. */
   readonly positions: ReadonlyMap<string, Version>
+  /** Returns whether a reader of one of the collections waits for a version now. */
+  hasWaiters?(): boolean
+  /** Requests an audit of all collections soon, as in `WatchContext`. */
+  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
 }
 
 /**
@@ -128,6 +132,9 @@ export function isCollection<T>(source: ListerWatcher<T>): source is CollectionS
 
 /**
  * Watches one collection of a history alone, for `ListerWatcher.watch`.
+ *
+ * @returns The batches of the collection.
+ * @throws The error in `lost`, if the history cannot bring the collection to the next version.
  *
  * @example
  * ```ts
