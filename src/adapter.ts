@@ -40,6 +40,7 @@ export type {
   WatchContext,
   WatchEvent,
 } from './contract/source.js'
+export { type SplitSource, splitSource } from './contract/split-source.js'
 export type { Proof } from './contract/status.js'
 export type { Version } from './contract/version.js'
 

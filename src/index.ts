@@ -6,9 +6,7 @@
  */
 
 export { OptionError, SourceError, type SourceErrorCode, TerminalError, terminal } from './contract/errors.js'
-export type { CollectionSource, SharedHistory } from './contract/shared-history.js'
 export type { ListerWatcher } from './contract/source.js'
-export { type SplitSource, splitSource } from './contract/split-source.js'
 export type { Logger, MirrorState, Status } from './contract/status.js'
 export type { Version } from './contract/version.js'
 export { derive, deriveMany, groupBy } from './derive/derive.js'

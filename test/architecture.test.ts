@@ -405,6 +405,7 @@ describe('[D22] state by the identity of an object', () => {
       'adapters/share/port-client.ts',
       'bindings/tanstack-db/informer-collection-options.ts',
       'inspector/store-digests.ts',
+      'src/informer/sources/history-members.ts',
       'src/store/structural-equal.ts',
       'src/util/abort-listeners.ts',
     ],

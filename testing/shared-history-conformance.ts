@@ -1,7 +1,12 @@
 import { systemClock } from '../src/contract/clock.js'
 import { systemRandom } from '../src/contract/random.js'
-import type { CollectionBatch, CollectionSource, HistoryWatchContext } from '../src/contract/shared-history.js'
-import type { ListContext } from '../src/contract/source.js'
+import {
+  type CollectionBatch,
+  type CollectionSource,
+  type HistoryWatchContext,
+  isCollection,
+} from '../src/contract/shared-history.js'
+import type { ListContext, ListerWatcher } from '../src/contract/source.js'
 import type { Version } from '../src/contract/version.js'
 
 /**
@@ -28,7 +33,7 @@ import type { Version } from '../src/contract/version.js'
  */
 export interface SharedHistorySubject {
   /** Two empty collections of the same history. */
-  readonly sources: readonly [CollectionSource<unknown>, CollectionSource<unknown>]
+  readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
   /** Commits all changes as one transaction. `to` is the number of the collection. */
   write(
     changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[],
@@ -156,14 +161,16 @@ function assert(isSo: boolean, message: string): asserts isSo {
 
 /** Lists and watches both collections. */
 class Follower {
-  readonly #sources: SharedHistorySubject['sources']
+  readonly #sources: readonly [CollectionSource<unknown>, CollectionSource<unknown>]
   #batches: AsyncIterator<CollectionBatch> | undefined
   #ending = new AbortController()
 
   readonly #batchMs: number
 
   constructor({ sources }: SharedHistorySubject, batchMs: number) {
-    this.#sources = sources
+    const [a, b] = sources
+    assert(isCollection(a) && isCollection(b) && a.history === b.history, 'the sources have no common history')
+    this.#sources = [a, b]
     this.#batchMs = batchMs
   }
 

@@ -1,5 +1,6 @@
 import { OptionError, type SourceError } from '../../src/contract/errors.js'
-import type { CollectionSource } from '../../src/contract/shared-history.js'
+import { isCollection } from '../../src/contract/shared-history.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { type Place, SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isDelay, isName, isPositive } from '../../src/util/validate-options.js'
@@ -22,9 +23,9 @@ import { type MemorySource, memorySource } from './memory-source.js'
  */
 export interface MemoryTransaction {
   /** Adds or replaces an object of a collection. */
-  put<T>(collection: CollectionSource<T>, key: string, object: T): void
+  put<T>(collection: ListerWatcher<T>, key: string, object: T): void
   /** Deletes an object of a collection, if it exists. */
-  delete(collection: CollectionSource<unknown>, key: string): void
+  delete(collection: ListerWatcher<unknown>, key: string): void
 }
 
 /**
@@ -70,7 +71,7 @@ export interface MemoryDatabase {
    * Adds a collection. Its first objects are one transaction.
    * @throws OptionError if there is a collection of this name, or the name has a "/".
    */
-  collection<T>(name: string, entries?: Iterable<readonly [string, T]>): CollectionSource<T>
+  collection<T>(name: string, entries?: Iterable<readonly [string, T]>): ListerWatcher<T>
   /** Applies the writes of `fn` as one transaction. Returns its version. If `fn` throws, nothing is written. */
   commit(fn: (tx: MemoryTransaction) => void): Version
   /** Replaces the objects of all collections by the writes of `fn`, and starts a new epoch. Returns its version. */
@@ -120,7 +121,7 @@ class Collections implements MemoryDatabase {
     this.#history = new SplitHistory(source, placeOf, holdMs)
   }
 
-  collection<T>(name: string, entries: Iterable<readonly [string, T]> = []): CollectionSource<T> {
+  collection<T>(name: string, entries: Iterable<readonly [string, T]> = []): ListerWatcher<T> {
     if (isName(name) !== undefined || name.includes('/'))
       throw new OptionError(`collection: the name must be a string without "/", got "${name}"`, { option: 'name' })
     if (this.#names.has(name))
@@ -168,9 +169,9 @@ class Collections implements MemoryDatabase {
     this.#source.fail(error, times)
   }
 
-  #keyOf({ history, collection, name }: CollectionSource<unknown>, key: string): string {
-    if (history === this.#history) return `${collection}/${key}`
-    throw new TypeError(`commit: the source "${name}" is not a collection of ${this.#history.name}`)
+  #keyOf(source: ListerWatcher<unknown>, key: string): string {
+    if (isCollection(source) && source.history === this.#history) return `${source.collection}/${key}`
+    throw new TypeError(`commit: the source "${source.name}" is not a collection of ${this.#history.name}`)
   }
 }
 

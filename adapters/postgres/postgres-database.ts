@@ -6,7 +6,7 @@ import {
   type SharedHistory,
   watchCollection,
 } from '../../src/contract/shared-history.js'
-import type { SourceContext, WatchEvent } from '../../src/contract/source.js'
+import type { ListerWatcher, SourceContext, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { isDelay } from '../../src/util/validate-options.js'
 import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
@@ -75,8 +75,7 @@ export type PostgresTableOptions = Pick<
  * console.log(limits.key('acme', 7)) // The key columns are a tenant and a number.
  * ```
  */
-export type PostgresTable<T> = CollectionSource<T> &
-  Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
+export type PostgresTable<T> = ListerWatcher<T> & Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
 
 /**
  * Tables of one database. All informers over them show one version, and change in one step. One connection polls the
@@ -168,7 +167,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
     for (let n = 2; this.#tables.has(collection); n++) collection = `${options.table}#${n}`
     this.#tables.set(collection, new TableAccess<unknown>(all))
     const { name, heartbeatMs, selection = '' } = source
-    return {
+    const table: CollectionSource<T> & PostgresTable<T> = {
       name,
       heartbeatMs,
       selection,
@@ -181,6 +180,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       isLaterEpoch: (at, mark) => source.isLaterEpoch?.(at, mark) === true,
       key: (...columns) => source.key(...columns),
     }
+    return table
   }
 
   async mark(tx: PgTransaction): Promise<Version> {

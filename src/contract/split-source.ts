@@ -16,7 +16,7 @@ export type Place = readonly [collection: string, key: string]
  *
  * @example
  * ```ts
- * import { splitSource } from 'listwatch'
+ * import { splitSource } from 'listwatch/adapter'
  *
  * const shop = splitSource(source, (key) => key.split('/')[0])
  * const orders = createInformer({ source: shop.collection<Order>('orders') })
@@ -151,7 +151,7 @@ export class SplitHistory implements SharedHistory, SplitSource {
  *
  * @example
  * ```ts
- * import { splitSource } from 'listwatch'
+ * import { splitSource } from 'listwatch/adapter'
  *
  * const shop = splitSource(source, (key) => key.split('/')[0])
  * const orders = createInformer({ source: shop.collection<Order>('orders') })

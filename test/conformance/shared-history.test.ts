@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
-import type { CollectionBatch, CollectionSource, SharedHistory } from '../../src/contract/shared-history.js'
+import { type CollectionBatch, isCollection, type SharedHistory } from '../../src/contract/shared-history.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeSharedHistory, type SharedHistorySubject } from '../../testing/index.js'
 import { followerOf, historyCases } from '../../testing/shared-history-conformance.js'
 import { useServer } from '../postgres/support.js'
@@ -13,8 +14,9 @@ type Write = SharedHistorySubject['write']
 function inMemory(breakIt: (history: SharedHistory) => SharedHistory['watch'] = (of) => (it) => of.watch(it)) {
   const database = memoryDatabase({ heartbeatMs: 20 })
   const inner = [database.collection<string>('a'), database.collection<string>('b')] as const
+  if (!isCollection(inner[0])) throw new Error('a collection has a history')
   const history: SharedHistory = { name: 'memory', watch: breakIt(inner[0].history) }
-  const broken = (source: CollectionSource<string>): CollectionSource<string> => ({ ...source, history })
+  const broken = (source: ListerWatcher<string>): ListerWatcher<string> => ({ ...source, ...{ history } })
   const write: Write = (changes) => {
     database.commit((tx) => {
       for (const { to, key, value } of changes) tx.put(inner[to], key, value)

@@ -64,7 +64,7 @@ class World {
 
   #write(writes: readonly { readonly to: string; readonly key: string; readonly isDelete: boolean }[]): void {
     const state = new Map(NAMES.map((name) => [name as string, new Map(this.#states.get(this.#head)?.get(name))]))
-    const rows = Object.fromEntries(NAMES.map((name) => [name as string, {} as Record<string, number | undefined>]))
+    const rows = Object.fromEntries(NAMES.map((name) => [name, {}]))
     for (const { to, key, isDelete } of writes) {
       const at = ++this.#count
       Object.assign(rows[to] ?? {}, { [key]: isDelete ? undefined : at })

@@ -1,10 +1,11 @@
 import { type MemoryDatabase, type MemoryDatabaseOptions, memoryDatabase } from '../../adapters/memory/index.js'
 import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
-import type {
-  CollectionBatch,
-  CollectionSource,
-  HistoryWatchContext,
-  SharedHistory,
+import {
+  type CollectionBatch,
+  type CollectionSource,
+  type HistoryWatchContext,
+  isCollection,
+  type SharedHistory,
 } from '../../src/contract/shared-history.js'
 import type { ListContext } from '../../src/contract/source.js'
 import { unlessAborted } from '../../src/util/abort-listeners.js'
@@ -39,6 +40,7 @@ export class FaultyDatabase implements SharedHistory {
   /** Returns the same collection at each call. */
   inner(name: string): CollectionSource<Row> {
     const source = this.#inner.get(name) ?? this.database.collection<Row>(name)
+    if (!isCollection(source)) throw new Error('a collection has a history')
     this.#inner.set(name, source)
     return source
   }
