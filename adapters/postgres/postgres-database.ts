@@ -250,13 +250,13 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       const access = this.#tables.get(collection)
       if (access === undefined) throw new Error(`there is no table ${collection}`)
       try {
-        const table = await access.findTable(session)
+        const found = await access.findTable(session)
         const { sql, maxDeltaRows = 250_000 } = access.options
         tables.push({
           collection,
-          table,
-          sql: deltaSql(table, sql, maxDeltaRows),
-          codec: access.codec(session, table),
+          table: found,
+          sql: deltaSql(found, sql, maxDeltaRows),
+          codec: access.codec(session, found),
           from: parseVersion(position),
           fingerprint: undefined,
         })

@@ -192,7 +192,7 @@ export class CommitGroup {
       const isApart = ({ writer }: PendingWrite): boolean => writer.domain !== this.#writer.domain
       if (writes.some(isApart)) await this.#join(writes)
       const { domain, largeWrite } = this.#writer
-      const isHeld = domain.hasDependents || domain.queue.isBusy || size > largeWrite
+      const isHeld = size > largeWrite || domain.hasDependents || domain.queue.isBusy
       await this.#writer.write('apply', size, () => this.#steps(isHeld))
       for (const { settled } of writes) settled.resolve()
     } catch (error) {
