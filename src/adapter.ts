@@ -15,6 +15,13 @@ export {
   type SourceErrorPhase,
 } from './contract/errors.js'
 export { type Random, systemRandom } from './contract/random.js'
+export {
+  type CollectionBatch,
+  type CollectionSource,
+  type HistoryWatchContext,
+  type SharedHistory,
+  watchCollection,
+} from './contract/shared-history.js'
 export type {
   Delete,
   Entry,
@@ -33,6 +40,7 @@ export type {
   WatchContext,
   WatchEvent,
 } from './contract/source.js'
+export { type SplitSource, splitSource } from './contract/split-source.js'
 export type { Proof } from './contract/status.js'
 export type { Version } from './contract/version.js'
 

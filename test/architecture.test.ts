@@ -296,6 +296,7 @@ describe('packages', () => {
       'testing/conformance/vitest-suite.ts',
       'testing/leases-conformance.ts',
       'testing/relay-store-conformance.ts',
+      'testing/shared-history-conformance.ts',
     ]
     expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(suites)
     for (const path of suites) expect(codeOf(path)).not.toMatch(/from 'vitest'/)
@@ -404,6 +405,7 @@ describe('[D22] state by the identity of an object', () => {
       'adapters/share/port-client.ts',
       'bindings/tanstack-db/informer-collection-options.ts',
       'inspector/store-digests.ts',
+      'src/informer/sources/history-members.ts',
       'src/store/structural-equal.ts',
       'src/util/abort-listeners.ts',
     ],

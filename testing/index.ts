@@ -1,5 +1,5 @@
 /**
- * Virtual time, a driver for controllers, and conformance tests of sources, leases and relay stores.
+ * Virtual time, a driver for controllers, and conformance tests of sources, histories, leases and relay stores.
  *
  * @module listwatch/testing
  */
@@ -23,6 +23,7 @@ export { type RelayStoreCase, relayStoreCases } from './relay-store/cases.js'
 export type { RelayStoreHarness } from './relay-store/harness.js'
 export { relayStoreConformance } from './relay-store-conformance.js'
 export { SeededRandom } from './seeded-random.js'
+export { describeSharedHistory, type SharedHistorySubject } from './shared-history-conformance.js'
 export {
   type TestController,
   type TestControllerOptions,

@@ -1,9 +1,15 @@
 /**
- * A source, leases and the store of a relay in memory, with scripted faults for tests.
+ * A source, collections, leases and the store of a relay in memory, with scripted faults for tests.
  *
  * @module listwatch/memory
  */
 
+export {
+  type MemoryDatabase,
+  type MemoryDatabaseOptions,
+  type MemoryTransaction,
+  memoryDatabase,
+} from './memory-database.js'
 export { type LeaseFault, type MemoryLeases, type MemoryLeasesOptions, memoryLeases } from './memory-leases.js'
 export {
   type MemoryRelayStore,

@@ -106,9 +106,10 @@ export async function readDelta<T>(
   codec: RowCodec<T>,
   from: PostgresVersion,
   fingerprint: string | undefined,
+  name = 'listwatch_delta',
 ): Promise<Delta<T>> {
   const values = [...logPosition(from), from.snapshot, fingerprint]
-  const rows = await run(session, sql, values, 'listwatch_delta')
+  const rows = await run(session, sql, values, name)
   const header = parseHeader(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}')
   const events: (Put<T> | Delete<T> | Invalid)[] = []
   assertCurrent(header, rows, table, from)
@@ -163,6 +164,41 @@ export async function readProbe(
   if (isSame !== true || typeof snapshot !== 'string') return undefined
   const isLater = parseSnapshot(snapshot, snapshot).xmax >= parseSnapshot(from.snapshot, from.snapshot).xmax
   return isLater ? { ...from, snapshot } : undefined
+}
+
+/** A table at a version with a known fingerprint. */
+export interface ProbedTable {
+  readonly table: Table
+  readonly from: PostgresVersion
+  readonly fingerprint: string
+}
+
+/** SQL of the probes of several tables at one snapshot, as one statement. */
+export function probesSql(tables: readonly ProbedTable[]): string {
+  const probes = tables.map(({ table, from, fingerprint }, at) =>
+    probeSql(table)
+      .replace("SELECT 'H'", `SELECT '${at}'`)
+      .replace('$5', () => quoteLiteral(from.access))
+      .replace('$6', () => quoteLiteral(fingerprint)),
+  )
+  return probes.join('\nUNION ALL ')
+}
+
+/** Runs these probes. Returns the tables that may have changed. */
+export async function changedTables<P extends ProbedTable>(
+  session: Session,
+  sql: string,
+  tables: readonly P[],
+  name: string,
+): Promise<readonly P[]> {
+  const [first] = tables
+  if (first === undefined) return []
+  const { from } = first
+  const rows = await run(session, sql, [...logPosition(from), from.snapshot, from.epoch], name)
+  const unchanged = new Set<number>()
+  for (const [at, text] of rows)
+    if (propertiesOf(JSON.parse(text ?? '{}'))['isSame'] === true) unchanged.add(Number(at))
+  return tables.filter((_, at) => !unchanged.has(at))
 }
 
 /** Later changes are logged under transaction ids from the first value on, and under the ids of the second. */

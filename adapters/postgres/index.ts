@@ -9,6 +9,13 @@ export type { PgClient, PgTransaction } from './connection/pg-client.js'
 export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js'
 export type { PgPool, PgPoolClient } from './leases/pg-pool.js'
 export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js'
+export {
+  type PostgresDatabase,
+  type PostgresDatabaseOptions,
+  type PostgresTable,
+  type PostgresTableOptions,
+  postgresDatabase,
+} from './postgres-database.js'
 export type { PostgresSource, PostgresSourceOptions } from './postgres-options.js'
 export { postgresSource } from './postgres-source.js'
 export {

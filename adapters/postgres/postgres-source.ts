@@ -278,7 +278,7 @@ async function poll<V>(session: Session, read: () => Promise<V>): Promise<V | un
 }
 
 /** Trims the log. An error of the server is ignored: other readers and writers trim too. */
-async function trim(session: Session): Promise<void> {
+export async function trim(session: Session): Promise<void> {
   try {
     await session.write('SELECT listwatch.tend()')
   } catch (error) {

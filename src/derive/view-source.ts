@@ -168,9 +168,12 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   }
 }
 
-/** Whether there is not exactly one root, or one of a set, whose members change. */
+/**
+ * Whether the roots have no common version: several without one history, or those of a set, whose members change.
+ */
 export function haveSeveralRoots(inputs: readonly InputInformer[]): boolean {
-  return inputs.some(({ input }) => input.sources.isOfSet) || rootsOf(inputs).size !== 1
+  const histories = new Set(Array.from(rootsOf(inputs).values(), (root) => root.member?.members ?? root))
+  return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
 }
 
 /** A name that several roots have gets a suffix. */

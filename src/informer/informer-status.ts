@@ -62,7 +62,8 @@ export class InformerStatus<S, T> {
     const input = this.#sources.view?.flaw
     const waiting = waitingController(subscriptions.keys())
     const flaw = input ?? stuck ?? waiting
-    const isReady = isLive && this.#context.synced.isOpen && !isStale && cleared === undefined && flaw === undefined
+    const isWhole = cleared === undefined && this.#sources.only?.hasLeft !== true
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && flaw === undefined
     const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
     const clear =
       cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`

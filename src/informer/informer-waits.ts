@@ -68,24 +68,30 @@ export class InformerWaits<S, T> {
     return view === undefined ? runner.enter(version, settle) : this.#enterView(view, runner, version, settle)
   }
 
-  /** First an input has to include the version, then the view has to show what its inputs show. */
+  /**
+   * First an input has to include the version; if the roots share a history, all of them. Then the view has to show what
+   * its inputs show.
+   */
   #enterView(view: ViewInputs, runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>) {
-    let isReached = false
+    const runners = view.isOfSet ? [runner] : [...view.roots.values()]
+    const missing = new Set(runners)
     const check = (): void => {
       const { router, indexer } = this.#context
       // The waits of inputs settle before the same commit of the view is reported to its subscriptions.
       const isReported = router.current.commit === indexer.writer.commits
-      if (isReached && isReported && view.isCurrent) settle.resolve()
+      if (missing.size === 0 && isReported && view.isCurrent) settle.resolve()
     }
     const leaveChecks = this.#checkOften(settle, check)
-    const resolve = (): void => {
-      isReached = true
-      check()
-    }
-    const leaveInput = runner.enter(version, { resolve, reject: settle.reject })
+    const leaveInputs = runners.map((each) => {
+      const resolve = (): void => {
+        missing.delete(each)
+        check()
+      }
+      return each.enter(version, { resolve, reject: settle.reject })
+    })
     return () => {
       leaveChecks()
-      leaveInput()
+      for (const leave of leaveInputs) leave()
     }
   }
 

@@ -12,12 +12,13 @@ import { StoreTransaction, type WritablePartition } from './transaction.js'
 
 /** A list that is being written. */
 export interface ListWriter<T> {
-  /** About how many changes `commit` makes. */
+  /** About how many changes `write` makes. */
   readonly size: number
   page(events: readonly ListEvent<T>[]): Steps
   /** The same as all steps of `page`. */
   pageNow(events: readonly ListEvent<T>[]): undefined
-  commit(version: Version): Steps
+  /** Ends the list: writes all of it. Returns the transaction, which is still to be committed. */
+  write(version: Version): Generator<void, StoreTransaction<T>>
   abandon(): void
 }
 
@@ -58,11 +59,10 @@ export class InitialList<T> implements ListWriter<T> {
     return this.#writer.store.size
   }
 
-  *commit(version: Version): Steps {
+  *write(): Generator<void, StoreTransaction<T>> {
     const { store, isBusy } = this.#writer
     if (isBusy) yield* store.prepareIndexes()
-    store.isVisible = true
-    yield* this.#transaction.commit(version)
+    return this.#transaction
   }
 
   abandon(): void {
@@ -74,7 +74,7 @@ export class InitialList<T> implements ListWriter<T> {
   }
 }
 
-/** A later list. Its pages are compared with the store as they arrive; the differences are written by `commit`. */
+/** A later list. Its pages are compared with the store as they arrive; the differences are written by `write`. */
 export class Relist<T> implements ListWriter<T> {
   readonly #writer: StoreWriter<T>
   readonly #partition: WritablePartition<T>
@@ -168,7 +168,7 @@ export class Relist<T> implements ListWriter<T> {
     return this.#listed[ordinal - this.#start] === 1 ? this.#writer.store.entryAt(ordinal) : undefined
   }
 
-  *commit(version: Version): Steps {
+  *write(version: Version): Generator<void, StoreTransaction<T>> {
     const writer = this.#writer
     const partition = this.#partition
     const ignoreVersions = this.#ignoreVersions
@@ -203,7 +203,7 @@ export class Relist<T> implements ListWriter<T> {
       else transaction.write(result, store.ordinalOf(key))
       yield
     }
-    yield* transaction.commit(version)
+    return transaction
   }
 
   /** The next list reports the claims of this one. */

@@ -6,12 +6,12 @@ import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
 import { DEFAULT_SLICES, finish, performSlice, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
-import type { CommitOrigin } from './commit.js'
+import type { CommitGroup, CommitOrigin } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import type { StoreIndex } from './indexes/store-index.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
-import { InitialList, Relist } from './list-writer.js'
+import { InitialList, type ListWriter, Relist } from './list-writer.js'
 import type { Ordinal } from './ordinals.js'
 import { KeptBase } from './packed/kept-base.js'
 import { type NamedIndex, pack } from './packed/pack.js'
@@ -45,6 +45,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   readonly filtered: UndoableMap<string, Version | undefined> = new UndoableMap()
   /** Called after each commit. */
   onCommit: OnCommit<T> | undefined
+  /** The group of the next batch or list: it is written together with those of other stores. */
+  group: CommitGroup | undefined
   readonly #writer: StoreWriter<T>
   #isFilling = false
 
@@ -156,12 +158,23 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     for (const event of events) if (event.type === 'replace') size += event.entries.length + this.size
     const committedAt = 'deltas' in batch ? undefined : batch.committedAt
     const arrived = { events, size, version: batch.version, committedAt }
+    const group = this.#takeGroup()
+    if (group !== undefined) {
+      const commit = { version: batch.version ?? this.version, committedAt }
+      return group.add(this, { writer: this.#writer, size, begin: () => this.#written(arrived), ...commit })
+    }
     return this.#writer.write(
       'apply',
       size,
       () => this.#apply(arrived),
       () => this.#applyNow(arrived),
     )
+  }
+
+  #takeGroup(): CommitGroup | undefined {
+    const { group } = this
+    this.group = undefined
+    return group
   }
 
   #begin({ events, size, version }: ArrivedBatch<T>): StoreTransaction<T> {
@@ -182,14 +195,21 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   *#apply(arrived: ArrivedBatch<T>): Steps {
-    const { events, version, committedAt } = arrived
+    const { version, committedAt } = arrived
+    const transaction = yield* this.#written(arrived)
+    yield* transaction.commit(version ?? this.version, committedAt)
+  }
+
+  /** Writes a batch. Returns the transaction, which is still to be committed. */
+  *#written(arrived: ArrivedBatch<T>): Generator<void, StoreTransaction<T>> {
+    const { events } = arrived
     const transaction = this.#begin(arrived)
     for (const event of events) {
       if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
       else transaction.apply(event)
       yield
     }
-    yield* transaction.commit(version ?? this.version, committedAt)
+    return transaction
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
@@ -204,7 +224,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
           () => list.page(events),
           () => list.pageNow(events),
         ),
-      commit: (version) => writer.write('commit', list.size, () => list.commit(version)),
+      commit: (version) => {
+        const group = this.#takeGroup()
+        const { size } = list
+        if (group === undefined) return writer.write('commit', size, () => committed(list, version))
+        return group.add(this, { writer, size, begin: () => list.write(version), version, committedAt: undefined })
+      },
       abandon: () => {
         if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
       },
@@ -221,7 +246,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const list = new InitialList(writer, this)
     return {
       page: (records) => writer.write('restore', 0, () => list.restore(records)),
-      commit: () => writer.write('commit', list.size, () => list.commit(version)),
+      commit: () => writer.write('commit', list.size, () => committed(list, version)),
       abandon: () => {
         if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
       },
@@ -356,6 +381,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     if (origin === 'relist') this.#writer.ownership.disclaimAll(this)
     yield* transaction.commit(undefined)
   }
+}
+
+/** Writes a list, and commits it. */
+function* committed<T>(list: ListWriter<T>, version: Version): Steps {
+  const transaction = yield* list.write(version)
+  yield* transaction.commit(version)
 }
 
 /**

@@ -170,15 +170,14 @@ export class StoreWriter<T> {
    */
   runExclusive<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
-    if (this.isAbandoned) this.#assertNotEnded(call)
+    if (this.isAbandoned) this.assertNotEnded(call)
     const { domain } = this
     return domain.reentrancy.run(() => {
       domain.isWriting = true
       try {
         return act()
       } catch (error) {
-        this.#transaction?.rollback()
-        this.#transaction = undefined
+        this.undo()
         throw error
       } finally {
         domain.isWriting = false
@@ -272,14 +271,14 @@ export class StoreWriter<T> {
   }
 
   async #inSlices(call: string, steps: Steps): Promise<void> {
-    if (!this.#isDecided) this.#assertNotEnded(call)
+    if (!this.#isDecided) this.assertNotEnded(call)
     this.store.hold()
     const commits = this.#commits
     const perform = (): boolean => this.#slice(steps, commits)
     try {
       while (!this.runExclusive(call, perform)) {
         await this.#clock.sleep(0)
-        if (this.#commits === commits && !this.#isDecided) this.#assertNotEnded(call)
+        if (this.#commits === commits && !this.#isDecided) this.assertNotEnded(call)
       }
     } finally {
       if (this.#transaction === undefined) this.store.release()
@@ -293,9 +292,16 @@ export class StoreWriter<T> {
     return performSlice(steps, this.#clock, this.#slices)
   }
 
-  #assertNotEnded(call: string): void {
+  /** @throws SourceError STOPPED when the writer was ended, and no required write runs or waits. */
+  assertNotEnded(call: string): void {
     if (this.#isEnded && this.#required === 0)
       throw new SourceError(`${call}: the store was stopped`, { code: 'STOPPED', phase: 'apply' })
+  }
+
+  /** Undoes the transaction that has begun. */
+  undo(): void {
+    this.#transaction?.rollback()
+    this.#transaction = undefined
   }
 
   /** Called by a transaction when it begins. */

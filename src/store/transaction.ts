@@ -142,6 +142,7 @@ export class StoreTransaction<T> implements DomainPart {
   }
 
   publish(): void {
+    if (this.#origin === 'initial') this.#writer.store.isVisible = true
     this.#commitValidity()
     this.#partition.version = this.version
     this.#writer.committed(this.version)

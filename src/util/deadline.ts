@@ -90,9 +90,12 @@ export function promised<V>(call: () => Promise<V>): Promise<V> {
   }
 }
 
-/** Resolves when `something` settles, or after `ms` milliseconds. */
+/** Settles like `something`, or resolves after `ms` milliseconds. */
 export async function settleWithin(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
   const timer = new AbortController()
-  await Promise.race([something, clock.sleep(ms, timer.signal).catch(() => {})])
-  timer.abort(ABORTED)
+  try {
+    await Promise.race([something, clock.sleep(ms, timer.signal).catch(() => {})])
+  } finally {
+    timer.abort(ABORTED)
+  }
 }

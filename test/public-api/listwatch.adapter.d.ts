@@ -12,6 +12,17 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   wallNow?(): number
 }
+export interface CollectionBatch {
+  readonly committedAt?: number
+  readonly lost?: ReadonlyMap<string, unknown>
+  readonly parts: ReadonlyMap<string, readonly WatchEvent<unknown>[]>
+  readonly version: Version
+  readonly versions?: ReadonlyMap<string, Version>
+}
+export interface CollectionSource<T> extends ListerWatcher<T> {
+  readonly collection: string
+  readonly history: SharedHistory
+}
 export interface Delete<T> {
   readonly key: string
   readonly object?: T
@@ -37,6 +48,11 @@ export interface Entry<T> {
 export interface Eviction {
   readonly member: string
   readonly renewal: number
+}
+export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, 'onProgressRequest' | 'isUnconfirmed'> {
+  hasWaiters?(): boolean
+  readonly positions: ReadonlyMap<string, Version>
+  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
 }
 export interface Invalid {
   readonly error: unknown
@@ -189,6 +205,11 @@ export interface SavedMirror extends MirrorHeader {
   readonly savedAt: number
 }
 export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
+export interface SharedHistory {
+  readonly holdMs?: number | undefined
+  readonly name: string
+  watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch>
+}
 export interface Sink<T> {
   apply(batch: WatchBatch<T>): void | Promise<void>
   replace(options?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
@@ -210,6 +231,9 @@ export interface SourceErrorOptions {
   readonly source?: string | undefined
 }
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle' | 'derive'
+export interface SplitSource {
+  collection<T>(name: string): CollectionSource<T>
+}
 export interface StoredText {
   readonly position: Version
   readonly text: string | undefined
@@ -237,5 +261,14 @@ export interface WatchContext extends SourceContext {
   readonly resumeState?: string | undefined
 }
 export type WatchEvent<T> = ListEvent<T> | Replace<T>
+export declare function splitSource(
+  source: ListerWatcher<unknown>,
+  collectionOf: (key: string) => string | undefined,
+): SplitSource
 export declare const systemClock: Clock
 export declare const systemRandom: Random
+export declare function watchCollection<T>(
+  history: SharedHistory,
+  collection: string,
+  { after, ...context }: WatchContext,
+): AsyncIterable<WatchBatch<T>>

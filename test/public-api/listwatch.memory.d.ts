@@ -1,6 +1,21 @@
 import type { Clock, LeaseRecord, Leases, RelayStore } from 'listwatch/adapter'
 import type { ListerWatcher, SourceError, Version } from 'listwatch'
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
+export interface MemoryDatabase {
+  collection<T>(name: string, entries?: Iterable<readonly [string, T]>): ListerWatcher<T>
+  commit(fn: (tx: MemoryTransaction) => void): Version
+  compact(): void
+  disconnect(): void
+  fail(error: SourceError, times?: number): void
+  restore(fn: (tx: MemoryTransaction) => void): Version
+  stall(): void
+}
+export interface MemoryDatabaseOptions {
+  readonly heartbeatMs?: number
+  readonly history?: number
+  readonly holdMs?: number
+  readonly name?: string
+}
 export interface MemoryLeases extends Leases {
   deliver(): void
   disturb(fault: LeaseFault, times?: number): void
@@ -48,7 +63,12 @@ export interface MemorySourceOptions<T> {
   readonly history?: number
   readonly name?: string
 }
+export interface MemoryTransaction {
+  delete(collection: ListerWatcher<unknown>, key: string): void
+  put<T>(collection: ListerWatcher<T>, key: string, object: T): void
+}
 export type RelayFault = 'lost request' | 'lost reply' | 'late request'
+export declare function memoryDatabase(options?: MemoryDatabaseOptions): MemoryDatabase
 export declare function memoryLeases(options: MemoryLeasesOptions): MemoryLeases
 export declare function memoryRelayStore(options?: MemoryRelayStoreOptions): MemoryRelayStore
 export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>

@@ -50,6 +50,14 @@ export interface PgPoolClient {
 export interface PgTransaction {
   query(text: string): Promise<{ rows: unknown[] }>
 }
+export interface PostgresDatabase {
+  mark(tx: PgTransaction): Promise<Version>
+  table<T = unknown>(options: PostgresTableOptions): PostgresTable<T>
+}
+export interface PostgresDatabaseOptions
+  extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {
+  readonly holdMs?: number
+}
 export interface PostgresLeasesOptions extends LeaseOptions {
   readonly connect?: () => PgClient | Promise<PgClient>
   readonly pool: PgPool
@@ -75,11 +83,17 @@ export interface PostgresSourceOptions {
   readonly trimEveryMs?: number | false
   readonly wake?: 'notify' | 'poll'
 }
+export type PostgresTable<T> = ListerWatcher<T> & Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
+export type PostgresTableOptions = Pick<
+  PostgresSourceOptions,
+  'table' | 'columns' | 'sql' | 'maxDeltaRows' | 'maxObjectBytes'
+>
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>
 export declare function installChangeLogSql(options: ChangeLogOptions): string
 export declare function installLeases(client: PgConnected, options?: InstallLeasesOptions): Promise<void>
 export declare function installLeasesSql(options?: InstallLeasesOptions): string
+export declare function postgresDatabase({ holdMs, ...options }: PostgresDatabaseOptions): PostgresDatabase
 export declare function postgresLeases(options: PostgresLeasesOptions): Leases
 export declare function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T>
 export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>

@@ -83,6 +83,13 @@ export declare class SeededRandom implements Random {
   next(): number
   pick<T>(from: readonly T[]): T
 }
+export interface SharedHistorySubject {
+  dispose?(): Promise<void> | void
+  readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
+  write(
+    changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[],
+  ): Promise<unknown> | unknown
+}
 export interface TestController<T> extends AsyncDisposable {
   readonly clock: VirtualClock
   readonly controller: Controller
@@ -111,6 +118,10 @@ export declare class VirtualClock implements Clock {
 }
 export declare const conformanceCases: readonly ConformanceCase[]
 export declare function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void>
+export declare function describeSharedHistory(
+  name: string,
+  create: () => SharedHistorySubject | Promise<SharedHistorySubject>,
+): Promise<void>
 export declare const leasesCases: readonly LeasesCase[]
 export declare function leasesConformance(name: string, harness: LeasesHarness): Promise<void>
 export declare const relayStoreCases: readonly RelayStoreCase[]

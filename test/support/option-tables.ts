@@ -29,6 +29,11 @@ const TABLES: readonly Table[] = [
   ['`new DeltaFIFO`', ['src/queue/delta-fifo DeltaFIFOOptions']],
   ['`postgresSource`', ['adapters/postgres/postgres-options PostgresSourceOptions']],
   [
+    '`postgresDatabase`',
+    ['adapters/postgres/postgres-database PostgresDatabaseOptions'],
+    '`connect`, `pollIntervalMs`, `timeoutMs`, `trimEveryMs` and `wake` are those of `postgresSource`.',
+  ],
+  [
     '`postgresLeases`',
     ['adapters/postgres/leases/postgres-leases PostgresLeasesOptions', 'adapters/shared/lease-options LeaseOptions'],
   ],
@@ -82,6 +87,7 @@ const TABLES: readonly Table[] = [
   ['`informerCollectionOptions`', ['bindings/tanstack-db/informer-collection-options InformerCollectionOptions']],
   ['`serveInspector`', ['inspector/serve-inspector InspectorOptions']],
   ['`memorySource`', ['adapters/memory/memory-source MemorySourceOptions']],
+  ['`memoryDatabase`', ['adapters/memory/memory-database MemoryDatabaseOptions']],
   ['`memoryLeases`', ['adapters/memory/memory-leases MemoryLeasesOptions']],
   [
     '`testController`',

@@ -187,27 +187,39 @@ export class Session {
     if (!this.isPooled) await this.query(POLL_PLANS.map((each) => `SET ${each}`).join('; '))
   }
 
-  /** Begins a transaction of this kind. Behind a pooler the session's settings and its role apply only inside of it. */
-  async begin(kind: string): Promise<void> {
+  /**
+   * Begins a transaction of this kind, and runs the statement `first`. Behind a pooler the session's settings and its
+   * role apply only inside of it.
+   */
+  async begin(kind: string, first = ''): Promise<void> {
     const settings = this.isPooled ? [...OWN_ROLE, ...this.#settings()].map((each) => `SET LOCAL ${each}`) : []
-    await this.query([`BEGIN ${kind}`, ...settings].join('; '))
+    await this.query([`BEGIN ${kind}`, ...settings, first].filter(Boolean).join('; '))
   }
 
   /** Runs one statement in a transaction that may write, whatever the default of the role is. */
   async write(text: string): Promise<void> {
-    await this.#transaction('READ WRITE', () => this.query(text))
+    await this.#transaction('READ COMMITTED READ WRITE', () => this.query(text))
   }
 
   /** Runs queries that only read. Behind a pooler they are in one transaction, because of its settings. */
   async isolated<R>(read: () => Promise<R>): Promise<R> {
-    return await (this.isPooled ? this.#transaction('READ ONLY', read) : read())
+    return await (this.isPooled ? this.#transaction('READ COMMITTED READ ONLY', read) : read())
+  }
+
+  /** Runs queries that read one snapshot, which is taken after the statement `lock`. */
+  async inSnapshot<R>(read: () => Promise<R>, lock: string): Promise<R> {
+    return await this.#transaction('REPEATABLE READ READ ONLY', read, lock)
   }
 
   /** Runs one transaction after the other: a watch and a request for the head may use one session. */
-  #transaction<R>(access: 'READ ONLY' | 'READ WRITE', work: () => Promise<R>): Promise<R> {
+  #transaction<R>(
+    kind: `READ COMMITTED READ ${'ONLY' | 'WRITE'}` | 'REPEATABLE READ READ ONLY',
+    work: () => Promise<R>,
+    lock = '',
+  ): Promise<R> {
     const run = async (): Promise<R> => {
       try {
-        await this.begin(`ISOLATION LEVEL READ COMMITTED ${access}`)
+        await this.begin(`ISOLATION LEVEL ${kind}`, lock)
         const result = await work()
         await this.query('COMMIT')
         return result

@@ -169,7 +169,7 @@ export class InformerSources<S, T> {
     const { audit, cache, fingerprint } = this.#options
     const { periodMs = AUDIT_PERIOD_MS } = audit === false ? {} : (audit ?? {})
     const auditMs = isAudited(source, audit) && periodMs
-    const own = { name, part, auditMs, cache, fingerprint, view: this.view }
+    const own = { name, part, auditMs, cache, fingerprint, view: this.view, isOfSet: this.isSet }
     return new SourceRunner<S, T>(source, own, this.#context, this.#hooks)
   }
 

@@ -1,6 +1,7 @@
 import { wallNowOf } from '../../contract/clock.js'
 import { ABORTED, messageOf, type SourceError, type SourceErrorCode, toSourceError } from '../../contract/errors.js'
 import type { SavedMirror } from '../../contract/mirror-cache.js'
+import { isCollection } from '../../contract/shared-history.js'
 import type { ListerWatcher, Sink } from '../../contract/source.js'
 import type { Proof, Status } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
@@ -16,6 +17,7 @@ import type { InformerContext } from '../informer-context.js'
 import { acquireAll } from '../relist-limiter.js'
 import { SourceAudits } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
+import { HistoryMember, membersOfHistory } from './history-members.js'
 import type { RelayedMirror } from './relayed-mirror.js'
 import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceHistory } from './source-history.js'
@@ -44,6 +46,8 @@ interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
   readonly auditMs: number | false
   /** Of a view: receives what the source lists, instead of `part`, and tells its own lists from other commits. */
   readonly view?: { readonly sink: Sink<unknown>; readonly isListing: boolean } | undefined
+  /** Whether it is one of a set. Then the versions of its collection are its own. */
+  readonly isOfSet: boolean
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
@@ -66,6 +70,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   readonly #ended = Promise.withResolvers<void>()
   readonly #audits: SourceAudits<S, T>
   readonly #view: OwnOptions<T>['view']
+  /** Set if the source is a collection of a history: its informers change in one step. */
+  readonly member: HistoryMember | undefined
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -73,7 +79,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   constructor(
     source: ListerWatcher<S>,
-    { name, part, auditMs, cache, fingerprint, view }: OwnOptions<T>,
+    { name, part, auditMs, cache, fingerprint, view, isOfSet }: OwnOptions<T>,
     context: InformerContext<T>,
     hooks: SourceHooks<S, T>,
   ) {
@@ -95,7 +101,13 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.warmStart = isSaved ? new SourceCache<T>(cache, this, context) : undefined
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = view?.sink ?? (part as unknown as Partition<S>)
-    this.reflector = new Reflector<S>(source, sink, { clock, random }, this)
+    if (!isOfSet && isCollection(source)) {
+      const members = membersOfHistory(source.history, clock, context.router.slices)
+      this.member = new HistoryMember(source, members, part)
+    }
+    // A member yields what its source has decoded.
+    const read = (this.member as ListerWatcher<S> | undefined) ?? source
+    this.reflector = new Reflector<S>(read, sink, { clock, random }, this)
     this.#audits = new SourceAudits(this, context, auditMs, this.#ending.signal)
     part.onCommit = (commit) => this.#committed(commit)
   }
@@ -111,6 +123,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       this.warmStart?.schedule()
     }
     if (name === 'relisting') this.counts.relisting(reason, this.reflector.lastError?.code)
+    this.member?.stateChanged(name)
     this.#announce(previous)
   }
 
@@ -155,7 +168,14 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined {
-    return acquireAll(this.#context.relistLimiters, signal, this.#context.clock)
+    const { member } = this
+    const slot = acquireAll(this.#context.relistLimiters, signal, this.#context.clock)
+    return member === undefined
+      ? slot
+      : slot?.then((release) => {
+          member.onRead = release
+          return release
+        })
   }
 
   get version(): Version | undefined {
@@ -240,6 +260,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Starts to read the source, unless the runner was ended. */
   start(): void {
     if (this.#isRunning) return
+    this.member?.members.add(this.member)
     this.#startedAt = this.#context.clock.now()
     this.#run()
     if (!this.#ending.signal.aborted) this.#audits.start()
@@ -275,7 +296,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.waiters.rejectAll(reason)
     this.#epochs?.end()
     await this.#ended.promise
-    await Promise.all([this.reflector.closing, this.#audits.ended])
+    await Promise.all([this.reflector.closing, this.member?.members.closing, this.#audits.ended])
   }
 
   /** Called once. The flag is set first, because a listener may call `start` or `end` again. */
@@ -370,6 +391,11 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#hooks.committed(this, commit)
   }
 
+  /** Whether the other collections of its history continue without it. */
+  get hasLeft(): boolean {
+    return this.member?.hasLeft === true && this.isListed && !this.#ending.signal.aborted
+  }
+
   status(state: ReflectorState = this.reflector.state): Status {
     const now = this.#context.clock.now()
     const { lastContactAt, lastError } = this.reflector
@@ -378,11 +404,14 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const isStale =
       state.name !== 'stopped' &&
       (state === this.reflector.state ? this.isStale : this.warmStart?.start.wasStale === true)
+    const left = this.hasLeft ? `; the other collections of ${this.member?.members.history.name} continue` : ''
+    // Its store could not write the last commit of its history: its reflector reports that soon.
+    const name = left !== '' && state.name === 'live' ? 'backing-off' : state.name
     return {
-      state: isStale ? 'stale' : isIn ? 'connecting' : state.name,
+      state: isStale ? 'stale' : isIn ? 'connecting' : name,
       isSynced: this.isListed,
       version: this.version,
-      reason: isIn ? 'the list is in' : state.reason,
+      reason: `${isIn ? 'the list is in' : state.reason}${left}`,
       lastError,
       lastContactAt,
       silentMs: now - (lastContactAt ?? this.#startedAt ?? now),

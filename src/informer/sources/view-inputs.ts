@@ -21,7 +21,10 @@ export interface ViewInputs {
   readonly roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>
   /** The version of each of them that the view includes. */
   readonly rootVersions: ReadonlyMap<string, Version>
-  /** Whether there are several roots, or their number may change. Then the view has no version of its own. */
+  /**
+   * Whether there are several roots without a common history, or their number may change. Then the view has no version of
+   * its own.
+   */
   readonly isOfSet: boolean
   /** Whether the view shows what its inputs show: not before the first evaluation, or after a failure. */
   readonly isCurrent: boolean

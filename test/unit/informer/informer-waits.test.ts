@@ -477,7 +477,10 @@ describe('until', () => {
   test.each<[unknown[], string]>([
     [[5, () => true], 'until: the key must be a string, got number'],
     [['a', 5], 'until: the condition must be a function'],
-    [['a', () => true, { timeout: 5 }], 'until: unknown option "timeout"; allowed are signal, timeoutMs'],
+    [
+      ['a', () => true, { timeout: 5 }],
+      'until: unknown option "timeout"; use "timeoutMs"; allowed are signal, timeoutMs',
+    ],
   ])('until with %j rejects with a TypeError that has the reason', async (args, message) => {
     const { informer } = await started()
     await expect(Reflect.apply(informer.until, informer, args)).rejects.toThrow(expect.objectContaining({ message }))

@@ -1,0 +1,441 @@
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED, OptionError, SourceError } from '../../contract/errors.js'
+import {
+  type CollectionBatch,
+  type CollectionSource,
+  type HistoryWatchContext,
+  HOLD_MS,
+  type SharedHistory,
+} from '../../contract/shared-history.js'
+import {
+  DEFAULT_HEARTBEAT_MS,
+  type ListContext,
+  type ListEvent,
+  type ListerWatcher,
+  type ListPage,
+  type SourceContext,
+  type WatchBatch,
+  type WatchContext,
+  type WatchEvent,
+} from '../../contract/source.js'
+import { assertVersion, type Version } from '../../contract/version.js'
+import type { StateName } from '../../reflector/reflector-state-types.js'
+import { close, iterated } from '../../reflector/source-checks.js'
+import { CommitGroup } from '../../store/commit.js'
+import { StoreWriter } from '../../store/store-writer.js'
+import type { Slices } from '../../util/steps.js'
+
+/** The open watch of a history. */
+interface Upstream {
+  /** The members that it brings from one commit to the next. One that comes back with another version is not among them. */
+  readonly members: Set<HistoryMember>
+  readonly ending: AbortController
+  batches: AsyncIterator<CollectionBatch> | undefined
+  isReading: boolean
+  /** The next batch, if it has arrived. */
+  batch: CollectionBatch | undefined
+}
+
+const histories = new WeakMap<SharedHistory, HistoryMembers>()
+
+/** Returns the members of a history, of all informers of the process. */
+export function membersOfHistory(history: SharedHistory, clock: Clock, slices: Slices): HistoryMembers {
+  const members = histories.get(history) ?? new HistoryMembers(history, clock, slices)
+  histories.set(history, members)
+  return members
+}
+
+/**
+ * The informers over collections of one history. Each has a reflector of its own, whose list or watch waits here. When
+ * all are ready they receive the next batch of the history, and their stores write it in one step.
+ *
+ * A member that does not come back is waited for: until `holdMs` is over, or its state is `failed`. It comes back with
+ * any version. Then the watch is opened again, from the versions of all, and its first batch brings all to one.
+ */
+export class HistoryMembers {
+  readonly history: SharedHistory
+  readonly #clock: Clock
+  /** Writes the batches of all members. */
+  readonly #writer: StoreWriter<unknown>
+  readonly #members = new Set<HistoryMember>()
+  readonly #progressListeners = new Set<() => void>()
+  #upstream: Upstream | undefined
+  #closing: Promise<unknown> = Promise.resolve()
+  /** Ends the timers of the current wait of some members for others. */
+  #hold: AbortController | undefined
+
+  constructor(history: SharedHistory, clock: Clock, slices: Slices) {
+    this.history = history
+    this.#clock = clock
+    this.#writer = new StoreWriter<unknown>({ clock, slices })
+  }
+
+  /** Settles when the closed watches have ended; never if the source is stalled. */
+  get closing(): Promise<unknown> {
+    return this.#closing
+  }
+
+  /** Adds a member that starts. The others wait for its list, unless some of them show a commit. */
+  add(member: HistoryMember): void {
+    member.hasLeft = [...this.#members].some(({ isIn }) => isIn)
+    this.#members.add(member)
+  }
+
+  /** Removes a member that was stopped. */
+  remove(member: HistoryMember): void {
+    member.isIn = false
+    this.#members.delete(member)
+    this.gone(member)
+  }
+
+  /** The list or the watch of a member has ended. */
+  gone(member: HistoryMember): void {
+    this.#upstream?.members.delete(member)
+    this.turn()
+  }
+
+  /** @throws OptionError when another informer follows the collection. */
+  assertOnly(member: HistoryMember): void {
+    for (const other of this.#members) {
+      if (other === member || other.collection !== member.collection) continue
+      const message = `another informer follows the collection "${member.collection}" of ${this.history.name}; one is allowed for each source object`
+      throw new OptionError(message, { option: 'source' })
+    }
+  }
+
+  requestProgress(): void {
+    for (const listener of this.#progressListeners) listener()
+  }
+
+  /** Takes the next step, if there is one. Called after each change of a member, and when a batch arrives. */
+  turn(): void {
+    const members = [...this.#members]
+    if (this.#upstream?.members.size === 0) this.#close()
+    if (members.some(({ phase }) => phase === 'working')) return
+    const ready = members.filter(({ phase }) => phase === 'waiting')
+    if (ready.length > 0 && members.some(({ phase, hasLeft }) => phase === 'away' && !hasLeft)) {
+      this.#startHold()
+      return
+    }
+    this.#endHold()
+    if (ready.length === 0) return
+    const upstream = this.#upstream
+    if (upstream === undefined || !ready.every((member) => upstream.members.has(member))) this.#open(ready)
+    else if (upstream.batch !== undefined) this.#deliver(upstream, upstream.batch, ready)
+    else if (!upstream.isReading) void this.#read(upstream)
+  }
+
+  #startHold(): void {
+    if (this.#hold !== undefined) return
+    const hold = new AbortController()
+    const { signal } = hold
+    this.#hold = hold
+    const { holdMs = HOLD_MS } = this.history
+    const expired = (): void => {
+      for (const member of this.#members) if (member.phase === 'away') member.hasLeft = true
+      this.turn()
+    }
+    if (holdMs < Infinity) this.#clock.sleep(holdMs, signal).then(expired, () => {})
+    this.#keepAlive(signal).catch(() => {}) // The hold is over.
+  }
+
+  #endHold(): void {
+    this.#hold?.abort(ABORTED)
+    this.#hold = undefined
+  }
+
+  /** Yields bookmarks to the watches that wait for other members: their source is not silent. */
+  async #keepAlive(signal: AbortSignal): Promise<void> {
+    const times = Array.from(this.#members, ({ heartbeatMs = DEFAULT_HEARTBEAT_MS }) => heartbeatMs)
+    for (;;) {
+      await this.#clock.sleep(Math.min(...times), signal)
+      for (const member of this.#members) {
+        const { position, isListing, isIn } = member
+        // A bookmark would confirm an older version of a member that is not in.
+        if (position !== undefined && !isListing && isIn) member.take({ events: [], version: position })
+      }
+    }
+  }
+
+  #open(ready: readonly HistoryMember[]): void {
+    this.#close()
+    const ending = new AbortController()
+    const upstream: Upstream = {
+      members: new Set(ready),
+      ending,
+      batches: undefined,
+      isReading: false,
+      batch: undefined,
+    }
+    this.#upstream = upstream
+    try {
+      upstream.batches = iterated('watch', this.history.watch(this.#context(ready, ending.signal)))
+    } catch (error) {
+      this.#failed(upstream, { thrown: error })
+      return
+    }
+    void this.#read(upstream)
+  }
+
+  #context(ready: readonly HistoryMember[], signal: AbortSignal): HistoryWatchContext {
+    const positions = new Map<string, Version>()
+    for (const { collection, position } of ready) if (position !== undefined) positions.set(collection, position)
+    const watches = ready.flatMap(({ watching }) => watching ?? [])
+    const hasWaiters = (): boolean => watches.some((each) => each.hasWaiters?.() === true)
+    const { random, warn } = ready.find(({ context }) => context !== undefined)?.context ?? {}
+    if (random === undefined) throw new Error('a member of a history that waits has a context')
+    return {
+      positions,
+      signal,
+      clock: this.#clock,
+      random,
+      mirror: this,
+      ...(warn && { warn }),
+      isUnconfirmed: watches.some(({ isUnconfirmed }) => isUnconfirmed === true),
+      hasWaiters,
+      onProgressRequest: (listener) => {
+        this.#progressListeners.add(listener)
+        if (hasWaiters()) listener()
+      },
+      requestAudit: (...request) => {
+        for (const each of watches) each.requestAudit?.(...request)
+      },
+    }
+  }
+
+  #close(): void {
+    const upstream = this.#upstream
+    if (upstream === undefined) return
+    this.#upstream = undefined
+    this.#progressListeners.clear()
+    upstream.ending.abort(ABORTED)
+    this.#closing = Promise.all([this.#closing, close(upstream.batches)])
+  }
+
+  async #read(upstream: Upstream): Promise<void> {
+    upstream.isReading = true
+    try {
+      const next = await upstream.batches?.next()
+      if (this.#upstream !== upstream) return
+      upstream.isReading = false
+      if (next === undefined || next.done === true) {
+        this.#failed(upstream)
+        return
+      }
+      assertVersion(next.value.version, 'the version of a batch')
+      upstream.batch = next.value
+    } catch (error) {
+      if (this.#upstream === upstream) this.#failed(upstream, { thrown: error })
+      return
+    }
+    this.turn()
+  }
+
+  /**
+   * The watch has failed; without an error it has ended. A list that was read is not given up for that, as long as a
+   * watch reports the error.
+   */
+  #failed(upstream: Upstream, error?: { readonly thrown: unknown }): void {
+    this.#close()
+    const waiting = [...upstream.members].filter(({ phase }) => phase === 'waiting')
+    const watching = waiting.filter(({ isListing }) => !isListing)
+    for (const member of watching.length === 0 || isOver(error?.thrown) ? waiting : watching) member.fail(error)
+  }
+
+  #deliver(upstream: Upstream, batch: CollectionBatch, ready: readonly HistoryMember[]): void {
+    const { versions, parts, committedAt, lost } = batch
+    upstream.batch = undefined
+    const lostMembers = ready.filter(({ collection }) => lost?.has(collection))
+    // The others wait for a member that was in. They are brought to a later version with it.
+    const isHeld = lostMembers.some(({ isIn }) => isIn)
+    if (isHeld) this.#close()
+    for (const member of lostMembers) {
+      upstream.members.delete(member)
+      member.fail({ thrown: lost?.get(member.collection) })
+    }
+    if (isHeld) return
+    const taking = ready.filter((member) => !lostMembers.includes(member))
+    const partitions = taking.map(({ part }) => part)
+    const group = new CommitGroup(this.#writer, partitions, (written) => this.#committed(written))
+    for (const member of taking) {
+      const events = parts.get(member.collection) ?? []
+      const version = versions?.get(member.collection) ?? batch.version
+      member.take(committedAt === undefined ? { events, version } : { events, version, committedAt }, group)
+    }
+  }
+
+  /** From now on the members that were written show the last commit. The others come back with one of their own. */
+  #committed(written: ReadonlySet<object>): void {
+    for (const member of this.#members) {
+      member.isIn = written.has(member.part)
+      member.hasLeft = !member.isIn
+    }
+  }
+}
+
+/** Whether the history of all members is over. */
+function isOver(error: unknown): boolean {
+  return error instanceof SourceError && (error.code === 'VERSION_EXPIRED' || error.code === 'EPOCH_CHANGED')
+}
+
+/** A list that waits for the other members is alive this often, in milliseconds. */
+const ALIVE_MS = 10_000
+
+/** A list that is read, or an open watch, which waits for the next commit of the history. */
+interface Waiting {
+  readonly position: Version
+  readonly isList: boolean
+  /** Without a batch the watch ends. */
+  resolve(batch: WatchBatch<unknown> | undefined): void
+  reject(reason: unknown): void
+}
+
+/**
+ * The source of the reflector of one informer of a history. A list ends with the next commit of the history: its last
+ * page has the changes since the list was read. A watch yields each commit. Both wait until all members are ready.
+ */
+export class HistoryMember implements ListerWatcher<unknown> {
+  readonly name: string
+  readonly heartbeatMs?: number
+  readonly silenceHint?: string
+  readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly collection: string
+  readonly members: HistoryMembers
+  /** The partition of its store. Its next write is in `group`. */
+  readonly part: { group: CommitGroup | undefined }
+  /** Whether its store shows the last commit of the history. */
+  isIn = false
+  /** Whether the others continue without it. */
+  hasLeft = false
+  /** That of the last call. */
+  context: SourceContext | undefined
+  watching: WatchContext | undefined
+  /** Releases the slot of a relist: others wait for it, and this member for them. */
+  onRead: () => void = () => {}
+  readonly #source: CollectionSource<unknown>
+  #waiting: Waiting | undefined
+  #isWorking = false
+  /** The version of its last list, if no watch has begun since. */
+  #listed: Version | undefined
+
+  constructor(source: CollectionSource<unknown>, members: HistoryMembers, part: HistoryMember['part']) {
+    this.name = source.name
+    if (source.heartbeatMs !== undefined) this.heartbeatMs = source.heartbeatMs
+    if (source.silenceHint !== undefined) this.silenceHint = source.silenceHint
+    if (source.hasReached !== undefined) this.hasReached = (at, mark) => source.hasReached?.(at, mark) === true
+    this.collection = source.collection
+    this.members = members
+    this.part = part
+    this.#source = source
+  }
+
+  /** `working`: it has received a batch, and has not come back. `away`: its reflector does not read it now. */
+  get phase(): 'waiting' | 'working' | 'away' {
+    if (this.#waiting !== undefined) return 'waiting'
+    return this.#isWorking ? 'working' : 'away'
+  }
+
+  /** The version from which it waits for the next commit. */
+  get position(): Version | undefined {
+    return this.#waiting?.position
+  }
+
+  get isListing(): boolean {
+    return this.#waiting?.isList === true
+  }
+
+  async *list(context: ListContext): AsyncIterable<ListPage<unknown>> {
+    this.members.assertOnly(this)
+    this.context = context
+    this.watching = undefined
+    let version: Version | undefined
+    for await (const { version: at, ...page } of this.#source.list(context)) {
+      version = at ?? version
+      yield page
+    }
+    if (version === undefined) return
+    this.onRead()
+    const timer = new AbortController()
+    const keepAlive = async (): Promise<void> => {
+      for (;;) {
+        await context.clock.sleep(ALIVE_MS, timer.signal)
+        context.alive?.()
+      }
+    }
+    keepAlive().catch(() => {}) // The list has ended.
+    let batch: WatchBatch<unknown> | undefined
+    try {
+      batch = await this.#next(version, true)
+    } finally {
+      timer.abort(ABORTED)
+    }
+    if (batch === undefined) throw new SourceError('the watch of the history ended', { code: 'UNAVAILABLE' })
+    this.#listed = batch.version
+    yield { events: listed(batch.events), version: batch.version }
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>> {
+    this.members.assertOnly(this)
+    this.context = context
+    this.watching = context
+    context.onProgressRequest(() => this.members.requestProgress())
+    // The watch of the history is open already: it has ended the list.
+    if (this.#listed === context.after && this.isIn) yield { events: [], version: context.after }
+    this.#listed = undefined
+    for (let position = context.after; ; ) {
+      const batch = await this.#next(position, false)
+      if (batch === undefined) return
+      position = batch.version
+      yield batch
+    }
+  }
+
+  #next(position: Version, isList: boolean): Promise<WatchBatch<unknown> | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<WatchBatch<unknown> | undefined>()
+    this.#waiting = { position, isList, resolve, reject }
+    this.#isWorking = false
+    this.members.turn()
+    return promise
+  }
+
+  /** Ends its wait with a batch, which its store writes in this group. */
+  take(batch: WatchBatch<unknown>, group?: CommitGroup): void {
+    this.part.group = group
+    this.#end()?.resolve(batch)
+  }
+
+  /** Ends its wait with an error; without one its watch ends. */
+  fail(error?: { readonly thrown: unknown }): void {
+    const waiting = this.#end()
+    if (error === undefined) waiting?.resolve(undefined)
+    else waiting?.reject(error.thrown)
+  }
+
+  #end(): Waiting | undefined {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    this.#isWorking = true
+    return waiting
+  }
+
+  /** The state of its reflector has changed. */
+  stateChanged(state: StateName): void {
+    if (state === 'failed') this.hasLeft = true
+    if (state !== 'backing-off' && state !== 'failed' && state !== 'stopped') return
+    const { group } = this.part
+    this.part.group = undefined
+    this.#end()?.reject(ABORTED)
+    this.#isWorking = false
+    if (state === 'stopped') this.members.remove(this)
+    else this.members.gone(this)
+    group?.leave(this.part)
+  }
+}
+
+/** Returns the events of a batch as those of a list, in which they override what was read. */
+function listed(events: readonly WatchEvent<unknown>[]): readonly ListEvent<unknown>[] {
+  return events.map((event) => {
+    if (event.type !== 'replace') return event
+    throw new SourceError('the collection was replaced after it was read', { code: 'UNAVAILABLE' })
+  })
+}

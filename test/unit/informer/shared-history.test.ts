@@ -1,0 +1,266 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
+import { OptionError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import { splitSource } from '../../../src/contract/split-source.js'
+import { derive } from '../../../src/derive/derive.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import { groupInformers } from '../../../src/informer/informer-group.js'
+import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { FaultyDatabase, type Row } from '../../support/histories.js'
+import { outcomeOf } from '../../support/informers.js'
+
+const NAMES = ['orders', 'customers', 'items'] as const
+
+/** Informers over three collections, which have one row each. */
+async function shop({ holdMs, isStarted = true }: { readonly holdMs?: number; readonly isStarted?: boolean } = {}) {
+  const clock = new VirtualClock()
+  const database = new FaultyDatabase(holdMs === undefined ? {} : { holdMs })
+  const started: Lifecycle[] = []
+  onTestFinished(async () => {
+    await Promise.all([...started.map((each) => each.stop()), clock.advance(1_000)])
+    expect([clock.sleeping, database.open], 'timers and watches that are left').toEqual([0, 0])
+  })
+  const informerOf = (name: string): Informer<Row, object> => {
+    const informer = createInformer({ source: database.collection(name), clock, random: new SeededRandom(1) })
+    informer.on('error', () => {})
+    started.push(informer)
+    return informer
+  }
+  database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': 1 }])))
+  const [orders, customers, items] = NAMES.map(informerOf) as [Informer<Row>, Informer<Row>, Informer<Row>]
+  const all = [orders, customers, items]
+  const group = groupInformers(all)
+  if (isStarted) {
+    group.start()
+    await clock.advance(0)
+  }
+  /** The row "1" of each collection. */
+  const rows = (): (number | undefined)[] => all.map((informer) => informer.get('1')?.at)
+  const write = (at: number): string => database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': at }])))
+  return { clock, database, orders, customers, items, all, group, rows, write, informerOf }
+}
+
+test('[Q2] a handler, a view and a read in the turn of a commit see one transaction in all collections', async () => {
+  const { clock, orders, customers, rows, write } = await shop()
+  const both = derive({ from: orders, reads: [customers], each: (o, key) => [o.at, customers.get(key)?.at] })
+  both.start()
+  await clock.advance(0)
+  const seen: unknown[] = []
+  orders.subscribe({ update: () => void seen.push([...rows(), both.get('1')]) })
+  await clock.advance(0)
+  const version = write(2)
+  await clock.advance(0)
+  expect(seen).toEqual([[2, 2, 2, [2, 2]]])
+  expect(both.version).toBe(version)
+  await both.stop()
+})
+
+test('[Q3] a wait of any informer takes the version of a write to any collection; so does one of a view of them', async () => {
+  const { clock, database, orders, customers, items } = await shop()
+  const both = derive({ from: orders, reads: [customers], each: (o) => o.at })
+  both.start()
+  await clock.advance(0)
+  const mark = database.write({ items: { '2': 7 } })
+  const waits = [orders.waitFor(mark), both.waitFor(mark), both.fresh()]
+  await clock.advance(0)
+  await Promise.all(waits)
+  expect(items.get('2')?.at).toBe(7)
+  onTestFinished(async () => void (await both.stop()))
+  // The view is as new as the oldest of its inputs.
+  database.lost.set('customers', 'NOT_FOUND')
+  const later = database.write({ orders: { '1': 9 } })
+  const [ofInput, ofView] = [orders.waitFor(later), both.waitFor(later)]
+  await clock.advance(0)
+  await ofInput
+  expect(both.get('1')).toBe(9)
+  expect(await outcomeOf(ofView, clock)).toBe('pending')
+  await clock.advance(10_000)
+  await ofView
+})
+
+test('[Q4] first lists become visible together, after a batch that brings all to one version', async () => {
+  const { clock, database, all, group, rows, write } = await shop({ isStarted: false })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  group.start()
+  await clock.advance(20_000)
+  write(2)
+  expect([rows(), all.map(({ status }) => status.isSynced)]).toEqual([Array(3), [false, false, false]])
+  resolve()
+  await clock.advance(0)
+  expect([rows(), all.map(({ status }) => status.state)]).toEqual([
+    [2, 2, 2],
+    ['live', 'live', 'live'],
+  ])
+})
+
+describe('[Q5] a collection that is listed again holds the others', () => {
+  test.each<[string, (world: Awaited<ReturnType<typeof shop>>) => void]>([
+    ['after its history expired', ({ database }) => database.lost.set('items', 'VERSION_EXPIRED')],
+    ['after relist()', ({ items }) => void items.relist().catch(() => {})],
+  ])('%s, until its list is in', async (_name, begin) => {
+    const world = await shop()
+    const { clock, database, all, orders, rows, write } = world
+    const { promise, resolve } = Promise.withResolvers<void>()
+    database.slow.set('items', promise)
+    const reported: string[] = []
+    orders.on('error', ({ message }) => reported.push(message))
+    begin(world)
+    write(2)
+    await clock.advance(25_000)
+    expect([rows(), orders.status.state]).toEqual([[1, 1, 1], 'live'])
+    resolve()
+    await clock.advance(0)
+    expect([rows(), new Set(all.map(({ version }) => version)).size, reported]).toEqual([[2, 2, 2], 1, []])
+  })
+
+  test('[Q7] for at most `holdMs`: then it says that the others continue, keeps its rows, and returns', async () => {
+    const { clock, database, items, rows, write } = await shop({ holdMs: 5_000 })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    database.slow.set('items', promise)
+    void items.relist().catch(() => {})
+    await clock.advance(2_000)
+    write(2)
+    await clock.advance(2_900)
+    expect([rows(), items.health().isReady]).toEqual([[1, 1, 1], true])
+    await clock.advance(3_000)
+    expect(rows()).toEqual([2, 2, 1])
+    expect(items.health()).toMatchObject({
+      isReady: false,
+      reason: 'relisting: requested by relist(); the other collections of shop continue',
+    })
+    write(3)
+    await clock.advance(0)
+    expect(rows()).toEqual([3, 3, 1])
+    resolve()
+    await clock.advance(0)
+    expect([rows(), items.health().isReady]).toEqual([[3, 3, 3], true])
+  })
+
+  test('without a limit if `holdMs` is Infinity, and the watches of the others do not count as silent', async () => {
+    const { clock, database, orders, items, rows, write } = await shop({ holdMs: Infinity })
+    database.slow.set('items', new Promise(() => {}))
+    void items.relist().catch(() => {})
+    await clock.advance(2_000)
+    write(2)
+    await clock.advance(600_000)
+    expect([rows(), orders.status.state, orders.status.reconnects]).toEqual([[1, 1, 1], 'live', 0])
+  })
+})
+
+test.each<[string, SourceErrorCode | 'damage']>([
+  ['was dropped', 'NOT_FOUND'],
+  ['cannot be written', 'damage'],
+])('[Q6] a collection that %s leaves at once, and the others continue', async (_name, fault) => {
+  const { clock, database, items, rows, write } = await shop({ holdMs: Infinity })
+  database.lost.set('items', fault)
+  write(2)
+  await clock.advance(0)
+  expect([rows(), items.status.state]).toEqual([[2, 2, 1], 'failed'])
+  await clock.advance(10_000)
+  expect([rows(), items.status.state]).toEqual([[2, 2, 2], 'live'])
+})
+
+test('[Q8] after another epoch each collection is listed once, and all change in one commit', async () => {
+  const { clock, database, all, items, orders, rows } = await shop()
+  const seen: unknown[] = []
+  orders.subscribe({ add: () => void seen.push(rows()) })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  database.database.restore((tx) => {
+    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  })
+  await clock.advance(10_000)
+  expect([rows(), items.status.state]).toEqual([[1, 1, 1], 'relisting'])
+  resolve()
+  await clock.advance(0)
+  expect([seen, all.map(({ status }) => status.relists)]).toEqual([
+    [
+      [1, 1, 1],
+      [5, 5, 5],
+    ],
+    [1, 1, 1],
+  ])
+})
+
+test('[Q9] an informer that starts later joins in one commit, and the others advance until then', async () => {
+  const { clock, database, rows, write, informerOf } = await shop()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.inner('late')
+  database.slow.set('late', promise)
+  const late = informerOf('late').start()
+  await clock.advance(0)
+  database.write({ orders: { '1': 2 }, late: { '1': 2 } })
+  await clock.advance(0)
+  expect([rows(), late.status.isSynced]).toEqual([[2, 1, 1], false])
+  write(3)
+  resolve()
+  await clock.advance(0)
+  expect([rows(), late.get('1')?.at, late.status.state]).toEqual([[3, 3, 3], 2, 'live'])
+})
+
+test('[Q10] one watch serves all; an informer that stops leaves it, also while the others wait for it, and the last one closes it', async () => {
+  const { clock, database, orders, customers, items, rows, write } = await shop({ holdMs: Infinity })
+  expect([database.opened, database.open]).toEqual([1, 1])
+  database.slow.set('items', new Promise(() => {}))
+  void items.relist().catch(() => {})
+  await clock.advance(2_000)
+  write(2)
+  await Promise.all([items.stop(), clock.advance(1_000)])
+  expect(rows()).toEqual([2, 2, 1])
+  await Promise.all([orders.stop(), customers.stop(), clock.advance(1_000)])
+  expect(database.open).toBe(0)
+})
+
+test('[Q10] a watch that breaks is opened once for all, and costs no list that was read', async () => {
+  const { clock, database, all, items, rows, write } = await shop()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  void items.relist().catch(() => {})
+  await clock.advance(2_000)
+  database.database.disconnect()
+  write(2)
+  resolve()
+  await clock.advance(5_000)
+  expect(rows()).toEqual([2, 2, 2])
+  database.database.disconnect()
+  await clock.advance(5_000)
+  expect([items.status.relists, database.open]).toEqual([1, 1])
+  expect(all.every(({ status }) => status.state === 'live')).toBe(true)
+})
+
+test('[Q10] relists that wait for a slot of their group and for each other do not block', async () => {
+  const { clock, database, all } = await shop({ holdMs: Infinity, isStarted: false })
+  groupInformers(all, { maxRelists: 1 }).start()
+  await clock.advance(0)
+  database.database.restore((tx) => tx.put(database.inner('orders'), '1', { at: 5 }))
+  await clock.advance(10_000)
+  expect(all.map(({ status }) => status.state)).toEqual(['live', 'live', 'live'])
+})
+
+test('[Q10] a second informer of the same collection is refused with an OptionError', async () => {
+  const { clock, informerOf } = await shop()
+  const second = informerOf('orders').start()
+  expect(await outcomeOf(second.synced(), clock)).toEqual({ rejected: expect.any(OptionError) })
+})
+
+test('[Q1] the collections of a split source have its keys and change in one commit', async () => {
+  const clock = new VirtualClock()
+  const source = memorySource<number>({ entries: [['a/1', 1]] })
+  const split = splitSource(source, (key) => key.split('/')[0])
+  const [a, b] = ['a', 'b'].map((name) =>
+    createInformer({ source: split.collection<number>(name), clock, random: new SeededRandom(1) }).start(),
+  )
+  onTestFinished(async () => void (await Promise.all([a?.stop(), b?.stop(), clock.advance(1_000)])))
+  await clock.advance(0)
+  source.transaction((tx) => {
+    tx.put('a/1', 2)
+    tx.put('b/1', 2)
+    tx.put('other', 3)
+  })
+  await clock.advance(0)
+  expect([[...(a?.entries() ?? [])], [...(b?.entries() ?? [])]]).toEqual([[['a/1', 2]], [['b/1', 2]]])
+  expect(() => splitSource({ ...source, hasReached: undefined } as never, () => 'a')).toThrow(/cannot compare versions/)
+})
