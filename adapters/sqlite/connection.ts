@@ -1,0 +1,179 @@
+import { statSync } from 'node:fs'
+import type { Clock } from '../../src/contract/clock.js'
+import { ABORTED, OptionError, SourceError } from '../../src/contract/errors.js'
+import { hasMethods, type Properties, propertiesOf } from '../shared/properties.js'
+import { unavailable } from '../shared/source-errors.js'
+import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-client.js'
+import { isBusy, isOutOfRange, sqliteError } from './sqlite-errors.js'
+
+/** If another connection holds a lock for longer than this, in milliseconds, a read fails. */
+export const BUSY_MS = 5_000
+/** The longest delay of another attempt while the file is locked, in milliseconds. */
+const LONGEST_RETRY_MS = 50
+
+interface Waiting {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+}
+
+/** A connection of the user's driver to one file, which it reads. */
+export class Connection {
+  /** The path of the file, as SQLite has resolved it. */
+  readonly path: string
+  readonly #database: SqliteDatabase
+  readonly #statements = new Map<string, SqliteStatement>()
+  readonly #inode: string
+  /** The inode of the file `-shm`; undefined as long as there is none. */
+  #sharedInode: string | undefined
+
+  private constructor(database: SqliteDatabase, path: string, inode: string) {
+    this.#database = database
+    this.path = path
+    this.#inode = inode
+  }
+
+  /** `known`: the path of an earlier connection. */
+  static open(connect: () => SqliteDatabase, known?: string): Connection {
+    if (known === undefined) {
+      const { database, path } = opened(connect)
+      database.close()
+      return Connection.open(connect, path)
+    }
+    // The inode is read before the connection is opened, and after it: the file may be replaced meanwhile.
+    const inode = inodeOf(known)
+    const { database, path } = opened(connect)
+    if (inode !== undefined && inode === inodeOf(path)) return new Connection(database, path, inode)
+    database.close()
+    throw unavailable(`${path} was replaced while it was opened`)
+  }
+
+  /** Throws if the connection reads other files than a new connection would. */
+  assertSameFiles(): void {
+    const inode = inodeOf(this.path)
+    if (inode === undefined) throw new SourceError(`${this.path} was deleted`, { code: 'NOT_FOUND' })
+    if (inode !== this.#inode) throw unavailable(`${this.path} was replaced by another file`)
+    const shared = inodeOf(`${this.path}-shm`)
+    this.#sharedInode ??= shared
+    if (shared !== this.#sharedInode) throw unavailable(`the files -wal and -shm of ${this.path} were removed`)
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql)
+  }
+
+  /** Returns the first row. */
+  get(sql: string, ...values: SqliteValue[]): Properties {
+    return propertiesOf(this.#statement(sql).get(...values))
+  }
+
+  /** Returns the rows; undefined if an integer is not a safe number and the driver says so. */
+  all(sql: string, ...values: SqliteValue[]): readonly Properties[] | undefined {
+    try {
+      return this.#statement(sql)
+        .all(...values)
+        .map(propertiesOf)
+    } catch (error) {
+      if (isOutOfRange(error)) return undefined
+      throw error
+    }
+  }
+
+  /** Returns the rows, with all integers as bigints. */
+  exact(sql: string, ...values: SqliteValue[]): readonly Properties[] {
+    const statement = this.#statement(sql)
+    setBigInts(statement, true)
+    try {
+      return statement.all(...values).map(propertiesOf)
+    } finally {
+      setBigInts(statement, false)
+    }
+  }
+
+  /** Repeats `read` while another connection holds a lock. The event loop continues meanwhile. */
+  async unlessBusy<V>({ signal, clock }: Waiting, read: () => V): Promise<V> {
+    const until = clock.now() + BUSY_MS
+    for (let delayMs = 1; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+      if (signal.aborted) throw ABORTED
+      try {
+        return read()
+      } catch (error) {
+        if (!isBusy(error) || clock.now() >= until) throw sqliteError(error)
+      }
+      await clock.sleep(delayMs, signal)
+    }
+  }
+
+  /** Calls `work` in a transaction. Its snapshot begins with `first`, which is repeated while the file is locked. */
+  async snapshot<F, V>(waiting: Waiting, first: () => F, work: (result: F) => Promise<V> | V): Promise<V> {
+    const result = await this.unlessBusy(waiting, () => {
+      this.exec('BEGIN')
+      try {
+        return first()
+      } catch (error) {
+        this.exec('ROLLBACK')
+        throw error
+      }
+    })
+    try {
+      return await work(result)
+    } catch (error) {
+      throw sqliteError(error)
+    } finally {
+      this.exec('ROLLBACK')
+    }
+  }
+
+  #statement(sql: string): SqliteStatement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const statement = this.#database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
+
+/** Opens a connection that never sleeps while another one holds a lock. */
+function opened(connect: () => SqliteDatabase): { readonly database: SqliteDatabase; readonly path: string } {
+  let database: unknown
+  try {
+    database = connect()
+  } catch (error) {
+    throw sqliteError(error)
+  }
+  if (!isDatabase(database)) {
+    const message = 'sqliteSource: option "connect" must return a new connection, as () => new DatabaseSync(path) does'
+    throw new OptionError(message, { option: 'connect' })
+  }
+  try {
+    database.prepare('PRAGMA busy_timeout = 0').get()
+    const path = propertiesOf(database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get())[
+      'file'
+    ]
+    if (typeof path === 'string' && path !== '') return { database, path }
+  } catch (error) {
+    throw sqliteError(error)
+  }
+  throw new OptionError('sqliteSource: option "connect" must open a file: no other connection sees one in memory', {
+    option: 'connect',
+  })
+}
+
+export function isDatabase(value: unknown): value is SqliteDatabase {
+  return hasMethods(value, 'prepare', 'exec', 'close')
+}
+
+function setBigInts(statement: SqliteStatement, areOn: boolean): void {
+  const { setReadBigInts, safeIntegers } = propertiesOf(statement)
+  const set = setReadBigInts ?? safeIntegers // Of node:sqlite, of better-sqlite3.
+  if (typeof set === 'function') Reflect.apply(set, statement, [areOn])
+}
+
+/** The identity of a file; undefined if there is none. */
+function inodeOf(path: string): string | undefined {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stat && `${stat.dev}:${stat.ino}`
+}
