@@ -8,6 +8,7 @@ const NAMES: Readonly<Record<number, string>> = {
   3: 'SQLITE_PERM',
   5: 'SQLITE_BUSY',
   6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
   14: 'SQLITE_CANTOPEN',
   23: 'SQLITE_AUTH',
   26: 'SQLITE_NOTADB',
@@ -20,10 +21,11 @@ function resultOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? /^SQLITE_[A-Z]+/.exec(code)?.[0] : undefined
 }
 
-/** Whether another connection holds a lock. */
+/** Results of a read that succeeds later: another connection holds a lock, or has to undo what a crashed writer left. */
+const TRANSIENT: ReadonlySet<string | undefined> = new Set(['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_READONLY'])
+
 export function isBusy(thrown: unknown): boolean {
-  const result = resultOf(thrown)
-  return result === 'SQLITE_BUSY' || result === 'SQLITE_LOCKED'
+  return TRANSIENT.has(resultOf(thrown))
 }
 
 /** Whether node:sqlite refuses to return an integer beyond 2^53 as a number. */
@@ -35,8 +37,17 @@ export function isOutOfRange(thrown: unknown): boolean {
 export function sqliteError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const result = resultOf(thrown)
-  const hint = result === 'SQLITE_CANTOPEN' ? ' (no such file, or no right to read it)' : ''
-  return new SourceError(redact(messageOf(thrown)) + hint, { code: codeOf(result), cause: redactError(thrown) })
+  return new SourceError(redact(messageOf(thrown)) + hintFor(result), {
+    code: codeOf(result),
+    cause: redactError(thrown),
+  })
+}
+
+function hintFor(result: string | undefined): string {
+  if (result === 'SQLITE_CANTOPEN') return ' (no such file, or no right to read it)'
+  return result === 'SQLITE_READONLY'
+    ? ' (a writer crashed: a connection that may write has to undo its transaction, when it reads the file next)'
+    : ''
 }
 
 function codeOf(result: string | undefined): SourceErrorCode {

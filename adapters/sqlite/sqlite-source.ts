@@ -132,7 +132,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     let reader: TableReader<T> | undefined
     let dataVersion: unknown
     let isRequested = true
-    let checkedAt = clock.now()
+    let checkedAt = Number.NEGATIVE_INFINITY // The first comparison remembers the files.
     let yieldedAt = clock.now()
     const connection = await this.#open(context)
     onProgressRequest(() => {

@@ -168,11 +168,10 @@ function statementsOf({ name, order, key }: Table, columns: readonly string[], s
   const table = `main.${quoted(name)}`
   const condition = sql === undefined ? '' : ` AND (${sql}\n)`
   const selected = columns.map(quoted).join(', ')
-  const places = order.map((column) => `${quoted(column.name)} COLLATE ${quoted(column.collation)}`)
-  const placed = order.map((column, i) => `${quoted(column.name)} AS p${i}`).join(', ')
-  const row = `(${places.join(', ')})`
+  const placed = order.map((column, i) => `${column} AS p${i}`).join(', ')
+  const row = `(${order.join(', ')})`
   const marks = `(${order.map(() => '?').join(', ')})`
-  const sorted = (direction: string): string => places.map((place) => `${place} ${direction}`).join(', ')
+  const sorted = (direction: string): string => order.map((column) => `${column} ${direction}`).join(', ')
   const logged = `(SELECT DISTINCT ${key.map((_, i) => `k${i + 1} AS listwatch_k${i + 1}`).join(', ')}
     FROM main.listwatch_log WHERE t = ? AND n > ? AND n <= ?)`
   // The first comparison uses the index, whose collation may find other keys too. The second one compares bytes.

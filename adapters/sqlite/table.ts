@@ -25,8 +25,8 @@ export interface Table {
   /** All columns that `SELECT *` returns. */
   readonly columns: readonly string[]
   readonly key: readonly KeyColumn[]
-  /** The order of the rows on disk: the rowid, or the primary key of a WITHOUT ROWID table. */
-  readonly order: readonly IndexColumn[]
+  /** The order of the rows on disk, in SQL: the rowid, or the primary key of a WITHOUT ROWID table. */
+  readonly order: readonly string[]
   /** Apart from the key. */
   readonly uniques: readonly UniqueColumns[]
 }
@@ -91,12 +91,12 @@ export function findTable(query: Query, given: string, wanted?: readonly string[
     throw refused(
       `${quoted(name)} has a unique index on an expression: REPLACE may delete rows by it without a trigger`,
     )
-  const order = isWithoutRowid ? uniques.find(({ isPrimaryKey }) => isPrimaryKey) : uniques[0]
+  const order = (isWithoutRowid ? uniques.find(({ isPrimaryKey }) => isPrimaryKey) : uniques[0])?.columns ?? []
   return {
     name,
     columns: columns.map((column) => column.name),
     key: keyNames.map((each) => keyColumn(each, key, columns)),
-    order: order?.columns ?? [],
+    order: orderOf(query, name, order),
     uniques: uniques
       .filter((each) => each !== key || each.columns.some(({ collation }) => collation !== BINARY))
       .map((each) => each.columns),
@@ -160,6 +160,14 @@ function keyColumn(given: string, { columns }: Unique, all: readonly Column[]): 
     collation: BINARY,
   }
   return { name, collation, type: keyTypeOf(all.find((each) => each.name === name)?.type ?? '') }
+}
+
+/** Names the collations only if the columns have others than the index: SQLite reads no range of several columns then. */
+function orderOf(query: Query, table: string, columns: UniqueColumns): readonly string[] {
+  const names = columns.map(({ name }) => quoted(name))
+  const sql = `EXPLAIN QUERY PLAN SELECT 1 FROM main.${quoted(table)} ORDER BY ${names.join(', ')}`
+  const isOwn = query(sql).every((step) => !String(step['detail']).includes('TEMP B-TREE'))
+  return isOwn ? names : columns.map(({ name, collation }) => `${quoted(name)} COLLATE ${quoted(collation)}`)
 }
 
 /** By the rules of SQLite for the affinity of a declared type. */
