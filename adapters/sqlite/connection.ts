@@ -150,9 +150,13 @@ function opened(connect: () => SqliteDatabase): { readonly database: SqliteDatab
   }
   try {
     database.prepare('PRAGMA busy_timeout = 0').get()
-    const path = propertiesOf(database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get())[
-      'file'
-    ]
+    // As a pragma, because a SELECT reads the schema, for which the file must not be locked.
+    const main = database
+      .prepare('PRAGMA database_list')
+      .all()
+      .map(propertiesOf)
+      .find((each) => each['name'] === 'main')
+    const path = main?.['file']
     if (typeof path === 'string' && path !== '') return { database, path }
   } catch (error) {
     throw sqliteError(error)

@@ -33,14 +33,16 @@ export function isOutOfRange(thrown: unknown): boolean {
   return propertiesOf(thrown)['code'] === 'ERR_OUT_OF_RANGE'
 }
 
+const INSTALL = ' (nothing is installed in this file; run: npx listwatch sqlite install <file> --table <table>)'
+
 /** Converts an error of the driver or of SQLite. */
 export function sqliteError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const result = resultOf(thrown)
-  return new SourceError(redact(messageOf(thrown)) + hintFor(result), {
-    code: codeOf(result),
-    cause: redactError(thrown),
-  })
+  const message = redact(messageOf(thrown))
+  const isMissing = /no such table: (?:main\.)?listwatch_/.test(message)
+  const hint = isMissing ? INSTALL : hintFor(result)
+  return new SourceError(message + hint, { code: isMissing ? 'NOT_FOUND' : codeOf(result), cause: redactError(thrown) })
 }
 
 function hintFor(result: string | undefined): string {

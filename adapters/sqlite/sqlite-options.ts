@@ -78,7 +78,7 @@ export interface SqliteSource<T> extends ListerWatcher<T> {
    * Returns the mark of the newest write: in the writer's open transaction that of this transaction, after a commit that
    * of the last one. `SELECT mark FROM listwatch_mark` returns the same text in any language.
    * `await informer.waitFor(mark)` resolves when the mirror shows these writes.
-   * @throws SourceError `PROTOCOL` if nothing is installed in the file.
+   * @throws SourceError `NOT_FOUND` if nothing is installed in the file.
    */
   mark(database: Pick<SqliteDatabase, 'prepare'>): Version
   /**

@@ -90,9 +90,10 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         context,
         () => {
           const floor = context.floor === undefined ? undefined : parseVersion(context.floor)
+          const reader = this.#reader(connection)
           const state = this.#state(connection, floor?.n ?? 0)
           if (floor?.epoch === state.at.epoch) assertSameHistory(state, floor)
-          return { at: state.at, reader: this.#reader(connection) }
+          return { at: state.at, reader }
         },
         (found) => ({ ...found, end: found.reader.last() }),
       )
@@ -249,9 +250,10 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     const found = await connection.snapshot(
       context,
       () => {
+        const reader = known ?? this.#reader(connection)
         const state = this.#state(connection, from.n)
         assertContinues(state, from)
-        return { at: state.at, reader: known ?? this.#reader(connection) }
+        return { at: state.at, reader }
       },
       async ({ at, reader }) => {
         if (at.n - from.n > maxDeltaRows && reader.countOfChanges(from.n) > maxDeltaRows)

@@ -26,7 +26,8 @@ const versions = versionFormat<SqliteVersion>('sl1', OF, { epoch, schema: intege
 /** The text of the view `listwatch_mark`. */
 const marks = versionFormat<Position>('slm1', OF, { epoch, n: integer, stamp: integer })
 
-export const { format: formatVersion, parse: parseVersion } = versions
+export const formatVersion = (version: SqliteVersion): Version => versions.format(version)
+export const parseVersion = (version: Version): SqliteVersion => versions.parse(version)
 
 function parsePosition(version: Version): Position {
   return version.startsWith('slm1.') ? marks.parse(version) : versions.parse(version)
