@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { installChangeLog, sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
+import { installChangeLog, type SqliteDatabase, sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 
 interface Row {
@@ -10,10 +11,22 @@ interface Row {
   readonly value: string | number
 }
 
+/** Opens a file for reading with a driver. */
+export type Open = (path: string) => SqliteDatabase
+
+const betterSqlite: new (path: string, options: { readonly readonly: boolean }) => SqliteDatabase = createRequire(
+  import.meta.url,
+)('better-sqlite3')
+
+export const drivers: Readonly<Record<string, Open>> = {
+  'node:sqlite': (path) => new DatabaseSync(path, { readOnly: true }),
+  'better-sqlite3': (path) => new betterSqlite(path, { readonly: true }),
+}
+
 /** A file of its own for each case. `suffix`: of the table's definition. */
-export function sqliteHarness(journalMode: 'wal' | 'delete', suffix: string): ListerWatcherHarness<Row> {
+export function sqliteHarness(open: Open, journalMode: 'wal' | 'delete', suffix: string): ListerWatcherHarness<Row> {
   return {
-    create: () => subjectOf(journalMode, suffix),
+    create: () => subjectOf(open, journalMode, suffix),
     unsupported: {
       openTransactions: 'a file has one writer at a time',
       outage: 'there is no server',
@@ -22,7 +35,7 @@ export function sqliteHarness(journalMode: 'wal' | 'delete', suffix: string): Li
   }
 }
 
-function subjectOf(journalMode: string, suffix: string): ListerWatcherSubject<Row> {
+function subjectOf(open: Open, journalMode: string, suffix: string): ListerWatcherSubject<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'listwatch-sqlite-'))
   const path = join(folder, 'items.db')
   const writer = new DatabaseSync(path)
@@ -32,15 +45,17 @@ function subjectOf(journalMode: string, suffix: string): ListerWatcherSubject<Ro
   const put = writer.prepare('INSERT INTO items VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value')
   const remove = writer.prepare('DELETE FROM items WHERE id = ?')
   let connections = 0
-  class Counted extends DatabaseSync {
-    override close(): void {
-      super.close()
-      connections--
-    }
-  }
-  const connect = (): DatabaseSync => {
+  const connect = (): SqliteDatabase => {
+    const database = open(path)
     connections++
-    return new Counted(path, { readOnly: true })
+    return {
+      prepare: (sql) => database.prepare(sql),
+      exec: (sql) => database.exec(sql),
+      close: () => {
+        database.close()
+        connections--
+      },
+    }
   }
   const source = sqliteSource<Row>({ connect, table: 'items' })
   const write = (changes: readonly ConformanceChange[]): string => {
