@@ -31,12 +31,12 @@ export interface ChangeLogOptions {
   /** The name of the table, without quotes. */
   readonly table: string
   /** The columns of a unique index, to be used as the key. Default: the columns of the primary key. */
-  readonly key?: readonly string[] | undefined
+  readonly key?: readonly string[]
   /**
    * The number of rows that the log of the file keeps. A mirror that was away for more changes lists again. Default:
    * that of the last installation, or 1 000 000.
    */
-  readonly keepRows?: number | undefined
+  readonly keepRows?: number
 }
 
 /**
@@ -117,10 +117,8 @@ export function installChangeLog(database: SqliteDatabase, options: ChangeLogOpt
  * console.log(installChangeLogSql(new DatabaseSync('app.db'), { table: 'orders' }))
  * ```
  */
-export function installChangeLogSql(
-  database: SqliteDatabase,
-  { table: name, key, keepRows }: ChangeLogOptions,
-): string {
+export function installChangeLogSql(database: SqliteDatabase, options: ChangeLogOptions): string {
+  const { table: name, key, keepRows } = options
   const query = queryOf(database)
   const known = findLog(query, name)
   const table = findTable(query, name, key ?? known?.key)

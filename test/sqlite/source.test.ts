@@ -1,7 +1,16 @@
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { installChangeLog, installChangeLogSql, sqliteSource, uninstallChangeLog } from '../../adapters/sqlite/index.js'
+import { fileCache } from '../../adapters/file-cache/index.js'
+import {
+  installChangeLog,
+  installChangeLogSql,
+  type SqliteDatabase,
+  sqliteSource,
+  uninstallChangeLog,
+} from '../../adapters/sqlite/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
+import { drivers } from '../conformance/sqlite-harness.js'
 import { context, listed, refusal } from '../support/source-calls.js'
 import { mirrorOf, newFile, newPath, opened, rowsOf } from './support.js'
 
@@ -74,21 +83,25 @@ test('[Q4] the event loop continues between the pages of a list and within a lar
   await watch.return?.()
 })
 
-test('[Q6] an integer beyond 2^53 is exact as a bigint, and else makes its row invalid, with its key', async () => {
-  const { path, writer } = newFile(
-    `${ITEMS}; INSERT INTO items VALUES (9007199254740993, 1), (2, -9223372036854775808), (3, 4)`,
-  )
-  const numbers = await listed(sourceOf(path))
-  expect(numbers.invalid.toSorted()).toEqual(['2', '9007199254740993'])
-  expect([...numbers.objects]).toEqual([['3', { id: 3, v: 4 }]])
-  const exact = await listed(sourceOf(path, { integers: 'bigint' }))
-  expect(exact.objects.get('9007199254740993')).toEqual({ id: 9007199254740993n, v: 1n })
-  expect(exact.objects.get('2')).toEqual({ id: 2n, v: -9223372036854775808n })
-  const { informer, until } = await mirrorOf(path, 'items', { sql: 'v > 0' })
-  writer.exec('DELETE FROM items WHERE id = 9007199254740993')
-  await until(() => rowsOf(writer, 'items', 'v > 0'))
-  await informer.stop()
-})
+test.each(Object.entries(drivers))(
+  '[Q6] an integer beyond 2^53 is exact as a bigint, and else makes its row invalid, by %s',
+  async (_, open) => {
+    const { path, writer } = newFile(
+      `${ITEMS}; INSERT INTO items VALUES (9007199254740993, 1), (2, -9223372036854775808), (3, 4)`,
+    )
+    const connect = (): SqliteDatabase => open(path)
+    const numbers = await listed(sourceOf(path, { connect }))
+    expect(numbers.invalid.toSorted()).toEqual(['2', '9007199254740993'])
+    expect([...numbers.objects]).toEqual([['3', { id: 3, v: 4 }]])
+    const exact = await listed(sourceOf(path, { connect, integers: 'bigint' }))
+    expect(exact.objects.get('9007199254740993')).toEqual({ id: 9007199254740993n, v: 1n })
+    expect(exact.objects.get('2')).toEqual({ id: 2n, v: -9223372036854775808n })
+    const { informer, until } = await mirrorOf(path, 'items', { sql: 'v > 0' })
+    writer.exec('DELETE FROM items WHERE id = 9007199254740993')
+    await until(() => rowsOf(writer, 'items', 'v > 0'))
+    await informer.stop()
+  },
+)
 
 test('[Q7] while a writer holds the file, reads wait and the event loop continues; then nothing is missed', async () => {
   const { path, writer } = newFile(ITEMS, 'delete')
@@ -102,6 +115,22 @@ test('[Q7] while a writer holds the file, reads wait and the event loop continue
   await until(() => rowsOf(writer, 'items'))
   await (await other).until(() => rowsOf(writer, 'items'))
   expect([errors, lists()]).toEqual([[], 1])
+})
+
+test('[H1] a mirror that starts from its cache resumes without a list, and lists if the cache is of another file', async () => {
+  const { path, writer } = newFile(`${ITEMS}; INSERT INTO items VALUES (1, 1), (2, 2)`)
+  const saved = join(dirname(path), 'items.cache')
+  const cached = async (of: string) => await mirrorOf(of, 'items', {}, fileCache({ path: saved }))
+  await (await cached(path)).informer.stop()
+  writer.exec('DELETE FROM items WHERE id = 1; INSERT INTO items VALUES (3, 3)')
+  const second = await cached(path)
+  await second.until(() => rowsOf(writer, 'items'))
+  expect(second.lists()).toBe(0)
+  await second.informer.stop()
+  const other = newFile(`${ITEMS}; INSERT INTO items VALUES (9, 9)`)
+  const third = await cached(other.path)
+  await third.until(() => rowsOf(other.writer, 'items'))
+  expect(third.lists()).toBe(1)
 })
 
 test('two mirrors of one source, a stop in the middle of a change, and a start of another mirror', async () => {

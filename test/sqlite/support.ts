@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished } from 'vitest'
 import { installChangeLog, type SqliteSourceOptions, sqliteSource } from '../../adapters/sqlite/index.js'
 import type { SourceError } from '../../src/contract/errors.js'
+import type { MirrorCache } from '../../src/contract/mirror-cache.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -86,6 +87,7 @@ export async function mirrorOf(
   path: string,
   table: string,
   options: Partial<SqliteSourceOptions> = {},
+  cache?: MirrorCache,
 ): Promise<Mirror> {
   const source = sqliteSource<Row>({ connect: () => new DatabaseSync(path, { readOnly: true }), table, ...options })
   const list = source.list.bind(source)
@@ -94,7 +96,12 @@ export async function mirrorOf(
     lists++
     return list(context)
   }
-  const informer = createInformer({ source, audit: false, logger: { debug() {}, info() {}, warn() {}, error() {} } })
+  const informer = createInformer({
+    source,
+    audit: false,
+    ...(cache && { cache }),
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  })
   const errors: SourceError[] = []
   informer.on('error', (error) => errors.push(error))
   onTestFinished(() => informer.stop())
