@@ -105,8 +105,8 @@ export function installChangeLog(database: SqliteDatabase, options: ChangeLogOpt
 }
 
 /**
- * Returns the SQL that `installChangeLog` would run, for a migration. It fits the unique indexes that the table has now;
- * empty if nothing is to change.
+ * Returns the SQL that `installChangeLog` would run, for a migration. It fits the unique indexes that the table has now.
+ * @returns The statements; empty if nothing is to change.
  * @throws SourceError like `installChangeLog`.
  *
  * @example
@@ -144,6 +144,7 @@ export function installChangeLogSql(database: SqliteDatabase, options: ChangeLog
 /**
  * Removes the triggers of a table, or everything that was installed.
  * @returns Whether there was something to remove.
+ * @throws SourceError `UNAVAILABLE` if the file is locked.
  *
  * @example
  * ```ts
@@ -168,7 +169,9 @@ export function uninstallChangeLog(
 }
 
 /**
- * Returns the SQL that `uninstallChangeLog` would run; empty if there is nothing to remove.
+ * Returns the SQL that `uninstallChangeLog` would run.
+ * @returns The statements; empty if there is nothing to remove.
+ * @throws SourceError `UNAVAILABLE` if the file is locked.
  *
  * @example
  * ```ts
@@ -211,7 +214,9 @@ export function startEpoch(database: SqliteDatabase): void {
 }
 
 /**
- * Returns the state of the change log of a file.
+ * Reads the state of the change log of a file.
+ * @returns The epoch, the size of the log, and each table with its problems.
+ * @throws SourceError `UNAVAILABLE` if the file is locked.
  *
  * @example
  * ```ts

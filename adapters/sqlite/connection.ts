@@ -6,12 +6,13 @@ import { unavailable } from '../shared/source-errors.js'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-client.js'
 import { isBusy, isOutOfRange, sqliteError } from './sqlite-errors.js'
 
-/** If another connection holds a lock for longer than this, in milliseconds, a read fails. */
-export const BUSY_MS = 5_000
 /** The longest delay of another attempt while the file is locked, in milliseconds. */
 const LONGEST_RETRY_MS = 50
 
-interface Waiting {
+/** What a read needs that may have to wait for a lock. */
+export interface Waiting {
+  /** How long it waits, in milliseconds. */
+  readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
 }
@@ -94,8 +95,8 @@ export class Connection {
   }
 
   /** Repeats `read` while another connection holds a lock. The event loop continues meanwhile. */
-  async unlessBusy<V>({ signal, clock }: Waiting, read: () => V): Promise<V> {
-    const until = clock.now() + BUSY_MS
+  async unlessBusy<V>({ signal, clock, timeoutMs }: Waiting, read: () => V): Promise<V> {
+    const until = clock.now() + timeoutMs
     for (let delayMs = 1; ; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       if (signal.aborted) throw ABORTED
       try {

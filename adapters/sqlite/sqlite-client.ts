@@ -1,4 +1,13 @@
-/** A value of SQLite. */
+/**
+ * A value of SQLite.
+ *
+ * @example
+ * ```ts
+ * import type { SqliteValue } from 'listwatch/sqlite'
+ *
+ * const key: readonly SqliteValue[] = ['acme', 7n]
+ * ```
+ */
 export type SqliteValue = null | number | bigint | string | Uint8Array
 
 /**
@@ -6,9 +15,10 @@ export type SqliteValue = null | number | bigint | string | Uint8Array
  *
  * @example
  * ```ts
+ * import { DatabaseSync } from 'node:sqlite'
  * import type { SqliteStatement } from 'listwatch/sqlite'
  *
- * const statement: SqliteStatement = database.prepare('SELECT total FROM orders WHERE id = ?')
+ * const statement: SqliteStatement = new DatabaseSync('app.db').prepare('SELECT total FROM orders WHERE id = ?')
  * console.log(statement.get(7))
  * ```
  */

@@ -45,6 +45,8 @@ export interface SqliteSourceOptions {
   readonly sql?: string
   /** The longest time between two polls of the file, in milliseconds. Default 50. */
   readonly pollIntervalMs?: number
+  /** If another connection holds a lock for longer than this, in milliseconds, a read fails. Default 5 000. */
+  readonly timeoutMs?: number
   /** `poll` never watches the file. Default `file`: it watches the file, and also polls every `pollIntervalMs`. */
   readonly wake?: 'file' | 'poll'
   /** If more rows than this were logged since the last poll, the table is listed again. Default 250 000. */
@@ -72,7 +74,7 @@ export interface SqliteSourceOptions {
  * ```
  */
 export interface SqliteSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds. It includes 5 s in which the file is locked. */
+  /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs`, `timeoutMs` and a second. */
   readonly heartbeatMs: number
   /**
    * Returns the mark of the newest write: in the writer's open transaction that of this transaction, after a commit that
@@ -101,6 +103,7 @@ const optionChecks: Readonly<Record<keyof SqliteSourceOptions, OptionCheck>> = {
   columns: isNames,
   sql: isName,
   pollIntervalMs: isPositive,
+  timeoutMs: isPositive,
   wake: isOneOf('file', 'poll'),
   maxDeltaRows: isCount,
   integers: isOneOf('number', 'bigint'),

@@ -13,7 +13,7 @@ import { PollTimer } from '../shared/poll-timer.js'
 import { propertiesOf } from '../shared/properties.js'
 import { expired, unavailable } from '../shared/source-errors.js'
 import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
-import { BUSY_MS, Connection } from './connection.js'
+import { Connection, type Waiting } from './connection.js'
 import { watchFiles } from './file-wake.js'
 import type { SqliteDatabase } from './sqlite-client.js'
 import { sqliteError } from './sqlite-errors.js'
@@ -68,26 +68,29 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   readonly heartbeatMs: number
   readonly #options: SqliteSourceOptions
   readonly #pollIntervalMs: number
+  readonly #timeoutMs: number
   /** The path of the file, once it is known. */
   #path: string | undefined
   readonly #warnings = new Set<string>()
 
   constructor(options: SqliteSourceOptions) {
-    const { table, columns, sql, integers, pollIntervalMs = 50 } = options
+    const { table, columns, sql, integers, pollIntervalMs = 50, timeoutMs = 5_000 } = options
     this.#options = { ...options }
     this.#pollIntervalMs = pollIntervalMs
+    this.#timeoutMs = timeoutMs
     this.name = `sqlite:${table}`
     this.selection = JSON.stringify({ table, columns, sql, integers })
-    this.heartbeatMs = CHECK_MS + pollIntervalMs + BUSY_MS
+    this.heartbeatMs = CHECK_MS + pollIntervalMs + timeoutMs
   }
 
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {
     const { signal, clock } = context
+    const waiting = this.#waiting(context)
     const connection = await this.#open(context)
     try {
       // No read transaction stays open: it would keep the WAL growing, or every writer waiting.
       const { reader, at, end } = await connection.snapshot(
-        context,
+        waiting,
         () => {
           const floor = context.floor === undefined ? undefined : parseVersion(context.floor)
           const reader = this.#reader(connection)
@@ -100,7 +103,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
       // Rows after `end` are in the log. Without this bound the list would never end beside a fast writer.
       for (let after: Place | undefined, rest = end; rest !== undefined; ) {
         const last: Place = rest
-        const { events, to } = await connection.unlessBusy(context, () => {
+        const { events, to } = await connection.unlessBusy(waiting, () => {
           const to = reader.endOfPage(after, last, context.pageSize)
           return { to, events: reader.page(after, to ?? last) }
         })
@@ -112,7 +115,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
       }
       connection.assertSameFiles()
       const { version, events } = await connection.snapshot(
-        context,
+        waiting,
         () => this.#state(connection, at.n),
         async (state) => {
           assertUnchanged(state, at)
@@ -128,6 +131,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
 
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
     const { signal, clock, onProgressRequest } = context
+    const waiting = this.#waiting(context)
     const timer = new PollTimer(clock, Math.min(this.#pollIntervalMs, CHECK_MS))
     let at = parseVersion(context.after)
     let reader: TableReader<T> | undefined
@@ -152,7 +156,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
           )
     try {
       for (;;) {
-        const seen = await connection.unlessBusy(context, () => connection.get('PRAGMA main.data_version'))
+        const seen = await connection.unlessBusy(waiting, () => connection.get('PRAGMA main.data_version'))
         let events: readonly ListEvent<T>[] = []
         if (seen['data_version'] !== dataVersion) {
           const delta = await this.#delta(connection, at, reader, context)
@@ -186,7 +190,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   async head(context: SourceContext): Promise<Version> {
     const connection = await this.#open(context)
     try {
-      return await connection.unlessBusy(context, () => String(connection.get(MARK_SQL)['mark']))
+      return await connection.unlessBusy(this.#waiting(context), () => String(connection.get(MARK_SQL)['mark']))
     } finally {
       connection.close()
     }
@@ -215,6 +219,10 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
       }),
     )
+  }
+
+  #waiting({ signal, clock }: SourceContext): Waiting {
+    return { signal, clock, timeoutMs: this.#timeoutMs }
   }
 
   async #open({ signal }: SourceContext): Promise<Connection> {
@@ -248,7 +256,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   ): Promise<{ reader: TableReader<T>; at: SqliteVersion; events: readonly ListEvent<T>[] }> {
     const { maxDeltaRows = 250_000 } = this.#options
     const found = await connection.snapshot(
-      context,
+      this.#waiting(context),
       () => {
         const reader = known ?? this.#reader(connection)
         const state = this.#state(connection, from.n)

@@ -37,6 +37,7 @@ export interface SqliteSourceOptions {
   readonly pollIntervalMs?: number
   readonly sql?: string
   readonly table: string
+  readonly timeoutMs?: number
   readonly wake?: 'file' | 'poll'
 }
 export interface SqliteStatement {

@@ -115,6 +115,11 @@ test('[Q7] while a writer holds the file, reads wait and the event loop continue
   await until(() => rowsOf(writer, 'items'))
   await (await other).until(() => rowsOf(writer, 'items'))
   expect([errors, lists()]).toEqual([[], 1])
+  writer.exec('BEGIN EXCLUSIVE')
+  await expect(listed(sourceOf(path, { timeoutMs: 50 }))).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: /locked/,
+  })
 })
 
 test('[H1] a mirror that starts from its cache resumes without a list, and lists if the cache is of another file', async () => {
@@ -168,7 +173,7 @@ const mistakes: readonly (readonly [title: string, options: object, message: Reg
   ['an unknown column in sql', { sql: 'nope = 1' }, /sql: .*no such column: nope/],
   ['an unknown column', { columns: ['nope'] }, /"items" has no column "nope"; it has id, v/],
   ['a file in memory', { connect: () => new DatabaseSync(':memory:') }, /option "connect" must open a file/],
-  ['a connection that is none', { connect: () => 'app.db' }, /option "connect" must return a new connection/],
+  ['a path as the connection', { connect: () => 'app.db' }, /option "connect" must return a new connection/],
   ['a file that does not exist', { connect: () => new DatabaseSync('/none/a.db', { readOnly: true }) }, /no such file/],
   ['an unknown table', { table: 'nope' }, /there is no table "nope"; the file has items/],
 ]
