@@ -35,17 +35,18 @@ export class Connection {
 
   /** `known`: the path of an earlier connection. */
   static open(connect: () => SqliteDatabase, known?: string): Connection {
-    if (known === undefined) {
-      const { database, path } = opened(connect)
-      database.close()
-      return Connection.open(connect, path)
+    let path = known
+    let first: SqliteDatabase | undefined
+    if (path === undefined) {
+      ;({ database: first, path } = opened(connect))
+      first.close()
     }
     // The inode is read before the connection is opened, and after it: the file may be replaced meanwhile.
-    const inode = inodeOf(known)
-    const { database, path } = opened(connect)
-    if (inode !== undefined && inode === inodeOf(path)) return new Connection(database, path, inode)
+    const inode = inodeOf(path)
+    const { database, path: own } = opened(connect, first)
+    if (inode !== undefined && inode === inodeOf(own)) return new Connection(database, own, inode)
     database.close()
-    throw unavailable(`${path} was replaced while it was opened`)
+    throw unavailable(`${own} was replaced while it was opened`)
   }
 
   /** Throws if the connection reads other files than a new connection would. */
@@ -137,37 +138,31 @@ export class Connection {
   }
 }
 
-/** Opens a connection that never sleeps while another one holds a lock. */
-function opened(connect: () => SqliteDatabase): { readonly database: SqliteDatabase; readonly path: string } {
-  let database: unknown
+/** Opens a connection that never sleeps while another one holds a lock. `before`: one that was closed. */
+function opened(
+  connect: () => SqliteDatabase,
+  before?: SqliteDatabase,
+): { readonly database: SqliteDatabase; readonly path: string } {
   try {
-    database = connect()
-  } catch (error) {
-    throw sqliteError(error)
-  }
-  if (!isDatabase(database)) {
-    const message = 'sqliteSource: option "connect" must return a new connection, as () => new DatabaseSync(path) does'
-    throw new OptionError(message, { option: 'connect' })
-  }
-  try {
+    const database: unknown = connect()
+    if (!isDatabase(database) || database === before)
+      throw wrongConnect('must return a new connection at each call, as () => new DatabaseSync(path) does')
     database.prepare('PRAGMA busy_timeout = 0').get()
     // As a pragma, because a SELECT reads the schema, for which the file must not be locked.
-    const main = database
-      .prepare('PRAGMA database_list')
-      .all()
-      .map(propertiesOf)
-      .find((each) => each['name'] === 'main')
-    const path = main?.['file']
+    const files = database.prepare('PRAGMA database_list').all().map(propertiesOf)
+    const path = files.find(({ name }) => name === 'main')?.['file']
     if (typeof path === 'string' && path !== '') return { database, path }
+    throw wrongConnect('must open a file: no other connection sees one in memory')
   } catch (error) {
-    throw sqliteError(error)
+    throw error instanceof OptionError ? error : sqliteError(error)
   }
-  throw new OptionError('sqliteSource: option "connect" must open a file: no other connection sees one in memory', {
-    option: 'connect',
-  })
 }
 
-export function isDatabase(value: unknown): value is SqliteDatabase {
+function wrongConnect(flaw: string): OptionError {
+  return new OptionError(`sqliteSource: option "connect" ${flaw}`, { option: 'connect' })
+}
+
+function isDatabase(value: unknown): value is SqliteDatabase {
   return hasMethods(value, 'prepare', 'exec', 'close')
 }
 

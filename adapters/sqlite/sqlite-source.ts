@@ -28,7 +28,7 @@ import {
   parseVersion,
   type SqliteVersion,
 } from './sqlite-version.js'
-import { quoted } from './table.js'
+import { notFound, quoted } from './table.js'
 import { checkCondition, type Place, TableReader } from './table-reader.js'
 
 /**
@@ -236,6 +236,8 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   #state(connection: Connection, n: number): LogState {
     const { schema_version: schema } = connection.get('PRAGMA main.schema_version')
     const { epoch, n: last, r, known } = connection.get(STATE_SQL, n)
+    if (epoch === undefined)
+      throw notFound('the change log of the file is empty; run: npx listwatch sqlite epoch <file>')
     const at = { epoch: String(epoch), schema: Number(schema), n: Number(last), stamp: Number(r) }
     return { at, known: typeof known === 'number' ? known : undefined }
   }
@@ -269,7 +271,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         return { at, reader, events: await readChanges(reader, from.n, at.n, context) }
       },
     )
-    this.#warn(connection, found.reader, context)
+    if (found.reader.hasLeftOut) this.#warn(connection, found.reader, context)
     return found
   }
 

@@ -183,6 +183,13 @@ test.each(mistakes)('%s is refused by a message that names the remedy', async (_
   expect((await refusal(sourceOf(path, options))).message).toMatch(message)
 })
 
+test('the same connection at each call is refused', async () => {
+  const { path } = newFile(ITEMS)
+  const same = opened(path)
+  const { message } = await refusal(sourceOf(path, { connect: () => same }))
+  expect(message).toContain('option "connect" must return a new connection at each call')
+})
+
 test.each([
   ['without a primary key', 'CREATE TABLE items (v)', /no primary key; name the columns of a unique index with --key/],
   [
