@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { type ChangeLogStatus, changeLogStatus } from '../../adapters/sqlite/index.js'
+import type { ListContext } from '../../src/contract/source.js'
 import { fieldOf } from '../args/fields.js'
 import { oneLine, PROGRAM } from '../output/error-hints.js'
 import { openSqlite, type SqliteFlags, withSqlite } from '../sources/open-sqlite.js'
@@ -35,7 +36,14 @@ export async function diagnoseSqlite(
     status: changeLogStatus(database),
     textLength: String(fieldOf(database.prepare("SELECT 'a' || char(0) || 'b' AS text").get(), 'text')).length,
   }))
-  return await runChecks(sqliteChecks, { open: () => openSqlite(path, flags), path, ...read }, { onProgress })
+  // The checks report what the source would warn of.
+  const open = async (): Promise<OpenSource> => {
+    const opened = await openSqlite(path, flags)
+    const { name, list, watch } = opened.source
+    const source = { name, list: (context: ListContext) => list.call(opened.source, { ...context, warn: () => {} }) }
+    return { ...opened, source: { ...source, watch: watch.bind(opened.source) } }
+  }
+  return await runChecks(sqliteChecks, { open, path, ...read }, { onProgress })
 }
 
 export const sqliteChecks: readonly Check<SqliteContext>[] = [
