@@ -16,7 +16,7 @@ import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
 import { Connection, type Waiting } from './connection.js'
 import { watchFiles } from './file-wake.js'
 import type { SqliteDatabase } from './sqlite-client.js'
-import { sqliteError } from './sqlite-errors.js'
+import { isBusy, sqliteError } from './sqlite-errors.js'
 import { checkSqliteOptions, type SqliteSource, type SqliteSourceOptions } from './sqlite-options.js'
 import {
   assertContinues,
@@ -104,8 +104,14 @@ class ChangeLogSource<T> implements SqliteSource<T> {
       for (let after: Place | undefined, rest = end; rest !== undefined; ) {
         const last: Place = rest
         const { events, to } = await connection.unlessBusy(waiting, () => {
-          const to = reader.endOfPage(after, last, context.pageSize)
-          return { to, events: reader.page(after, to ?? last) }
+          try {
+            const to = reader.endOfPage(after, last, context.pageSize)
+            return { to, events: reader.page(after, to ?? last) }
+          } catch (error) {
+            // A column that is gone is not a mistake of the program.
+            if (!isBusy(error)) assertUnchanged(this.#state(connection, at.n), at)
+            throw error
+          }
         })
         yield { events }
         context.alive?.()

@@ -47,18 +47,21 @@ describe.each(['wal', 'delete'])('[Q4] a list beside a writer: journal mode %s',
     expect([...rows.values()].map((row) => JSON.stringify(row)).sort()).toEqual(rowsOf(writer, 'items'))
   })
 
-  test('it fails, and is repeated, if the schema is changed between pages', async () => {
-    const { path, writer } = newFile(MANY, journalMode)
-    const pages = sourceOf(path)
-      .list({ ...context(), pageSize: 500 })
-      [Symbol.asyncIterator]()
-    await pages.next()
-    writer.exec('ALTER TABLE items ADD COLUMN later DEFAULT 7')
-    const rest = async (): Promise<void> => {
-      while ((await pages.next()).done !== true);
-    }
-    await expect(rest()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /the schema of the file was changed/ })
-  })
+  test.each(['ALTER TABLE items ADD COLUMN later DEFAULT 7', 'ALTER TABLE items DROP COLUMN v'])(
+    'it fails, and is repeated, if the schema is changed between pages by %s',
+    async (ddl) => {
+      const { path, writer } = newFile(MANY, journalMode)
+      const pages = sourceOf(path)
+        .list({ ...context(), pageSize: 500 })
+        [Symbol.asyncIterator]()
+      await pages.next()
+      writer.exec(ddl)
+      const rest = async (): Promise<void> => {
+        while ((await pages.next()).done !== true);
+      }
+      await expect(rest()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /the schema of the file was changed/ })
+    },
+  )
 })
 
 test('[Q4] the event loop continues between the pages of a list and within a large change', async () => {
