@@ -28,7 +28,7 @@ const transaction = fc.record({
   pauseMs: fc.constantFrom(undefined, 0, 2),
 })
 
-test('[Q1] after any history a mirror with a condition equals a SELECT', { timeout: 300_000 }, async () => {
+test('[Z1] after any history a mirror with a condition equals a SELECT', { timeout: 300_000 }, async () => {
   const history = fc.array(transaction, { minLength: 1, maxLength: 15 })
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...TABLES), history, async (table, transactions) => {

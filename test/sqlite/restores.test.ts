@@ -42,7 +42,7 @@ const restores: readonly (readonly [title: string, restore: (copy: string, path:
 ]
 
 describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
-  describe.each(restores)('[Q3] an older copy that %s', (_, restore) => {
+  describe.each(restores)('[Z3] an older copy that %s', (_, restore) => {
     test.each([0, 60])('and is written to by %i transactions is EPOCH_CHANGED, and one list', async (later) => {
       const { path, writer } = newFile(ITEMS, journalMode)
       const copy = copyOf(path, writer)
@@ -60,7 +60,7 @@ describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
     })
   })
 
-  test('[Q3] a file that was deleted is NOT_FOUND, and a file that takes its place is listed', async () => {
+  test('[Z3] a file that was deleted is NOT_FOUND, and a file that takes its place is listed', async () => {
     const { path, writer } = newFile(ITEMS, journalMode)
     const copy = copyOf(path, writer)
     const { until, errors } = await mirrorOf(path, 'items')
@@ -73,7 +73,7 @@ describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
     await until(() => rowsOf(next, 'items'))
   })
 
-  test('[Q3] a new epoch costs one list, and marks of the old one reject', async () => {
+  test('[Z3] a new epoch costs one list, and marks of the old one reject', async () => {
     const { path, writer } = newFile(ITEMS, journalMode)
     const { until, informer, lists } = await mirrorOf(path, 'items')
     const mark = sqliteSource({ connect: () => writer, table: 'items' }).mark(writer)
@@ -84,7 +84,7 @@ describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
     await expect(informer.waitFor(mark)).rejects.toThrow('another history')
   })
 
-  test('[Q5] the mark of a transaction that was rolled back rejects when another one has its place', async () => {
+  test('[Z5] the mark of a transaction that was rolled back rejects when another one has its place', async () => {
     const { path, writer } = newFile(ITEMS, journalMode)
     const { informer } = await mirrorOf(path, 'items')
     const source = sqliteSource({ connect: () => writer, table: 'items' })
@@ -96,7 +96,7 @@ describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
   })
 })
 
-test('[Q3] a mirror that may write begins another epoch if it finds another history, so that lost marks reject', async () => {
+test('[Z3] a mirror that may write begins another epoch if it finds another history, so that lost marks reject', async () => {
   const { path, writer } = newFile(ITEMS)
   const copy = copyOf(path, writer)
   const { until, informer, errors } = await mirrorOf(path, 'items', { connect: () => new DatabaseSync(path) })
@@ -113,7 +113,7 @@ test('[Q3] a mirror that may write begins another epoch if it finds another hist
   await expect(informer.waitFor(lost)).rejects.toThrow('another history')
 })
 
-test('[Q3] if -wal and -shm are removed under a mirror, it reads the next commits', async () => {
+test('[Z3] if -wal and -shm are removed under a mirror, it reads the next commits', async () => {
   const { path, writer } = newFile(ITEMS)
   const { until } = await mirrorOf(path, 'items')
   await until(() => rowsOf(writer, 'items'))

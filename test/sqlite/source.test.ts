@@ -24,7 +24,7 @@ function sourceOf(path: string, options = {}) {
   return sqliteSource({ connect: () => new DatabaseSync(path, { readOnly: true }), table: 'items', ...options })
 }
 
-describe.each(['wal', 'delete'])('[Q4] a list beside a writer: journal mode %s', (journalMode) => {
+describe.each(['wal', 'delete'])('[Z4] a list beside a writer: journal mode %s', (journalMode) => {
   test('commits succeed between all pages, rows that are appended do not prolong it, and it ends exact', async () => {
     const { path, writer } = newFile(MANY, journalMode)
     writer.exec('PRAGMA busy_timeout = 0')
@@ -64,7 +64,7 @@ describe.each(['wal', 'delete'])('[Q4] a list beside a writer: journal mode %s',
   )
 })
 
-test('[Q4] the event loop continues between the pages of a list and within a large change', async () => {
+test('[Z4] the event loop continues between the pages of a list and within a large change', async () => {
   const { path, writer } = newFile(MANY)
   let slept = 0
   const clock: Clock = {
@@ -87,7 +87,7 @@ test('[Q4] the event loop continues between the pages of a list and within a lar
 })
 
 test.each(Object.entries(drivers))(
-  '[Q6] an integer beyond 2^53 is exact as a bigint, and else makes its row invalid, by %s',
+  '[Z6] an integer beyond 2^53 is exact as a bigint, and else makes its row invalid, by %s',
   async (_, open) => {
     const { path, writer } = newFile(
       `${ITEMS}; INSERT INTO items VALUES (9007199254740993, 1), (2, -9223372036854775808), (3, 4)`,
@@ -106,7 +106,7 @@ test.each(Object.entries(drivers))(
   },
 )
 
-test('[Q7] while a writer holds the file, reads wait and the event loop continues; then nothing is missed', async () => {
+test('[Z7] while a writer holds the file, reads wait and the event loop continues; then nothing is missed', async () => {
   const { path, writer } = newFile(ITEMS, 'delete')
   const { until, errors, lists } = await mirrorOf(path, 'items')
   writer.exec('BEGIN EXCLUSIVE; INSERT INTO items VALUES (1, 1)')

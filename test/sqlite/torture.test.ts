@@ -13,7 +13,7 @@ const TABLES = `CREATE TABLE items (id INTEGER PRIMARY KEY, code TEXT UNIQUE, v)
 const hasPython = spawnSync('python3', ['-c', 'import sqlite3']).status === 0
 
 test.skipIf(!hasPython).each(['wal', 'delete'])(
-  '[Q1] writers of Node and of Python are killed at any moment, and each mirror is exact: journal mode %s',
+  '[Z1] writers of Node and of Python are killed at any moment, and each mirror is exact: journal mode %s',
   { timeout: 60_000 + ROUNDS * 10_000 },
   async (journalMode) => {
     const { path, writer } = newFile(TABLES, journalMode)

@@ -121,7 +121,7 @@ const logged: readonly (readonly [title: string, tables: string, writes: string]
   ],
 ]
 
-describe('[Q1] the log has every row that a statement changes', () => {
+describe('[Z1] the log has every row that a statement changes', () => {
   test.each(logged)('%s', { timeout: 60_000 }, async (_, tables, writes) => {
     const { path, writer } = newFile(tables)
     const mirrors = await Promise.all(
@@ -164,7 +164,7 @@ const listedAgain: readonly (readonly [title: string, ddl: string])[] = [
   ['VACUUM', 'VACUUM'],
 ]
 
-describe('[Q2] a change of the schema costs one list, which shows all rows', () => {
+describe('[Z2] a change of the schema costs one list, which shows all rows', () => {
   test.each(listedAgain)('%s', async (_, ddl) => {
     const { path, writer } = newFile(NUMBERED)
     const { until, lists } = await mirrorOf(path, 'items')
@@ -218,13 +218,13 @@ describe('[Q2] a change of the schema costs one list, which shows all rows', () 
   })
 })
 
-test('[Q1] a statement fails if the log is gone, so that nothing is missed', () => {
+test('[Z1] a statement fails if the log is gone, so that nothing is missed', () => {
   const { writer } = newFile(NUMBERED)
   writer.exec('DROP TABLE listwatch_log')
   expect(() => writer.exec('UPDATE items SET v = 0')).toThrow(/no such table: main.listwatch_log/)
 })
 
-test('[Q1] the log is trimmed by writers', () => {
+test('[Z1] the log is trimmed by writers', () => {
   const { writer } = newFile(NUMBERED)
   installChangeLog(writer, { table: 'items', keepRows: 100 })
   for (let i = 0; i < 1_500; i++) writer.exec('UPDATE items SET v = v + 1')
