@@ -46,7 +46,8 @@ const simulatorProcesses = ['test/simulation/nodes.test.ts', 'test/simulation/ru
 
 /** Sources without a server. The kit measures how soon a source stops, so they need the processors to themselves. */
 const withoutServers = [
-  'test/conformance/{broken-sources,folder,http,memory,polled-sources,share,without-vitest}.test.ts',
+  'test/sqlite/**/*.test.ts',
+  'test/conformance/{broken-sources,folder,http,memory,polled-sources,share,sqlite,without-vitest}.test.ts',
   'test/conformance/{leases/broken-leases,leases/memory,relay/memory,relay/memory-store}.test.ts',
 ]
 

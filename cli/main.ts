@@ -11,6 +11,7 @@ import { definePg } from './commands/define-pg.js'
 import { defineRead } from './commands/define-read.js'
 import { defineRelay } from './commands/define-relay.js'
 import { defineServe } from './commands/define-serve.js'
+import { defineSqlite } from './commands/define-sqlite.js'
 import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
 import { CliError } from './output/cli-error.js'
@@ -85,6 +86,7 @@ async function main(): Promise<void> {
   defineServe(program)
   defineRelay(program)
   definePg(program)
+  defineSqlite(program)
   defineDemo(program)
   defineCompletion(program)
   configureErrors(program, '')

@@ -32,6 +32,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'adapters/shared': ['src/contract', 'src/util'],
   'adapters/memory': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/postgres': ['adapters/shared', 'src/contract', 'src/util'],
+  'adapters/sqlite': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/nats': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/etcd': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/etcd/transport': ['adapters/etcd/etcd-options.ts', 'adapters/shared', 'src/contract', 'src/util'],

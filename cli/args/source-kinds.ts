@@ -1,12 +1,14 @@
+import { statSync } from 'node:fs'
 import { CliError } from '../output/cli-error.js'
 
-const KIND_NAMES = ['etcd', 'redis', 'nats', 'kubernetes', 'postgres'] as const
+const KIND_NAMES = ['etcd', 'redis', 'nats', 'kubernetes', 'postgres', 'sqlite'] as const
 
 export type SourceKind = (typeof KIND_NAMES)[number]
 
 interface KindDescription {
   readonly name: string
-  readonly scheme: RegExp
+  /** Undefined if a path names the source. */
+  readonly scheme?: RegExp
   /** The noun of its objects, in the plural. */
   readonly noun: string
   /** The options that apply only to this kind of server. */
@@ -34,10 +36,11 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'rows',
     options: ['table', 'columns', 'sql', 'rls'],
   },
+  sqlite: { name: 'SQLite', noun: 'rows', options: ['table', 'columns', 'sql'] },
 }
 
 const SCHEMES =
-  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://) or kubernetes://namespace/resource'
+  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://), kubernetes://namespace/resource or the path of a SQLite file, such as app.db'
 
 /**
  * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL
@@ -45,8 +48,8 @@ const SCHEMES =
  */
 export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
-  if (scheme === undefined) throw new CliError(`the URL has no scheme; use ${SCHEMES}`)
-  const kind = KIND_NAMES.find((name) => KINDS[name].scheme.test(scheme))
+  if (scheme === undefined && !isSqliteFile(url)) throw new CliError(`the URL has no scheme; use ${SCHEMES}`)
+  const kind = scheme === undefined ? 'sqlite' : KIND_NAMES.find((name) => KINDS[name].scheme?.test(scheme))
   if (kind === undefined) throw new CliError(`unknown scheme "${scheme}"; use ${SCHEMES}`)
   const own = KINDS[kind]
   for (const option of Object.keys(given)) {
@@ -58,6 +61,10 @@ export function sourceKindOf(url: string, given: Readonly<Record<string, unknown
     )
   }
   return kind
+}
+
+function isSqliteFile(path: string): boolean {
+  return /\.(?:db3?|sqlite3?)$/i.test(path) || statSync(path, { throwIfNoEntry: false })?.isFile() === true
 }
 
 /** The noun of the source's objects, in the plural. */

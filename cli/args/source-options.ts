@@ -9,18 +9,26 @@ export function addSourceOptions(
   return command
     .argument(
       argument,
-      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS), kubernetes://namespace/resource, or @name of a source in the configuration file',
+      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS), kubernetes://namespace/resource, app.db for SQLite, or @name of a source in the configuration file',
     )
     .option(
       '--config <file>',
       'the configuration file with named sources; default: listwatch.config.ts, .js or .json',
       name,
     )
-    .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
-    .option('--columns <names>', 'Postgres: only these columns, separated by commas; the key always is one', list)
+    .option(
+      '--table <name>',
+      'Postgres, SQLite: the table; for Postgres as in SQL: orders, shop.orders, "Orders"',
+      name,
+    )
+    .option(
+      '--columns <names>',
+      'Postgres, SQLite: only these columns, separated by commas; the key always is one',
+      list,
+    )
     .option(
       '--sql <condition>',
-      'Postgres: only rows that meet this condition; it must depend on nothing but the row',
+      'Postgres, SQLite: only rows that meet this condition; it must depend on nothing but the row',
       name,
     )
     .addOption(

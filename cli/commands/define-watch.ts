@@ -23,6 +23,7 @@ Examples:
   listwatch watch postgres://user@host/db --table orders --index tenant --fields status,total
   listwatch watch etcd://localhost:2379 --prefix /jobs/ --json | jq .key
   listwatch watch redis://localhost --collection orders
+  listwatch watch app.db --table orders
   listwatch watch 'kubernetes://*/pods' -l app=web --fields status.phase`,
     )
     .action(async (url: string, flags, command) => (await import('./watch.js')).watch(url, flags, command))

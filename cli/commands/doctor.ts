@@ -59,6 +59,9 @@ async function diagnose(
     case 'postgres':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
       return (await import('../doctor/postgres.js')).diagnosePostgres(url, { ...flags, table }, onProgress)
+    case 'sqlite':
+      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
+      return (await import('../doctor/sqlite.js')).diagnoseSqlite(url, { ...flags, table }, onProgress)
     case 'redis':
       return (await import('../doctor/redis.js')).diagnoseRedis(url, flags, onProgress)
     case 'nats':

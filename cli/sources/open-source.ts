@@ -7,10 +7,16 @@ import type { KubernetesFlags } from './open-kubernetes.js'
 import type { NatsFlags } from './open-nats.js'
 import type { PostgresFlags } from './open-postgres.js'
 import type { RedisFlags } from './open-redis.js'
+import type { SqliteFlags } from './open-sqlite.js'
 import type { OpenSource } from './source-types.js'
 
 /** The options that name a source. `sourceKindOf` rejects those of another kind. */
-export type SourceFlags = Partial<PostgresFlags> & Partial<EtcdFlags> & RedisFlags & NatsFlags & KubernetesFlags
+export type SourceFlags = Partial<PostgresFlags> &
+  Partial<SqliteFlags> &
+  Partial<EtcdFlags> &
+  RedisFlags &
+  NatsFlags &
+  KubernetesFlags
 
 /** Opens the source that the URL and the options name. `command` reports a missing option. */
 export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
@@ -29,5 +35,8 @@ export async function openSource(given: string, flags: SourceFlags, command: Com
     case 'postgres':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
       return (await import('./open-postgres.js')).openPostgres(url, { ...flags, table })
+    case 'sqlite':
+      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
+      return (await import('./open-sqlite.js')).openSqlite(url, { ...flags, table })
   }
 }

@@ -90,7 +90,11 @@ describe('a mistake in a configuration file is one line that names it', () => {
     ['no URL', '{"sources":{"a":{"table":"a"}}}', 'source "a": it needs a "url"'],
     ['an unknown scheme', '{"sources":{"a":{"url":"rdis://h"}}}', 'source "a": unknown scheme "rdis:"'],
     ['a misspelt option', entry({ kyes: 'a*' }), 'source "a": there is no option "kyes"; there are url, table,'],
-    ['an option of another kind', entry({ table: 'a' }), 'source "a": --table is an option of Postgres; Redis has'],
+    [
+      'an option of another kind',
+      entry({ table: 'a' }),
+      'source "a": --table is an option of Postgres and SQLite; Redis has',
+    ],
     ['a wrong choice', entry({ codec: 'xml' }), 'Allowed choices are json, string, bytes'],
     ['a number', entry({ keys: 1 }), 'source "a": "keys" must be a text, or an array of texts'],
     ['a text for a switch', entry({ cluster: 'yes' }), 'source "a": "cluster" must be true or false'],

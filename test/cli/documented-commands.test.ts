@@ -36,7 +36,7 @@ test('documents have command lines', () => {
 test.each(lines.map(({ place, words }) => [place, words.join(' '), words] as const))(
   '%s: listwatch %s has a command and options that exist',
   async (_place, _line, words) => {
-    const path = words.slice(0, words[0] === 'pg' ? 2 : 1)
+    const path = words.slice(0, words[0] === 'pg' || words[0] === 'sqlite' ? 2 : 1)
     const help = await helpOf(path)
     expect(help).toMatch(new RegExp(`^0\nUsage: listwatch ${path.join(' ')} `))
     const options = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.replace(/=.*$/, ''))

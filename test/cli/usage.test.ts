@@ -35,7 +35,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   [
     'a condition in SQL',
     ['list', 'etcd://h', '--prefix', '/', '--sql', 'a=b'],
-    '--sql is an option of Postgres; etcd has --prefix, --codec',
+    '--sql is an option of Postgres and SQLite; etcd has --prefix, --codec',
   ],
   [
     'an option in the place of a value',
@@ -96,7 +96,7 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
   })
 
   const SCHEMES =
-    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://) or'
+    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://),'
   test.each([
     ['a misspelt scheme', 'rdis://h', 'unknown scheme "rdis:"; use postgres://'],
     ['a scheme of another server', `mysql://user:${SECRET}@host/db`, `unknown scheme "mysql:"; ${SCHEMES}`],

@@ -39,6 +39,8 @@ const TABLES: readonly Table[] = [
   ],
   ['`installChangeLog`', ['adapters/postgres/schema/change-log-types ChangeLogOptions']],
   ['`installLeases`', ['adapters/postgres/leases/install-leases InstallLeasesOptions']],
+  ['`sqliteSource`', ['adapters/sqlite/sqlite-options SqliteSourceOptions']],
+  ['`installChangeLog` of SQLite', ['adapters/sqlite/change-log-admin ChangeLogOptions']],
   ['`etcdSource`', ['adapters/etcd/etcd-options EtcdSourceOptions']],
   [
     '`etcdLeases`',

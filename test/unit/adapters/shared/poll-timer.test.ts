@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PollTimer } from '../../../../adapters/postgres/poll-timer.js'
+import { PollTimer } from '../../../../adapters/shared/poll-timer.js'
 import { VirtualClock } from '../../../../testing/index.js'
 
 const LONGEST_MS = 1_000

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
-import { WakeableTimer } from '../shared/wakeable-timer.js'
+import { WakeableTimer } from './wakeable-timer.js'
 
 /** The shortest delay after a poll without a change, in milliseconds. */
 const MIN_DELAY_MS = 1

@@ -1,0 +1,331 @@
+import { ABORTED, messageOf } from '../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListEvent,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { joinKey } from '../../src/util/join-key.js'
+import { PollTimer } from '../shared/poll-timer.js'
+import { propertiesOf } from '../shared/properties.js'
+import { expired, unavailable } from '../shared/source-errors.js'
+import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
+import { Connection, type Waiting } from './connection.js'
+import { watchFiles } from './file-wake.js'
+import type { SqliteDatabase } from './sqlite-client.js'
+import { isBusy, sqliteError } from './sqlite-errors.js'
+import { checkSqliteOptions, type SqliteSource, type SqliteSourceOptions } from './sqlite-options.js'
+import {
+  assertContinues,
+  assertSameHistory,
+  formatVersion,
+  includesMark,
+  isForked,
+  type LogState,
+  parseVersion,
+  type SqliteVersion,
+} from './sqlite-version.js'
+import { notFound, quoted } from './table.js'
+import { checkCondition, type Place, TableReader } from './table-reader.js'
+
+/**
+ * Returns a source that mirrors a table of a SQLite file by the change log that `listwatch sqlite install` creates. It
+ * opens connections only for lists, watches and `head`.
+ * @returns The source, for the option `source` of `createInformer`.
+ * @throws OptionError that names a wrong or missing option.
+ *
+ * @example
+ * ```ts
+ * import { DatabaseSync } from 'node:sqlite'
+ *
+ * const source = sqliteSource<Order>({
+ *   connect: () => new DatabaseSync('app.db', { readOnly: true }),
+ *   table: 'orders',
+ * })
+ * const orders = createInformer({ source })
+ * ```
+ */
+export function sqliteSource<T = unknown>(options: SqliteSourceOptions): SqliteSource<T> {
+  checkSqliteOptions(options)
+  return new ChangeLogSource<T>(options)
+}
+
+/** The time between two comparisons of the files, and the longest time between two bookmarks, in milliseconds. */
+const CHECK_MS = 1_000
+/** The number of rows of the log that are read before the event loop continues. */
+const SLICE = 1_000
+
+const MARK_SQL = 'SELECT mark FROM main.listwatch_mark'
+const STATE_SQL = `SELECT s.epoch, l.n, l.r, (SELECT r FROM main.listwatch_log WHERE n = ?) AS known
+  FROM main.listwatch_state AS s, (SELECT n, r FROM main.listwatch_log ORDER BY n DESC LIMIT 1) AS l`
+
+class ChangeLogSource<T> implements SqliteSource<T> {
+  readonly name: string
+  readonly selection: string
+  readonly heartbeatMs: number
+  readonly #options: SqliteSourceOptions
+  readonly #pollIntervalMs: number
+  readonly #timeoutMs: number
+  /** The path of the file, once it is known. */
+  #path: string | undefined
+  readonly #warnings = new Set<string>()
+
+  constructor(options: SqliteSourceOptions) {
+    const { table, columns, sql, integers, pollIntervalMs = 50, timeoutMs = 5_000 } = options
+    this.#options = { ...options }
+    this.#pollIntervalMs = pollIntervalMs
+    this.#timeoutMs = timeoutMs
+    this.name = `sqlite:${table}`
+    this.selection = JSON.stringify({ table, columns, sql, integers })
+    this.heartbeatMs = CHECK_MS + pollIntervalMs + timeoutMs
+  }
+
+  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+    const { signal, clock } = context
+    const waiting = this.#waiting(context)
+    const connection = await this.#open(context)
+    try {
+      // No read transaction stays open: it would keep the WAL growing, or every writer waiting.
+      const { reader, at, end } = await connection.snapshot(
+        waiting,
+        () => {
+          const floor = context.floor === undefined ? undefined : parseVersion(context.floor)
+          const reader = this.#reader(connection)
+          const state = this.#state(connection, floor?.n ?? 0)
+          if (floor?.epoch === state.at.epoch) assertSameHistory(state, floor)
+          return { at: state.at, reader }
+        },
+        (found) => ({ ...found, end: found.reader.last() }),
+      )
+      // Rows after `end` are in the log. Without this bound the list would never end beside a fast writer.
+      for (let after: Place | undefined, rest = end; rest !== undefined; ) {
+        const last: Place = rest
+        const { events, to } = await connection.unlessBusy(waiting, () => {
+          try {
+            const to = reader.endOfPage(after, last, context.pageSize)
+            return { to, events: reader.page(after, to ?? last) }
+          } catch (error) {
+            // A column that is gone is not a mistake of the program.
+            if (!isBusy(error)) assertUnchanged(this.#state(connection, at.n), at)
+            throw error
+          }
+        })
+        yield { events }
+        context.alive?.()
+        after = to
+        if (to === undefined) rest = undefined
+        await clock.sleep(0, signal)
+      }
+      connection.assertSameFiles()
+      const { version, events } = await connection.snapshot(
+        waiting,
+        () => this.#state(connection, at.n),
+        async (state) => {
+          assertUnchanged(state, at)
+          return { version: state.at, events: await readChanges(reader, at.n, state.at.n, context) }
+        },
+      )
+      this.#warn(connection, reader, context)
+      yield { events, version: formatVersion(version) }
+    } finally {
+      connection.close()
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    const { signal, clock, onProgressRequest } = context
+    const waiting = this.#waiting(context)
+    const timer = new PollTimer(clock, Math.min(this.#pollIntervalMs, CHECK_MS))
+    let at = parseVersion(context.after)
+    let reader: TableReader<T> | undefined
+    let dataVersion: unknown
+    let isRequested = true
+    let checkedAt = Number.NEGATIVE_INFINITY // The first comparison remembers the files.
+    let yieldedAt = clock.now()
+    const connection = await this.#open(context)
+    onProgressRequest(() => {
+      isRequested = true
+      timer.wake()
+    })
+    const endWake =
+      this.#options.wake === 'poll'
+        ? () => {}
+        : watchFiles(
+            connection.path,
+            () => timer.wake(),
+            () => {
+              checkedAt = Number.NEGATIVE_INFINITY
+            },
+          )
+    try {
+      for (;;) {
+        const seen = await connection.unlessBusy(waiting, () => connection.get('PRAGMA main.data_version'))
+        let events: readonly ListEvent<T>[] = []
+        if (seen['data_version'] !== dataVersion) {
+          const delta = await this.#delta(connection, at, reader, context)
+          dataVersion = seen['data_version']
+          isRequested ||= delta.at.n !== at.n
+          ;({ reader, at, events } = delta)
+          if (events.length > 0) timer.changed()
+        }
+        const now = clock.now()
+        if (now - checkedAt >= CHECK_MS) {
+          connection.assertSameFiles()
+          checkedAt = now
+        }
+        if (isRequested || now - yieldedAt >= CHECK_MS) {
+          isRequested = false
+          yieldedAt = now
+          yield { events, version: formatVersion(at) }
+        }
+        await timer.next(signal)
+        if (signal.aborted) throw ABORTED
+      }
+    } catch (error) {
+      if (isForked(error)) startEpoch(connection, at)
+      throw error
+    } finally {
+      endWake()
+      connection.close()
+    }
+  }
+
+  async head(context: SourceContext): Promise<Version> {
+    const connection = await this.#open(context)
+    try {
+      return await connection.unlessBusy(this.#waiting(context), () => String(connection.get(MARK_SQL)['mark']))
+    } finally {
+      connection.close()
+    }
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return includesMark(at, mark)
+  }
+
+  mark(database: Pick<SqliteDatabase, 'prepare'>): Version {
+    try {
+      return String(propertiesOf(database.prepare(MARK_SQL).get())['mark'])
+    } catch (error) {
+      throw sqliteError(error)
+    }
+  }
+
+  key(...columns: readonly (string | number | bigint | Uint8Array)[]): string {
+    if (columns.length === 0) throw new TypeError('key: the values of the key columns are missing')
+    return joinKey(
+      columns.map((value) => {
+        if (typeof value === 'string') return value
+        if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+        if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+        const type = value === null ? 'null' : typeof value
+        throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
+      }),
+    )
+  }
+
+  #waiting({ signal, clock }: SourceContext): Waiting {
+    return { signal, clock, timeoutMs: this.#timeoutMs }
+  }
+
+  async #open({ signal }: SourceContext): Promise<Connection> {
+    if (signal.aborted) throw ABORTED
+    const connection = Connection.open(this.#options.connect, this.#path)
+    this.#path = connection.path
+    return connection
+  }
+
+  /** Reads the end of the log, and the stamp that it has at a number. */
+  #state(connection: Connection, n: number): LogState {
+    const { schema_version: schema } = connection.get('PRAGMA main.schema_version')
+    const { epoch, n: last, r, known } = connection.get(STATE_SQL, n)
+    if (epoch === undefined)
+      throw notFound('the change log of the file is empty; run: npx listwatch sqlite epoch <file>')
+    const at = { epoch: String(epoch), schema: Number(schema), n: Number(last), stamp: Number(r) }
+    return { at, known: typeof known === 'number' ? known : undefined }
+  }
+
+  #reader(connection: Connection): TableReader<T> {
+    const { table: name, sql } = this.#options
+    const table = findLoggedTable((query, ...values) => connection.all(query, ...values) ?? [], name, connection.path)
+    if (sql !== undefined) checkCondition(connection, table, sql)
+    return new TableReader<T>(connection, table, this.#options)
+  }
+
+  /** Reads the changes after a version, in one snapshot. */
+  async #delta(
+    connection: Connection,
+    from: SqliteVersion,
+    known: TableReader<T> | undefined,
+    context: SourceContext,
+  ): Promise<{ reader: TableReader<T>; at: SqliteVersion; events: readonly ListEvent<T>[] }> {
+    const { maxDeltaRows = 250_000 } = this.#options
+    const found = await connection.snapshot(
+      this.#waiting(context),
+      () => {
+        const reader = known ?? this.#reader(connection)
+        const state = this.#state(connection, from.n)
+        assertContinues(state, from)
+        return { at: state.at, reader }
+      },
+      async ({ at, reader }) => {
+        if (at.n - from.n > maxDeltaRows && reader.countOfChanges(from.n) > maxDeltaRows)
+          throw expired('so many rows were changed that a list is cheaper')
+        return { at, reader, events: await readChanges(reader, from.n, at.n, context) }
+      },
+    )
+    if (found.reader.hasLeftOut) this.#warn(connection, found.reader, context)
+    return found
+  }
+
+  /** Reports each problem once. */
+  #warn(connection: Connection, { hasLeftOut }: TableReader<T>, { warn }: SourceContext): void {
+    const table = quoted(this.#options.table)
+    const { journal_mode: mode } = connection.get('PRAGMA main.journal_mode')
+    for (const problem of [
+      hasLeftOut && `rows of ${table} are not mirrored: their key is NULL, or of another type than its column`,
+      mode !== 'wal' &&
+        `${connection.path} has no WAL, so readers and writers wait for each other; run: PRAGMA journal_mode = WAL`,
+    ]) {
+      if (problem === false || this.#warnings.has(problem)) continue
+      this.#warnings.add(problem)
+      warn?.(problem)
+    }
+  }
+}
+
+/** Reads the current state of the keys that were logged after `from`, up to `to`. The event loop continues meanwhile. */
+async function readChanges<T>(
+  reader: TableReader<T>,
+  from: number,
+  to: number,
+  { signal, clock }: SourceContext,
+): Promise<ListEvent<T>[]> {
+  const events: ListEvent<T>[] = []
+  for (let after = from; after < to; after += SLICE) {
+    if (after > from) await clock.sleep(0, signal)
+    for (const event of reader.changed(after, Math.min(after + SLICE, to))) events.push(event)
+  }
+  return events
+}
+
+/** Begins another epoch, if the connection may write: then waits for marks of the lost history reject. */
+function startEpoch(connection: Connection, { epoch }: SqliteVersion): void {
+  try {
+    connection.exec('BEGIN IMMEDIATE')
+    if (connection.get('SELECT epoch FROM main.listwatch_state')['epoch'] === epoch) connection.exec(NEW_EPOCH_SQL)
+    connection.exec('COMMIT')
+  } catch {} // The list continues without.
+}
+
+/** Throws if a list that began at a version cannot be completed: the history has changed, or is gone. */
+function assertUnchanged(state: LogState, at: SqliteVersion): void {
+  try {
+    assertContinues(state, at)
+  } catch (error) {
+    throw unavailable(`the file was changed during the list: ${messageOf(error)}`)
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  changeLogStatus,
+  installChangeLog,
+  installChangeLogSql,
+  startEpoch,
+  uninstallChangeLog,
+  uninstallChangeLogSql,
+} from '../../adapters/sqlite/index.js'
+import { colors } from '../bundled.js'
+import { CliError } from '../output/cli-error.js'
+import { thousands } from '../output/status-view.js'
+import { withSqlite } from '../sources/open-sqlite.js'
+
+interface InstallFlags {
+  readonly table: string
+  readonly key?: readonly string[]
+  readonly keepRows?: string
+  readonly print?: boolean
+}
+
+/** Creates a table's change log, or prints the migration for that. */
+export async function sqliteInstall(file: string, { print, keepRows, ...rest }: InstallFlags): Promise<void> {
+  const options = keepRows === undefined ? rest : { ...rest, keepRows: rowsOf(keepRows) }
+  if (print === true) {
+    process.stdout.write(await withSqlite(file, (database) => installChangeLogSql(database, options)))
+    return
+  }
+  const { tables, journalMode } = await withSqlite(
+    file,
+    (database) => {
+      installChangeLog(database, options)
+      return changeLogStatus(database)
+    },
+    'write',
+  )
+  const log = tables.find(({ table }) => table.toLowerCase() === options.table.toLowerCase())
+  process.stdout.write(`installed on ${options.table} (key ${log?.key.join(', ') ?? ''})\n`)
+  for (const problem of log?.problems ?? []) process.stdout.write(`${colors.yellow('warning')} ${problem}\n`)
+  if (journalMode !== 'wal') process.stdout.write(`${colors.yellow('warning')} ${NO_WAL}\n`)
+}
+
+const NO_WAL = 'without WAL readers and writers wait for each other; run: PRAGMA journal_mode = WAL'
+
+/** Shows the change log. The exit code is 1 if there are problems. */
+export async function sqliteStatus(file: string, { json }: { readonly json?: boolean }): Promise<void> {
+  const status = await withSqlite(file, changeLogStatus)
+  const { epoch, tables, logRows, keepRows, journalMode } = status
+  if (json === true) process.stdout.write(`${JSON.stringify(status)}\n`)
+  else if (epoch === undefined) process.stdout.write(`listwatch is not installed in ${file}\n`)
+  else {
+    process.stdout.write(
+      `epoch ${epoch}, log ${thousands(logRows)} of ${thousands(keepRows)} rows, journal mode ${journalMode}\n`,
+    )
+    if (tables.length === 0) process.stdout.write('no table has triggers\n')
+    for (const { table, key, problems } of tables) {
+      const mark = problems.length === 0 ? colors.green('ok') : colors.red('broken')
+      process.stdout.write(`${mark} ${colors.bold(table)} (key ${key.join(', ')})\n`)
+      for (const problem of problems) process.stdout.write(`${colors.yellow('warning')} ${table}: ${problem}\n`)
+    }
+    if (journalMode !== 'wal') process.stdout.write(`${colors.yellow('warning')} ${NO_WAL}\n`)
+  }
+  if (tables.some(({ problems }) => problems.length > 0)) process.exitCode = 1
+}
+
+export async function sqliteUninstall(
+  file: string,
+  { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
+): Promise<void> {
+  if ((table === undefined) === (all !== true))
+    throw new CliError('name a table with --table, or everything with --all')
+  const what = table === undefined ? ({ all: true } as const) : { table }
+  if (print === true) {
+    process.stdout.write(await withSqlite(file, (database) => uninstallChangeLogSql(database, what)))
+    return
+  }
+  const isRemoved = await withSqlite(file, (database) => uninstallChangeLog(database, what), 'write')
+  const where = table ?? file
+  process.stdout.write(isRemoved ? `removed from ${where}\n` : `there was no change log of ${where}\n`)
+}
+
+export async function sqliteEpoch(file: string): Promise<void> {
+  await withSqlite(file, startEpoch, 'write')
+  process.stdout.write(`began another epoch of ${file}; each mirror lists again\n`)
+}
+
+function rowsOf(text: string): number {
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value >= 1) return value
+  throw new CliError(`--keep-rows needs a whole number above 0, got "${text}"`)
+}

@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { sqliteSource } from '../../adapters/sqlite/index.js'
+import { SourceError } from '../../src/contract/errors.js'
+import { fieldOf } from '../args/fields.js'
+import { CliError } from '../output/cli-error.js'
+import { oneLine, PROGRAM } from '../output/error-hints.js'
+import type { OpenSource, Row } from './source-types.js'
+
+/** The options of SQLite. */
+export interface SqliteFlags {
+  readonly table: string
+  readonly columns?: readonly string[]
+  readonly sql?: string
+}
+
+/** How long a command waits while a writer holds a lock, in milliseconds. */
+const TIMEOUT_MS = 5_000
+
+/** Opens a table of a SQLite file. */
+export async function openSqlite(path: string, { table, columns, sql }: SqliteFlags): Promise<OpenSource> {
+  const { DatabaseSync: Database } = await loadSqlite()
+  const source = sqliteSource<Row>({
+    connect: () => new Database(path, { readOnly: true }),
+    table,
+    ...(columns === undefined ? {} : { columns }),
+    ...(sql === undefined ? {} : { sql }),
+  })
+  const message = (text: string): string => text.replaceAll('npx listwatch ', `${PROGRAM} `)
+  return {
+    source,
+    kind: 'sqlite',
+    of: table,
+    toCliError: (error) => new CliError(message(`${path}: ${error.message}`)),
+    message,
+    close: () => {},
+  }
+}
+
+/** Runs `work` on a connection of its own. Converts its errors to a CliError. */
+export async function withSqlite<V>(
+  path: string,
+  work: (database: DatabaseSync) => V,
+  mode: 'read' | 'write' = 'read',
+): Promise<V> {
+  const { DatabaseSync: Database } = await loadSqlite()
+  try {
+    // A connection that may write would create a missing file.
+    new Database(path, { readOnly: true }).close()
+    const database = new Database(path, { readOnly: mode === 'read', timeout: TIMEOUT_MS })
+    try {
+      return work(database)
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    const isOurs = error instanceof SourceError || fieldOf(error, 'code') === 'ERR_SQLITE_ERROR'
+    throw isOurs ? new CliError(`${path}: ${oneLine(error)}`) : error
+  }
+}
+
+async function loadSqlite(): Promise<typeof import('node:sqlite')> {
+  try {
+    return await import('node:sqlite')
+  } catch {
+    throw new CliError(`Node ${process.version} has no node:sqlite; use Node 22.13 or newer`)
+  }
+}
