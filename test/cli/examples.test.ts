@@ -53,6 +53,12 @@ test('[X20] examples/views.ts prints what follows from each change in the commit
   )
 })
 
+test('[Q2] examples/collections.ts shows no transfer by half', async () => {
+  const child = example('collections.ts')
+  expect(await child.ended).toEqual({ code: 0, signal: null })
+  expect(child.lines).toEqual(['savings 100 totals that were seen 100'])
+})
+
 describe('examples/polled-source.ts', () => {
   test('follows the list of an endpoint, and parses it again only if its ETag has changed', async () => {
     let countries = [
