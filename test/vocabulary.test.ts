@@ -19,6 +19,10 @@ describe('the documents', () => {
   })
 })
 
+test('README.md has at most 900 words', () => {
+  expect(textOf('README.md').trim().split(/\s+/).length).toBeLessThanOrEqual(900)
+})
+
 const folders = [
   'src',
   'adapters',
