@@ -1,7 +1,7 @@
 import type { Informer } from '../src/informer/informer-types.js'
 import { internalsOf, type WalkedSnapshot } from '../src/informer/internals.js'
+import { compareComponents, SlotSort } from '../src/store/indexes/order/slot-sort.js'
 import type { Scalar } from '../src/store/indexes/scalar.js'
-import { compareComponents, SlotSort } from '../src/store/indexes/slot-sort.js'
 import { fieldsOf, type ObjectField, sortValueOf, textOrder } from './object-fields.js'
 import { type JsonValue, jsonOf, jsonTextOf } from './object-json.js'
 import { TimeSlice } from './time-slice.js'

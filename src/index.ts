@@ -16,7 +16,6 @@ export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'
 export type { Inspection } from './informer/observation/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/sources/source-set.js'
-export type { StandardSchema } from './informer/standard-schema.js'
 export type { Added, Change, Deleted, Delta, Origin, Updated } from './queue/change.js'
 export type { Compound, Equal, Index, IndexBuilder, IndexRange, Ordered } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
@@ -40,6 +39,7 @@ export type {
 } from './subscriptions/subscription-types.js'
 export type { VersionWait } from './subscriptions/version-waiters.js'
 export type { Wait } from './util/deadline.js'
+export type { StandardSchema } from './util/standard-schema.js'
 
 // For programs that compose a reflector, a queue and a store themselves.
 

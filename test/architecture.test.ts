@@ -29,18 +29,18 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'src/informer': src.filter((folder) => folder !== 'src/derive'),
   'src/derive': ['src/contract', 'src/util', 'src/queue/change.ts', 'src/store', 'src/informer'],
   adapters: [],
-  'adapters/shared': ['src/contract', 'src/util'],
-  'adapters/memory': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/postgres': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/sqlite': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/nats': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/etcd': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/etcd/transport': ['adapters/etcd/etcd-options.ts', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/etcd/history': ['adapters/etcd/transport', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/common': ['src/contract', 'src/util'],
+  'adapters/memory': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/postgres': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/sqlite': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/nats': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/etcd': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/etcd/transport': ['adapters/etcd/etcd-options.ts', 'adapters/common', 'src/contract', 'src/util'],
+  'adapters/etcd/history': ['adapters/etcd/transport', 'adapters/common', 'src/contract', 'src/util'],
   'adapters/etcd/watch': [
     'adapters/etcd/history',
     'adapters/etcd/transport',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
@@ -48,19 +48,19 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/etcd/etcd-options.ts',
     'adapters/etcd/transport',
     'adapters/etcd/watch',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
-  'adapters/file-cache': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis/connection': ['adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis/collection': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis/stream': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis/keys': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/redis/leases': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/http': [
-    'adapters/shared',
+  'caches/file': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis/connection': ['adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis/collection': ['adapters/redis/connection', 'adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis/stream': ['adapters/redis/connection', 'adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis/keys': ['adapters/redis/connection', 'adapters/common', 'src/contract', 'src/util'],
+  'adapters/redis/leases': ['adapters/redis/connection', 'adapters/common', 'src/contract', 'src/util'],
+  'serving/http': [
+    'adapters/common',
     'src/contract',
     'src/util',
     'src/queue/change.ts',
@@ -70,16 +70,16 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/informer-types.ts',
     'src/informer/internals.ts',
   ],
-  'adapters/share': [
-    'adapters/http',
-    'adapters/shared',
+  'serving/share': [
+    'serving/http',
+    'adapters/common',
     'src/contract',
     'src/util',
     'src/informer/informer-types.ts',
     'src/informer/internals.ts',
   ],
-  'adapters/relay': [
-    'adapters/shared',
+  'serving/relay': [
+    'adapters/common',
     'src/contract',
     'src/util',
     'src/queue/change.ts',
@@ -93,14 +93,14 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/informer-types.ts',
     'src/informer/internals.ts',
   ],
-  'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/sources/source-set.ts'],
+  'adapters/kubernetes': ['adapters/common', 'src/contract', 'src/util', 'src/informer/sources/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
-  'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],
-  'adapters/kubernetes/history': ['adapters/kubernetes/http', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/common', 'src/contract', 'src/util'],
+  'adapters/kubernetes/history': ['adapters/kubernetes/http', 'adapters/common', 'src/contract', 'src/util'],
   'adapters/kubernetes/decode': [
     'adapters/kubernetes/http',
     'adapters/kubernetes/history',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
@@ -108,7 +108,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/kubernetes/decode',
     'adapters/kubernetes/http',
     'adapters/kubernetes/history',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
@@ -116,7 +116,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/kubernetes/decode',
     'adapters/kubernetes/http',
     'adapters/kubernetes/history',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
@@ -125,14 +125,14 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/kubernetes/http',
     'adapters/kubernetes/kubernetes-options.ts',
     'adapters/kubernetes/watch',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
   ],
   'adapters/kubernetes/write': [
     'adapters/kubernetes/http',
     'adapters/kubernetes/kubernetes-options.ts',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
     'src/store/structural-equal.ts',
@@ -140,7 +140,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   'adapters/kubernetes/client-node': [
     'adapters/kubernetes',
-    'adapters/shared',
+    'adapters/common',
     'src/contract',
     'src/util',
     'src/informer/create-informer.ts',
@@ -168,7 +168,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   testing: ['src/contract', 'src/adapter.ts', 'src/index.ts', 'adapters/memory/index.ts'],
   'testing/kubernetes': ['src/contract', 'adapters/kubernetes/index.ts'],
   tools: ['src/contract', 'src/util'],
-  cli: ['src', 'adapters', 'inspector/index.ts', 'inspector/internal.ts', 'tools'],
+  cli: ['src', 'adapters', 'serving', 'caches', 'inspector/index.ts', 'inspector/internal.ts', 'tools'],
 }
 
 const core = filesUnder(['src'], '.ts')
@@ -176,10 +176,11 @@ const testing = filesUnder(['testing'], '.ts')
 const cli = filesUnder(['cli'], '.ts')
 const tools = filesUnder(['tools'], '.ts')
 const adapters = filesUnder(['adapters'], '.ts')
+const serving = [...filesUnder(['serving'], '.ts'), ...filesUnder(['caches'], '.ts')]
 const telemetry = filesUnder(['telemetry'], '.ts')
 const bindings = filesUnder(['bindings'], '.ts')
 const inspector = [...filesUnder(['inspector'], '.ts'), ...filesUnder(['inspector'], '.tsx')]
-const all = [...core, ...inspector, ...telemetry, ...bindings, ...testing, ...cli, ...tools, ...adapters]
+const all = [...core, ...inspector, ...telemetry, ...bindings, ...testing, ...cli, ...tools, ...adapters, ...serving]
 
 /** Imports for which `isAllowed` returns false. */
 function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
@@ -262,14 +263,17 @@ describe('folders', () => {
 
 describe('adapters', () => {
   test('are used by the command line only through index.ts and internal.ts', () => {
-    const isPublic = (imported: string): boolean => /^adapters\/\w+\/(index|internal)\.ts$/.test(imported)
-    expect(wrong(cli, (imported) => !imported.startsWith('adapters/') || isPublic(imported))).toEqual([])
+    const isPublic = (imported: string): boolean => /^\w+\/\w+\/(index|internal)\.ts$/.test(imported)
+    expect(wrong(cli, (imported) => !/^(adapters|serving|caches)\//.test(imported) || isPublic(imported))).toEqual([])
   })
 
   test('import no driver: the user hands over their own', () => {
     const byAddress = 'adapters/etcd/transport/grpc-transport.ts'
     expect(
-      wrong(adapters, (imported, path) => isOurs(imported) || imported.startsWith('node:') || path === byAddress),
+      wrong(
+        [...adapters, ...serving],
+        (imported, path) => isOurs(imported) || imported.startsWith('node:') || path === byAddress,
+      ),
     ).toEqual([])
     // With endpoints instead of a client, the package is loaded when it is needed.
     expect(importsOf(byAddress).every((imported) => isOurs(imported) || imported === '@grpc/grpc-js')).toBe(true)
@@ -333,7 +337,7 @@ describe('packages', () => {
     expect(wrong(others, (imported) => !isReact(imported) && !isIn(imported, 'bindings'))).toEqual([])
   })
 
-  test('only adapters and the command line touch the network, files and processes', () => {
+  test('only adapters, serving, caches and the command line touch the network, files and processes', () => {
     const outside = /^(node:)?(net|https?|http2|tls|dgram|dns|fs|fs\/promises|child_process|worker_threads|cluster)$/
     // The fake API server listens on a port.
     const inside = testing.filter((path) => !path.startsWith('testing/kubernetes/'))
@@ -369,6 +373,13 @@ describe('[D18] the coupling of files', () => {
     expect([...counts].filter(([, count]) => count > 20)).toEqual([])
   })
 
+  test('the imports inside a folder form at most 7 floors', () => {
+    const floors = (path: string): number =>
+      1 + Math.max(0, ...importsOf(path).flatMap((each) => (dirname(each) === dirname(path) ? [floors(each)] : [])))
+    expect(all.filter((path) => floors(path) > 7)).toEqual([])
+    expect(floors('src/derive/derive.ts')).toBeGreaterThan(4)
+  })
+
   test('no file but an entry point imports more than 25 others', () => {
     const counts = all.map((path) => [path, new Set(importsOf(path)).size] as const)
     expect(counts.filter(([path, count]) => count > 25 && !path.endsWith('/index.ts'))).toEqual([])
@@ -390,11 +401,11 @@ describe('[D22] state by the identity of an object', () => {
     internals: ['src/informer/internals.ts'],
     // A source has state for each mirror that it serves. The contract suggests a WeakMap.
     mirrors: [
-      'adapters/http/http-source.ts',
+      'serving/http/http-source.ts',
       'adapters/kubernetes/history/resume-guard.ts',
       'adapters/kubernetes/history/schema.ts',
       'adapters/nats/nats-source.ts',
-      'adapters/relay/relay-source.ts',
+      'serving/relay/relay-source.ts',
     ],
     // All users of an object of a driver, a thread or the language share its state.
     'objects of others': [
@@ -403,7 +414,7 @@ describe('[D22] state by the identity of an object', () => {
       'adapters/kubernetes/http/credentials.ts',
       'adapters/postgres/connection/client-factory.ts',
       'adapters/postgres/leases/pg-pool.ts',
-      'adapters/share/port-client.ts',
+      'serving/share/port-client.ts',
       'bindings/tanstack-db/informer-collection-options.ts',
       'inspector/store-digests.ts',
       'src/informer/sources/history-members.ts',
@@ -412,8 +423,8 @@ describe('[D22] state by the identity of an object', () => {
     ],
     // One class remembers what it has computed for an object of another class, or that it has seen an error.
     'own objects': [
-      'adapters/http/serve-http.ts',
-      'adapters/share/shared-snapshots.ts',
+      'serving/http/serve-http.ts',
+      'serving/share/shared-snapshots.ts',
       'bindings/react/use-status.ts',
       'src/store/indexes/moves.ts',
     ],
@@ -447,11 +458,11 @@ describe('time and chance come from outside', () => {
     'src/contract/node-or-browser.ts': ['setImmediate'],
     'testing/virtual-clock.ts': ['setImmediate'],
     // The id of a feed must not be guessed, and differ from that of each other server.
-    'adapters/http/random-id.ts': ['getRandomValues'],
+    'serving/http/random-id.ts': ['getRandomValues'],
     // The seed of the hashes of keys, in code that does not load node:crypto.
-    'adapters/share/snapshot-packer.ts': ['getRandomValues'],
+    'serving/share/snapshot-packer.ts': ['getRandomValues'],
     // Inboxes and consumers of several processes must differ.
-    'adapters/nats/session.ts': ['randomUUID'],
+    'adapters/nats/connection/session.ts': ['randomUUID'],
     // The inspector serves people, in real time.
     'inspector/informer-page.ts': ['Date.now'],
     'inspector/inspector-api.ts': ['setTimeout', 'setInterval'],

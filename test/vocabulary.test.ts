@@ -26,6 +26,8 @@ test('README.md has at most 900 words', () => {
 const folders = [
   'src',
   'adapters',
+  'serving',
+  'caches',
   'inspector',
   'telemetry',
   'bindings',

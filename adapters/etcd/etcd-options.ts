@@ -11,8 +11,8 @@ import {
   isString,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { type Properties, propertiesOf } from '../shared/properties.js'
-import { isCodec } from '../shared/value-codec.js'
+import { type Properties, propertiesOf } from '../common/properties.js'
+import { isCodec } from '../common/value-codec.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
 import { type EtcdClient, isEtcdClient } from './transport/etcd-client.js'
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'

@@ -8,7 +8,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { expired } from '../shared/source-errors.js'
+import { expired } from '../common/source-errors.js'
 import { EntryCodec } from './entry-codec.js'
 import { checkEtcdOptions, checkLogin, type EtcdSourceOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'

@@ -4,7 +4,7 @@
  * @module listwatch/etcd
  */
 
-export type { LeaseOptions } from '../shared/lease-options.js'
+export type { LeaseOptions } from '../common/lease-options.js'
 export type { EtcdCodec, EtcdKeys } from './codec.js'
 export type { EtcdRange, EtcdSourceOptions } from './etcd-options.js'
 export { type EtcdSource, etcdSource } from './etcd-source.js'

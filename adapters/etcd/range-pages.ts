@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { isUnavailable, unavailable } from '../shared/source-errors.js'
+import { isUnavailable, unavailable } from '../common/source-errors.js'
 import type { PageLimit } from './page-limit.js'
 import { isCompacted, isTokenError, isTooLarge, isUnimplemented } from './transport/etcd-errors.js'
 import { type Header, type KeyValue, NO_HEADER, type RangeResponse } from './transport/etcd-messages.js'

@@ -9,7 +9,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
+import { elementsOf, type Properties, propertiesOf } from '../common/properties.js'
 import { Cluster } from './cluster.js'
 import { Decoder } from './decode/decoder.js'
 import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'

@@ -4,7 +4,7 @@
  * @module listwatch/kubernetes
  */
 
-export type { LeaseOptions } from '../shared/lease-options.js'
+export type { LeaseOptions } from '../common/lease-options.js'
 export { type ClientNodeInformer, makeInformer } from './client-node/make-informer.js'
 export type { KubeConfigLike, KubeConfigProvider } from './http/credentials.js'
 export type { KubernetesSourceOptions } from './kubernetes-options.js'

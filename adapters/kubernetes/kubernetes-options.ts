@@ -7,7 +7,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { propertiesOf } from '../shared/properties.js'
+import { propertiesOf } from '../common/properties.js'
 import { isKubeConfig, type KubeConfigProvider } from './http/credentials.js'
 import type { KubernetesShard } from './shard.js'
 

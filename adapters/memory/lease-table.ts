@@ -1,5 +1,5 @@
 import { type Eviction, LeaseLostError, type LeaseRecord, type LeaseView } from '../../src/contract/leases.js'
-import { encodeBody } from '../shared/lease-records.js'
+import { encodeBody } from '../common/lease-records.js'
 
 interface Stored {
   readonly record: LeaseRecord

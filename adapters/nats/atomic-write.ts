@@ -1,6 +1,6 @@
 import { RelayConflictError } from '../../src/contract/relay-store.js'
-import { unavailable } from '../shared/source-errors.js'
-import { encodedHeaders, type Session, uniqueName } from './session.js'
+import { unavailable } from '../common/source-errors.js'
+import { encodedHeaders, type Session, uniqueName } from './connection/session.js'
 
 /** A message to store. */
 export interface NewMessage {

@@ -4,9 +4,9 @@
  * @module listwatch/nats
  */
 
-export type { LeaseOptions } from '../shared/lease-options.js'
+export type { LeaseOptions } from '../common/lease-options.js'
+export type { NatsClient, NatsMessage } from './connection/nats-client.js'
 export { type NatsLeasesOptions, natsLeases } from './leases/nats-leases.js'
-export type { NatsClient, NatsMessage } from './nats-client.js'
 export type { NatsCodec, NatsKvSource, NatsKvSourceOptions } from './nats-options.js'
 export { natsKvSource } from './nats-source.js'
 export { type NatsRelayStoreOptions, natsRelayStore } from './relay-store.js'

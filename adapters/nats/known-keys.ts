@@ -1,4 +1,4 @@
-import type { StoredMessage } from './stored-message.js'
+import type { StoredMessage } from './messages/stored-message.js'
 
 /**
  * The subjects of which a mirror has seen a message. They include all keys of the mirror. A subject that the stream no

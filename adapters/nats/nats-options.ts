@@ -2,8 +2,8 @@ import { OptionError } from '../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
-import { isCodec } from '../shared/value-codec.js'
-import { isNatsClient, type NatsClient } from './nats-client.js'
+import { isCodec } from '../common/value-codec.js'
+import { isNatsClient, type NatsClient } from './connection/nats-client.js'
 
 /**
  * Returns the object for the value that is stored under a key. If it throws, this one object is invalid.

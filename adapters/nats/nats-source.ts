@@ -9,8 +9,8 @@ import type {
 } from '../../src/contract/source.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { expired, forked, isExpired } from '../shared/source-errors.js'
-import { ValueCodec } from '../shared/value-codec.js'
+import { expired, forked, isExpired } from '../common/source-errors.js'
+import { ValueCodec } from '../common/value-codec.js'
 import {
   assertContinues,
   assertCurrent,
@@ -22,17 +22,17 @@ import {
   readState,
   readSubjectCount,
   streamOf,
-} from './bucket-stream.js'
-import { Consumer, type ConsumerOptions } from './consumer.js'
-import { HeldMessages } from './held-messages.js'
+} from './connection/bucket-stream.js'
+import { type Session, sessionOf } from './connection/session.js'
 import { KnownKeys } from './known-keys.js'
+import { Consumer, type ConsumerOptions } from './messages/consumer.js'
+import { HeldMessages } from './messages/held-messages.js'
+import { RecentMessages } from './messages/recent-messages.js'
+import type { StoredMessage } from './messages/stored-message.js'
 import { checkNatsOptions, type NatsKvSource, type NatsKvSourceOptions } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
-import { RecentMessages } from './recent-messages.js'
 import { RemovalSearch } from './removal-search.js'
-import { type Session, sessionOf } from './session.js'
 import { StateCut } from './state-cut.js'
-import type { StoredMessage } from './stored-message.js'
 
 /**
  * Returns a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes

@@ -1,5 +1,5 @@
 import type { Version } from '../../src/contract/version.js'
-import { integer, notAVersion, otherHistory, textField, versionFormat } from '../shared/version-format.js'
+import { integer, notAVersion, otherHistory, textField, versionFormat } from '../common/version-format.js'
 
 /** The position of a mirror in the stream of a bucket. */
 export interface NatsVersion {

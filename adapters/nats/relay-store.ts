@@ -8,16 +8,16 @@ import {
 import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
-import { propertiesOf } from '../shared/properties.js'
-import { unavailable } from '../shared/source-errors.js'
+import { propertiesOf } from '../common/properties.js'
+import { unavailable } from '../common/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
-import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './bucket-stream.js'
-import type { NatsClient } from './nats-client.js'
+import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './connection/bucket-stream.js'
+import type { NatsClient } from './connection/nats-client.js'
+import { type Session, sessionOf } from './connection/session.js'
 import { isClient, isToken, type NatsKvSource } from './nats-options.js'
 import { bucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
-import { type Session, sessionOf } from './session.js'
 
 /**
  * The options of `natsRelayStore`.

@@ -1,8 +1,8 @@
-import { expired, forked } from '../shared/source-errors.js'
-import { assertCurrent, type BucketState, readState } from './bucket-stream.js'
-import type { Consumer } from './consumer.js'
+import { expired, forked } from '../common/source-errors.js'
+import { assertCurrent, type BucketState, readState } from './connection/bucket-stream.js'
+import type { Session } from './connection/session.js'
 import type { KnownKeys } from './known-keys.js'
-import type { Session } from './session.js'
+import type { Consumer } from './messages/consumer.js'
 
 /** The subjects of a stream that have a message, for a mirror that has read everything up to `upTo`. */
 interface Present {

@@ -1,14 +1,14 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
-import { propertiesOf } from '../shared/properties.js'
+import { propertiesOf } from '../common/properties.js'
 import { fingerprintSql, shapeSql } from './called-functions.js'
 import { codeOf, expired, isTooLong } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
-import type { RowCodec } from './row-codec.js'
 import { quoteLiteral } from './schema/quoting.js'
-import { accessSql, type Table } from './table-catalog.js'
+import type { RowCodec } from './table/row-codec.js'
+import { accessSql, type Table } from './table/table-catalog.js'
 
 /** The changes of a table since a version. */
 export interface Delta<T> {

@@ -4,7 +4,7 @@ import { shapeSql } from './called-functions.js'
 import type { Session } from './connection/session.js'
 import { formatHead, incarnationChange, type PostgresVersion } from './postgres-version.js'
 import { assertTrusted } from './schema/trusted-owner.js'
-import { accessSql, type Table } from './table-catalog.js'
+import { accessSql, type Table } from './table/table-catalog.js'
 
 const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot`
 

@@ -4,7 +4,7 @@
  * @module listwatch/postgres
  */
 
-export type { LeaseOptions } from '../shared/lease-options.js'
+export type { LeaseOptions } from '../common/lease-options.js'
 export type { PgClient, PgTransaction } from './connection/pg-client.js'
 export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js'
 export type { PgPool, PgPoolClient } from './leases/pg-pool.js'

@@ -9,8 +9,8 @@ import {
 import type { ListerWatcher, SourceContext, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { isDelay } from '../../src/util/validate-options.js'
-import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
-import { PollTimer } from '../shared/poll-timer.js'
+import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
+import { PollTimer } from '../common/poll-timer.js'
 import type { PgTransaction } from './connection/pg-client.js'
 import { isLockTimeout } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -20,9 +20,9 @@ import { assertSameDatabase } from './head-query.js'
 import { checkPostgresOptions, type PostgresSource, type PostgresSourceOptions } from './postgres-options.js'
 import { postgresSource, trim } from './postgres-source.js'
 import { formatVersion, incarnationChange, type PostgresVersion, parseVersion } from './postgres-version.js'
-import type { RowCodec } from './row-codec.js'
-import { TableAccess } from './table-access.js'
-import type { Table } from './table-catalog.js'
+import type { RowCodec } from './table/row-codec.js'
+import { TableAccess } from './table/table-access.js'
+import type { Table } from './table/table-catalog.js'
 
 /** One poll reads the logs of all tables in one snapshot. */
 const MAX_TABLES = 200

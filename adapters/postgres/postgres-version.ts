@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
-import { notAVersion } from '../shared/version-format.js'
+import { notAVersion } from '../common/version-format.js'
 
 /** A `pg_snapshot`. A transaction had ended when it was taken if it is below `xmax` and not among `running`. */
 export interface TransactionSnapshot {

@@ -4,8 +4,8 @@ import { isLockTimeout, isPermissionDenied } from './connection/postgres-errors.
 import type { Session } from './connection/session.js'
 import { readListVersion } from './head-query.js'
 import { assertNotBehind, formatVersion, incarnationChange, parseVersion } from './postgres-version.js'
-import type { TableAccess } from './table-access.js'
-import type { Table } from './table-catalog.js'
+import type { TableAccess } from './table/table-access.js'
+import type { Table } from './table/table-catalog.js'
 
 const TRANSACTION = 'ISOLATION LEVEL REPEATABLE READ READ ONLY'
 

@@ -4,7 +4,7 @@
  * @module listwatch/redis
  */
 
-export type { LeaseOptions } from '../shared/lease-options.js'
+export type { LeaseOptions } from '../common/lease-options.js'
 export type { RedisCollectionSource } from './collection/collection-source.js'
 export type { ApplyOptions, RedisChange } from './collection/redis-change.js'
 export {

@@ -1,4 +1,4 @@
-import { type Properties, propertiesOf } from '../shared/properties.js'
+import { type Properties, propertiesOf } from '../common/properties.js'
 import {
   findLog,
   flawOf,

@@ -1,4 +1,4 @@
-import { propertiesOf } from '../shared/properties.js'
+import { propertiesOf } from '../common/properties.js'
 import {
   findTable,
   installCommand,

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, OptionError, SourceError } from '../../src/contract/errors.js'
-import { hasMethods, type Properties, propertiesOf } from '../shared/properties.js'
-import { unavailable } from '../shared/source-errors.js'
+import { hasMethods, type Properties, propertiesOf } from '../common/properties.js'
+import { unavailable } from '../common/source-errors.js'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-client.js'
 import { isBusy, isOutOfRange, sqliteError } from './sqlite-errors.js'
 

@@ -1,6 +1,6 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { redact, redactError } from '../../src/util/redact.js'
-import { propertiesOf } from '../shared/properties.js'
+import { propertiesOf } from '../common/properties.js'
 
 /** The names of the result codes that are distinguished. better-sqlite3 has the name, node:sqlite the number. */
 const NAMES: Readonly<Record<number, string>> = {

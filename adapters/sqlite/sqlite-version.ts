@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
-import { expired, forked } from '../shared/source-errors.js'
-import { integer, otherHistory, textField, versionFormat } from '../shared/version-format.js'
+import { expired, forked } from '../common/source-errors.js'
+import { integer, otherHistory, textField, versionFormat } from '../common/version-format.js'
 
 /** A position in the history of a file: a row of the change log. */
 export interface Position {

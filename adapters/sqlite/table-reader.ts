@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
-import type { Properties } from '../shared/properties.js'
+import type { Properties } from '../common/properties.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
 import { type KeyColumn, quoted, refused, type Table } from './table.js'

@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import { shellQuoted } from '../../src/util/shell-quoted.js'
-import type { Properties } from '../shared/properties.js'
+import type { Properties } from '../common/properties.js'
 
 /** Reads all rows of a query. Integers are numbers. */
 export type Query = (sql: string, ...values: string[]) => readonly Properties[]

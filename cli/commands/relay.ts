@@ -1,4 +1,4 @@
-import { type RelayServing, type RelayStatus, relayCache, serveRelay } from '../../adapters/relay/index.js'
+import { type RelayServing, type RelayStatus, relayCache, serveRelay } from '../../serving/relay/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'

@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 import { natsKvSource, natsRelayStore } from '../../adapters/nats/index.js'
-import { relaySource } from '../../adapters/relay/index.js'
+import { relaySource } from '../../serving/relay/index.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'

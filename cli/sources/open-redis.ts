@@ -7,7 +7,7 @@ import {
   type StreamDecode,
 } from '../../adapters/redis/index.js'
 import { Session } from '../../adapters/redis/internal.js'
-import { relaySource } from '../../adapters/relay/index.js'
+import { relaySource } from '../../serving/relay/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'

@@ -1,7 +1,13 @@
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import {
+  compareElements,
+  compareHead,
+  type Keyed,
+  type Span,
+  type Tuple,
+} from '../store/indexes/order/sorted-tuples.js'
 import { copyScalar, isScalars, type Scalar, sameScalar } from '../store/indexes/scalar.js'
 import { SortedIndex, type SortedRange, spanOf } from '../store/indexes/sorted-index.js'
-import { compareElements, compareHead, type Keyed, type Span, type Tuple } from '../store/indexes/sorted-tuples.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
 import { OrdinalTable } from '../store/ordinal-table.js'
 import type { EdgeTable, NodeOwner } from './edge-table.js'

@@ -1,5 +1,5 @@
+import { compareHead, type Tuple } from '../store/indexes/order/sorted-tuples.js'
 import { isScalars, kindOf, type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
-import { compareHead, type Tuple } from '../store/indexes/sorted-tuples.js'
 import { joinKey } from '../util/join-key.js'
 
 /** A Map by values of indexes: scalars, or tuples of them. Equal values are one key. */

@@ -1,5 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import { assertSource } from '../reflector/source-checks.js'
+import { flawInSchema, preparing } from '../util/standard-schema.js'
 import { membersOf } from '../util/type-guards.js'
 import {
   checkOptions,
@@ -18,7 +19,6 @@ import { InformerCore } from './informer-core.js'
 import type { Informer, InformerOptions } from './informer-types.js'
 import { assertAuditable, isAudited, isAuditOption, sourceOptions } from './sources/source-options.js'
 import { isDynamic } from './sources/source-set.js'
-import { flawInSchema, preparing } from './standard-schema.js'
 
 const isCache: OptionCheck = (value) => {
   const { name, open, save, saveEveryMs, saveAfterShare, maxAgeMs } = membersOf(value)

@@ -12,10 +12,10 @@ import type { Handlers } from '../subscriptions/delivery/handler-types.js'
 import type { ChangeStream, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
+import type { StandardSchema } from '../util/standard-schema.js'
 import type { Slices } from '../util/steps.js'
 import type { Inspection } from './observation/inspect-types.js'
 import type { SourceSet } from './sources/source-set.js'
-import type { StandardSchema } from './standard-schema.js'
 
 /**
  * The thresholds of `health`.

@@ -4,7 +4,7 @@ import { checkVersionWait, type VersionWait } from '../subscriptions/version-wai
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import { assertSynchronous } from '../util/type-guards.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerStatus } from './informer-status.js'
+import type { InformerStatus } from './observation/informer-status.js'
 import { requestHead } from './sources/head-request.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { SourceRunner } from './sources/source-runner.js'

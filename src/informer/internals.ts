@@ -3,7 +3,7 @@ import type { Entry } from '../contract/source.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerStatus } from './informer-status.js'
+import type { InformerStatus } from './observation/informer-status.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { RelayedMirror } from './sources/relayed-mirror.js'
 

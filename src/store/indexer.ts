@@ -6,11 +6,11 @@ import { finish, type Steps } from '../util/steps.js'
 import { checkOptions, isFunction } from '../util/validate-options.js'
 import { type DeclaredIndex, declareIndexes } from './indexes/index-builder.js'
 import type { IndexBuilder } from './indexes/index-types.js'
-import { Partition } from './partition.js'
 import { Snapshot } from './snapshot.js'
 import { pairsOf, type Store } from './store.js'
 import type { StoreView } from './store-view.js'
-import { StoreWriter, type WriterOptions } from './store-writer.js'
+import { Partition } from './write/partition.js'
+import { StoreWriter, type WriterOptions } from './write/store-writer.js'
 
 /**
  * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole,

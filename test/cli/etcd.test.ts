@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { sharedSource } from '../../adapters/share/index.js'
+import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
 import { EtcdServer } from '../servers/etcd.js'

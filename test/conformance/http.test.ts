@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { httpSource, nodeListener, serveHttp } from '../../adapters/http/index.js'
+import { httpSource, nodeListener, serveHttp } from '../../serving/http/index.js'
 import { createInformer } from '../../src/index.js'
 import { describeListerWatcher, type ListerWatcherHarness } from '../../testing/index.js'
 import { listening } from '../support/listening.js'
@@ -8,7 +8,7 @@ import { type Item, memorySubject } from './memory-harness.js'
 /** A memory source, an informer that mirrors it and is served over HTTP, and a follower of that. */
 const httpHarness: ListerWatcherHarness<Item> = {
   unsupported: {
-    compaction: 'a write removes history only together with later writes (test/unit/adapters/http has the case)',
+    compaction: 'a write removes history only together with later writes (test/unit/serving/http has the case)',
     corruption: 'a served mirror keeps the last good object',
     versions: 'a follower lists objects',
   },

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { HttpSource } from '../../adapters/http/index.js'
-import { type SharedServing, serveShared, sharedSource } from '../../adapters/share/index.js'
+import type { HttpSource } from '../../serving/http/index.js'
+import { type SharedServing, serveShared, sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { type ConformanceOptions, describeListerWatcher, type ListerWatcherHarness } from '../../testing/index.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
 
 const unsupported = {
-  compaction: 'a write removes history only together with later writes (test/unit/adapters/http has the case)',
+  compaction: 'a write removes history only together with later writes (test/unit/serving/http has the case)',
   corruption: 'a shared mirror keeps the last good object',
   versions: 'a follower lists objects',
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fileCache } from '../../adapters/file-cache/index.js'
+import { fileCache } from '../../caches/file/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'

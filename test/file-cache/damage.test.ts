@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { FRAME_BYTES, PRELUDE_BYTES } from '../../adapters/file-cache/block-format.js'
-import { fileCache } from '../../adapters/file-cache/index.js'
+import { FRAME_BYTES, PRELUDE_BYTES } from '../../caches/file/block-format.js'
+import { fileCache } from '../../caches/file/index.js'
 import type { MirrorCache } from '../../src/contract/mirror-cache.js'
 import { contextOf, entries, folder, mirrorOf, tryLoad } from './support.js'
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { BlockCipher } from '../../adapters/file-cache/block-cipher.js'
-import { encodePrelude, OBJECTS } from '../../adapters/file-cache/block-format.js'
-import { fileCache } from '../../adapters/file-cache/index.js'
+import { BlockCipher } from '../../caches/file/block-cipher.js'
+import { encodePrelude, OBJECTS } from '../../caches/file/block-format.js'
+import { fileCache } from '../../caches/file/index.js'
 import { contextOf, folder, load, mirrorOf, tryLoad } from './support.js'
 
 const encryptionKey = new Uint8Array(32).fill(1)

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
-import { type FileCacheOptions, fileCache } from '../../adapters/file-cache/index.js'
+import { type FileCacheOptions, fileCache } from '../../caches/file/index.js'
 import type { ListContext, ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { waitUntil } from '../servers/wait-until.js'

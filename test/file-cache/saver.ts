@@ -1,5 +1,5 @@
 // A process that saves again and again: node saver.ts <path> <first generation> <step>. It prints each saved generation.
-import { fileCache } from '../../adapters/file-cache/index.js'
+import { fileCache } from '../../caches/file/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { generationOf } from './generation.js'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fileCache } from '../../adapters/file-cache/index.js'
-import { decodeRecord, encodeRecord } from '../../adapters/shared/record-text.js'
-import { decodeValue, encodeValue, survivesJson } from '../../adapters/shared/value-encoding.js'
+import { decodeRecord, encodeRecord } from '../../adapters/common/record-text.js'
+import { decodeValue, encodeValue, survivesJson } from '../../adapters/common/value-encoding.js'
+import { fileCache } from '../../caches/file/index.js'
 import { contextOf, folder, load, mirrorOf } from './support.js'
 
 /** The value after a round trip through the text of the file. */

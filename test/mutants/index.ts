@@ -18,7 +18,7 @@ export const foreignMutants: readonly Mutant[] = mutantsOf((path) => path.starts
 
 /** Defects of an adapter, each with the test that has to fail because of it. */
 export const adapterMutants: readonly (Mutant & Required<Pick<Mutant, 'onlyBy'>>)[] = mutantsOf((path) =>
-  path.startsWith('test/mutants/adapters/'),
+  /^test\/mutants\/(adapters|serving|caches)\//.test(path),
 ).flatMap((mutant) => (mutant.onlyBy === undefined ? [] : [{ ...mutant, onlyBy: mutant.onlyBy }]))
 
 /** Defects of our own that the simulator has to find, or a test in virtual time that they name. */

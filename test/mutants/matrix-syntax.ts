@@ -1,7 +1,17 @@
 import { parseSync } from 'rolldown/utils'
 
 /** The folders of what the package ships. */
-export const PRODUCT: readonly string[] = ['src', 'adapters', 'cli', 'testing', 'telemetry', 'bindings', 'inspector']
+export const PRODUCT: readonly string[] = [
+  'src',
+  'adapters',
+  'serving',
+  'caches',
+  'cli',
+  'testing',
+  'telemetry',
+  'bindings',
+  'inspector',
+]
 
 /** A node of the syntax tree, as far as it is needed here. */
 interface Node {

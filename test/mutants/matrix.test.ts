@@ -18,7 +18,7 @@ test('the matrix has the tests that kill a mutant, and only these', { timeout: 6
     '--tests',
     'test/unit/store/interner',
     '--source',
-    'src/store/interner.ts',
+    'src/store/write/interner.ts',
     '--per-file',
     '0',
     '--only',

@@ -58,7 +58,7 @@ const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 30
 /** The mutants that were written by hand. */
 function writtenTasks(): Task[] {
   return Array.from(files).flatMap(([from, mutants]) => {
-    const kind = from.includes('/foreign/') ? 'foreign' : from.includes('/adapters/') ? 'adapter' : 'own'
+    const kind = from.includes('/foreign/') ? 'foreign' : /\/(adapters|serving|caches)\//.test(from) ? 'adapter' : 'own'
     return mutants.map(({ mutant }) => {
       const { path, source } = mutated(mutant)
       const file = relative(root, path)

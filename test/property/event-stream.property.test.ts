@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { serverSentEvents } from '../../adapters/http/event-stream.js'
+import { serverSentEvents } from '../../serving/http/event-stream.js'
 
 const line = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\r\n]/g, ' '))
 const event = fc.record({

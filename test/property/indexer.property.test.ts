@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Entry, ListEvent, WatchEvent } from '../../src/contract/source.js'
-import type { Commit } from '../../src/store/commit.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { compareScalars, type Scalar, sameScalar } from '../../src/store/indexes/scalar.js'
 import type { StoreView } from '../../src/store/store-view.js'
-import type { WriterOptions } from '../../src/store/store-writer.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
+import type { Commit } from '../../src/store/write/commit.js'
+import type { WriterOptions } from '../../src/store/write/store-writer.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
 interface Item {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Interner } from '../../src/store/interner.js'
+import { Interner } from '../../src/store/write/interner.js'
 import { runs } from '../support/property.js'
 
 /** Few different leaves and names, so that equal subtrees are common. */

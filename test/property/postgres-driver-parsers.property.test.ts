@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import { fasterParser, keepText } from '../../adapters/postgres/driver-parsers.js'
+import { fasterParser, keepText } from '../../adapters/postgres/table/driver-parsers.js'
 
 const BIGINT = 20
 const NUMERIC = 1700

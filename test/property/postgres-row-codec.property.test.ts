@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RowCodec } from '../../adapters/postgres/row-codec.js'
+import { RowCodec } from '../../adapters/postgres/table/row-codec.js'
 
 const TEXT = 25
 const JSON_TYPE = 114

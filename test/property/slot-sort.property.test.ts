@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { compareComponents, SlotSort } from '../../src/store/indexes/order/slot-sort.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
-import { compareComponents, SlotSort } from '../../src/store/indexes/slot-sort.js'
 import { finish } from '../../src/util/steps.js'
 import { runs } from '../support/property.js'
 

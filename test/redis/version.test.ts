@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { unavailable } from '../../adapters/common/source-errors.js'
 import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection/collection-version.js'
 import { chainAfter } from '../../adapters/redis/collection/writer-script.js'
 import { AdaptivePageSize, ResponseSizeLimit } from '../../adapters/redis/connection/adaptive-page-size.js'
 import { formatPosition, includesMark as includesPlace } from '../../adapters/redis/stream/stream-version.js'
-import { unavailable } from '../../adapters/shared/source-errors.js'
 
 const chain = 'a'.repeat(16)
 const at = (epoch: number, sequence: number, of: string = chain): string =>

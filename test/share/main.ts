@@ -1,6 +1,6 @@
 // A process that shares an informer: node main.ts <socket> <objects> <first number>. With SIGTERM it stops the informer.
 import cluster from 'node:cluster'
-import { serveShared } from '../../adapters/share/index.js'
+import { serveShared } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { memorySource } from '../../testing/index.js'
 

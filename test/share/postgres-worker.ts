@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import pg from 'pg'
 import { postgresSource } from '../../adapters/postgres/index.js'
-import { sharedSource } from '../../adapters/share/index.js'
+import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 
 const { port, config } = workerData

@@ -1,6 +1,6 @@
 // A follower in a worker thread or in a process of its own. It sends its state, and performs what it receives.
 import { parentPort, workerData } from 'node:worker_threads'
-import { sharedSource } from '../../adapters/share/index.js'
+import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import type { FollowerReport, FollowerTask } from './followers.js'
 

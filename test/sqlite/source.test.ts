@@ -1,7 +1,6 @@
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { fileCache } from '../../adapters/file-cache/index.js'
 import {
   installChangeLog,
   installChangeLogSql,
@@ -9,6 +8,7 @@ import {
   sqliteSource,
   uninstallChangeLog,
 } from '../../adapters/sqlite/index.js'
+import { fileCache } from '../../caches/file/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { drivers } from '../conformance/sqlite-harness.js'
 import { context, listed, refusal } from '../support/source-calls.js'

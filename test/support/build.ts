@@ -8,7 +8,18 @@ import { isRunning } from '../../tools/postgres/platform.js'
 import { filesUnder, root } from './sources.js'
 
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
-const FOLDERS = ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing', 'cli', 'tools']
+const FOLDERS = [
+  'src',
+  'adapters',
+  'serving',
+  'caches',
+  'inspector',
+  'telemetry',
+  'bindings',
+  'testing',
+  'cli',
+  'tools',
+]
 const BUILT = join(root, 'dist/src/index.js')
 
 /** The tools of the package, as npm scripts find them. */

@@ -10,7 +10,7 @@ export interface Block {
 
 /** The files whose docstrings have examples. */
 function documentedFiles(): string[] {
-  return ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
+  return ['src', 'adapters', 'serving', 'caches', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
     filesUnder([folder], '.ts'),
   )
 }

@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/contract/clock.js'
 import type { VersionPage } from '../../src/contract/source.js'
-import { assertEndsInTime, check } from './assertions.js'
-import type { CaseContext } from './case-context.js'
-import type { WatchRecorder } from './watch-recorder.js'
+import { assertEndsInTime, check } from './run/assertions.js'
+import type { CaseContext } from './run/case-context.js'
+import type { WatchRecorder } from './run/watch-recorder.js'
 
 /** A call is aborted after each turn of the event loop, or after this many of them, spread over its duration. */
 const MAX_ABORTS = 60

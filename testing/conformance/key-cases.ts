@@ -1,8 +1,8 @@
-import { check } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import { SkipCase } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
+import { check } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import { SkipCase } from './run/case-context.js'
 
 /** Keys that careless sources mishandle, each with a printable name. */
 const HOSTILE: readonly (readonly [name: string, key: string])[] = [

@@ -1,10 +1,10 @@
 import { getEventListeners } from 'node:events'
-import { check, eventually, sourceErrorOf, withTimeout } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import type { CaseContext } from './case-context.js'
 import { abortEverywhere, readList, readVersions, versionPages, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { collectGarbageUntil } from './garbage-collection.js'
+import { check, eventually, sourceErrorOf, withTimeout } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import type { CaseContext } from './run/case-context.js'
 
 /** The number of batches, and the allowed difference in listeners and timers of a watch. */
 const ROUNDS = 30

@@ -1,9 +1,9 @@
-import { check } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import type { Listing } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { areEqual, difference } from './expected-contents.js'
+import { check } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import type { Listing } from './run/case-context.js'
 
 export const listCases: readonly ConformanceCase[] = buildCases('lists', [
   {

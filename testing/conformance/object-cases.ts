@@ -1,10 +1,10 @@
-import { check } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import { SkipCase } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
-import { checkVersion } from './event-checks.js'
 import { printable } from './expected-contents.js'
+import { check } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import { SkipCase } from './run/case-context.js'
+import { checkVersion } from './run/event-checks.js'
 
 const BIG = 'big ü '.repeat(150_000)
 

@@ -1,9 +1,9 @@
-import { check, sourceErrorOf } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import type { CaseContext } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
-import type { Position, WatchRecorder } from './watch-recorder.js'
+import { check, sourceErrorOf } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import type { CaseContext } from './run/case-context.js'
+import type { Position, WatchRecorder } from './run/watch-recorder.js'
 
 export const recoveryCases: readonly ConformanceCase[] = [
   ...buildCases('compaction', [

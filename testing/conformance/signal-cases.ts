@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/contract/clock.js'
-import { assertEndsInTime, check, withTimeout } from './assertions.js'
-import { buildCases } from './case-builder.js'
 import { abortEverywhere, drain, readList, readVersions, versionPages, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
+import { assertEndsInTime, check, withTimeout } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
 
 export const signalCases: readonly ConformanceCase[] = buildCases('signals', [
   {

@@ -1,10 +1,10 @@
-import { check, sourceErrorOf } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import { SkipCase } from './case-context.js'
 import { sample, watchUnderLoad, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
-import { checkVersion } from './event-checks.js'
 import { areEqual } from './expected-contents.js'
+import { check, sourceErrorOf } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import { SkipCase } from './run/case-context.js'
+import { checkVersion } from './run/event-checks.js'
 
 export const versionCases: readonly ConformanceCase[] = buildCases('versions', [
   {

@@ -1,13 +1,13 @@
 import { systemClock } from '../../src/contract/clock.js'
 import { DEFAULT_HEARTBEAT_MS, type WatchEvent } from '../../src/contract/source.js'
-import { check } from './assertions.js'
-import { buildCases } from './case-builder.js'
-import { type CaseContext, SkipCase } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { printable } from './expected-contents.js'
 import { usedHeapBytes } from './garbage-collection.js'
-import type { Position } from './watch-recorder.js'
+import { check } from './run/assertions.js'
+import { buildCases } from './run/case-builder.js'
+import { type CaseContext, SkipCase } from './run/case-context.js'
+import type { Position } from './run/watch-recorder.js'
 
 export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
   {

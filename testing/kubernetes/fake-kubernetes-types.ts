@@ -1,6 +1,6 @@
 import type { KubeConfigLike } from '../../adapters/kubernetes/index.js'
-import type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js'
 import type { FakeResource } from './fake-resources.js'
+import type { FakeObject, FakeObjectDraft, FakeReference } from './objects/fake-object.js'
 
 /**
  * The options of `fakeKubernetes`.

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import type { KubeConfigLike } from '../../adapters/kubernetes/index.js'
 import type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
 import { checkKind, metadataOf, type Names } from './fake-metadata.js'
-import { type FakeObject, type FakeObjectDraft, type FakeReference, type Json, jsonOf } from './fake-object.js'
 import { BUILT_IN, type FakeResource, type Target, targetOf, traitsOf } from './fake-resources.js'
 import { badRequest, expired, invalid, notFound, Refusal } from './fake-status.js'
 import { FakeStore, type Happening, type Write } from './fake-store.js'
-import { jsonPatch, mergePatch, strategicMergePatch } from './patches.js'
+import { type FakeObject, type FakeObjectDraft, type FakeReference, type Json, jsonOf } from './objects/fake-object.js'
+import { jsonPatch, mergePatch, strategicMergePatch } from './objects/patches.js'
 
 /**
  * Starts an API server of Kubernetes for tests, on a free port of 127.0.0.1. It lists in pages, watches with bookmarks

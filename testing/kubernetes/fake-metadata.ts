@@ -1,6 +1,6 @@
-import { type FakeObject, isSameJson, type Json, jsonOf } from './fake-object.js'
 import { type FakeResource, traitsOf } from './fake-resources.js'
 import { badRequest, invalid } from './fake-status.js'
+import { type FakeObject, isSameJson, type Json, jsonOf } from './objects/fake-object.js'
 
 /** The names of an object of a resource. */
 export interface Names {

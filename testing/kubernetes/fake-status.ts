@@ -1,4 +1,4 @@
-import type { FieldConflict } from './field-owners.js'
+import type { FieldConflict } from './objects/field-owners.js'
 
 /** A failure of a request, which is answered as a `Status` object. */
 export class Refusal extends Error {

@@ -11,10 +11,10 @@ import {
   withMetadata,
   withStatus,
 } from './fake-metadata.js'
-import { type FakeObject, isSameJson, type Json } from './fake-object.js'
 import { type FakeResource, traitsOf } from './fake-resources.js'
 import { applyConflict, conflict, expired, internalError, invalid, notFound, Refusal } from './fake-status.js'
-import { applied, type FieldOwners, isSameOwners, updatedOwners, type Writer } from './field-owners.js'
+import { type FakeObject, isSameJson, type Json } from './objects/fake-object.js'
+import { applied, type FieldOwners, isSameOwners, updatedOwners, type Writer } from './objects/field-owners.js'
 
 /** A change, as a watch reports it. */
 export interface Happening {

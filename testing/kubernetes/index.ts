@@ -7,5 +7,5 @@
 export type { KubeConfigLike, KubernetesObject } from '../../adapters/kubernetes/index.js'
 export { fakeKubernetes } from './fake-kubernetes.js'
 export type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
-export type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js'
 export type { FakeResource } from './fake-resources.js'
+export type { FakeObject, FakeObjectDraft, FakeReference } from './objects/fake-object.js'

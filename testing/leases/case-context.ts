@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/contract/clock.js'
 import type { Eviction, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
 import { systemRandom } from '../../src/contract/random.js'
-import { ContractViolation, check, withTimeout } from '../conformance/assertions.js'
+import { ContractViolation, check, withTimeout } from '../conformance/run/assertions.js'
 import type { LeasesHarness } from './harness.js'
 
 /** The fields of a record besides its member and renewal. */

@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/contract/clock.js'
-import { check, eventually } from '../conformance/assertions.js'
+import { check, eventually } from '../conformance/run/assertions.js'
 import { LeasesContext, namesIn, recordOf, sleep, type TestMember } from './case-context.js'
 import type { LeasesHarness } from './harness.js'
 

@@ -4,7 +4,7 @@ import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore, TextChange } from '../../src/contract/relay-store.js'
 import type { ListContext, ListEvent, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { check, sourceErrorOf, withTimeout } from '../conformance/assertions.js'
+import { check, sourceErrorOf, withTimeout } from '../conformance/run/assertions.js'
 import type { RelayStoreHarness } from './harness.js'
 
 /**

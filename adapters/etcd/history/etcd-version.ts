@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
-import { integer, notAVersion, textField, versionFormat } from '../../shared/version-format.js'
+import { integer, notAVersion, textField, versionFormat } from '../../common/version-format.js'
 
 /** Distinguishes histories that have the same revision: the newest entry, and the number of keys. */
 export interface Fingerprint {

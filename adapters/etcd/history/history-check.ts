@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { expired, forked } from '../../shared/source-errors.js'
+import { expired, forked } from '../../common/source-errors.js'
 import { isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { Header, RangeResponse, ServerStatus } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'

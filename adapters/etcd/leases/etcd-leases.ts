@@ -1,6 +1,6 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import { isName } from '../../../src/util/validate-options.js'
-import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
+import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { checkConnection, connectionChecks, type EtcdSourceOptions } from '../etcd-options.js'
 import { EtcdLeaseSession } from './lease-session.js'
 

@@ -1,8 +1,8 @@
 import { systemClock } from '../../../src/contract/clock.js'
 import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
-import { LeaseConnection } from '../../shared/lease-connection.js'
-import { keepListening } from '../../shared/lease-hints.js'
-import type { LeaseSettings } from '../../shared/lease-options.js'
+import { LeaseConnection } from '../../common/lease-connection.js'
+import { keepListening } from '../../common/lease-hints.js'
+import type { LeaseSettings } from '../../common/lease-options.js'
 import {
   ChangeDetector,
   encodeBody,
@@ -11,8 +11,8 @@ import {
   leaseLost,
   RewindDetector,
   type StoredRecord,
-} from '../../shared/lease-records.js'
-import { unavailable } from '../../shared/source-errors.js'
+} from '../../common/lease-records.js'
+import { unavailable } from '../../common/source-errors.js'
 import { checkLogin, type EtcdConnectionOptions } from '../etcd-options.js'
 import type { Comparison, EtcdEvent, KeyValue, TxnOperation } from '../transport/etcd-messages.js'
 import { etcd3Transport } from '../transport/etcd3-transport.js'

@@ -1,4 +1,4 @@
-import { hasMethods, propertiesOf } from '../../shared/properties.js'
+import { hasMethods, propertiesOf } from '../../common/properties.js'
 
 /**
  * The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used.

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
-import { DeadlineScope } from '../../shared/deadline-scope.js'
-import { isUnavailable, unavailable } from '../../shared/source-errors.js'
+import { DeadlineScope } from '../../common/deadline-scope.js'
+import { isUnavailable, unavailable } from '../../common/source-errors.js'
 import { assertEtcd, etcdError, isTooLarge } from './etcd-errors.js'
 import type {
   Header,

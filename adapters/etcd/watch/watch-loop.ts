@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, type SourceError } from '../../../src/contract/errors.js'
-import { expired, forked, isUnavailable, unavailable } from '../../shared/source-errors.js'
+import { expired, forked, isUnavailable, unavailable } from '../../common/source-errors.js'
 import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
 import {
   assertNewest,

@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 import { compareVersions, isResourceVersion } from '../history/resource-version.js'
 
 /** The metadata that identifies an object. A field that is missing is empty. */

@@ -1,4 +1,4 @@
-import { parseJson } from '../../shared/json-depth.js'
+import { parseJson } from '../../common/json-depth.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { ApiSession } from '../http/api-session.js'
 import { groupPath, type Resource } from '../http/discovery.js'

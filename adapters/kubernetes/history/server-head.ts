@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
 import { historyRewound } from './history-errors.js'

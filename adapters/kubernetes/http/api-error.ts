@@ -1,7 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
-import { elementsOf, propertiesOf } from '../../shared/properties.js'
-import { MAX_RETRY_AFTER_MS } from '../../shared/retry-after.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
+import { MAX_RETRY_AFTER_MS } from '../../common/retry-after.js'
 
 /** The status of a failed request, or the object of an ERROR event of a watch. */
 export interface ApiStatus {

@@ -3,7 +3,7 @@ import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
-import { elementsOf, hasMethods, propertiesOf } from '../../shared/properties.js'
+import { elementsOf, hasMethods, propertiesOf } from '../../common/properties.js'
 
 /**
  * The part of `KubeConfig` of @kubernetes/client-node that is used. It is never modified, and is read for each

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
 import type { ApiSession } from './api-session.js'
 
 /** Requests all resources of the server, in one response for each of the two roots (Kubernetes 1.30 and later). */

@@ -1,6 +1,6 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import type { OptionCheck } from '../../../src/util/validate-options.js'
-import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
+import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider, isNamespace } from '../kubernetes-options.js'
 import { KubernetesLeaseSession } from './lease-session.js'

@@ -1,8 +1,8 @@
 import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { LeaseRecord } from '../../../src/contract/leases.js'
-import { encodeBody, type StoredRecord } from '../../shared/lease-records.js'
-import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { encodeBody, type StoredRecord } from '../../common/lease-records.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
 import type { ApiRequest } from '../http/api-session.js'
 
 const API_VERSION = 'coordination.k8s.io/v1'

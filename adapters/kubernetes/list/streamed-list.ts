@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Delete, ListEvent, ListPage } from '../../../src/contract/source.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 import type { Decoder } from '../decode/decoder.js'
 import { LineSplitter, linesOf } from '../decode/line-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'

@@ -1,6 +1,6 @@
 import type { Version } from '../../../src/contract/version.js'
-import { parseJson } from '../../shared/json-depth.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { parseJson } from '../../common/json-depth.js'
+import { propertiesOf } from '../../common/properties.js'
 import { byteLinesOf, type LineBlock } from '../decode/line-splitter.js'
 import { scanMetadata } from '../decode/metadata-scanner.js'
 import { compareVersions, isResourceVersion } from '../history/resource-version.js'

@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
-import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { FinalizerOptions, ObjectContext } from './finalizer-types.js'
 import type { ObjectApi } from './object-api.js'

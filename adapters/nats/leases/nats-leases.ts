@@ -1,7 +1,7 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import { isCount } from '../../../src/util/validate-options.js'
-import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
-import type { NatsClient } from '../nats-client.js'
+import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
+import type { NatsClient } from '../connection/nats-client.js'
 import { isClient, isToken } from '../nats-options.js'
 import { NatsLeaseSession } from './lease-session.js'
 

@@ -1,5 +1,5 @@
 import { OptionError } from '../../../src/contract/errors.js'
-import { hasMethods, propertiesOf } from '../../shared/properties.js'
+import { hasMethods, propertiesOf } from '../../common/properties.js'
 import { isPool } from './connected-client.js'
 import type { PgClient } from './pg-client.js'
 

@@ -1,4 +1,4 @@
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 
 /**
  * Throws a TypeError for a value that is not a connected client: pg keeps the queries of a client without a connection

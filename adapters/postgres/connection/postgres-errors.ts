@@ -1,7 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 import { shellQuoted } from '../../../src/util/shell-quoted.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { propertiesOf } from '../../common/properties.js'
 
 /** Why a watch can no longer resume from a version. */
 export type ExpiredReason =

@@ -1,5 +1,5 @@
 import type { Eviction, LeaseRecord } from '../../../src/contract/leases.js'
-import { encodeBody } from '../../shared/lease-records.js'
+import { encodeBody } from '../../common/lease-records.js'
 import { quoteIdentifier, quoteLiteral } from '../schema/quoting.js'
 import { ASSERT_TRUSTED_SQL } from '../schema/trusted-owner.js'
 

@@ -1,6 +1,6 @@
 import type { Leases } from '../../../src/contract/leases.js'
-import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
-import { hasMethods } from '../../shared/properties.js'
+import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
+import { hasMethods } from '../../common/properties.js'
 import { clientFlaw } from '../connection/client-factory.js'
 import type { PgClient } from '../connection/pg-client.js'
 import { PostgresLeaseSession } from './lease-session.js'

@@ -9,7 +9,7 @@ import {
   isOneOf,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { elementsOf, type Properties, propertiesOf } from '../../shared/properties.js'
+import { elementsOf, type Properties, propertiesOf } from '../../common/properties.js'
 import { assertConnected } from '../connection/connected-client.js'
 import { codeOf, postgresError } from '../connection/postgres-errors.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'

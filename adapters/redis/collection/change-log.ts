@@ -1,4 +1,4 @@
-import { expired, forked } from '../../shared/source-errors.js'
+import { expired, forked } from '../../common/source-errors.js'
 import { type RedisReply, repliesIn } from '../connection/client.js'
 import type { Absent, Position } from './collection-version.js'
 

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { expired, forked } from '../../shared/source-errors.js'
+import { expired, forked } from '../../common/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'

@@ -9,7 +9,7 @@ import type {
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { expired, unavailable } from '../../shared/source-errors.js'
+import { expired, unavailable } from '../../common/source-errors.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'

@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import { integer, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
+import { integer, otherHistory, textField, versionFormat } from '../../common/version-format.js'
 
 /** A position in the history of a collection. */
 export interface Position {

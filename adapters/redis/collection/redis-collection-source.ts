@@ -1,5 +1,5 @@
 import { checkOptions, isCount, isOneOf, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
-import { isCodec } from '../../shared/value-codec.js'
+import { isCodec } from '../../common/value-codec.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
 import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'

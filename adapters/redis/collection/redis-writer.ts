@@ -9,8 +9,8 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { isRecord, propertiesOf } from '../../shared/properties.js'
-import { isCodec } from '../../shared/value-codec.js'
+import { isRecord, propertiesOf } from '../../common/properties.js'
+import { isCodec } from '../../common/value-codec.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey } from '../connection/codec.js'

@@ -9,7 +9,7 @@ import {
 import type { SourceContext } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import { nameFlaw } from './collection-keys.js'
 import { CollectionSource } from './collection-source.js'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import type { RedisReply } from '../connection/client.js'
 import type { ClusterRoute } from '../connection/cluster-route.js'
 import {

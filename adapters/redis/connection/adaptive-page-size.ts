@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import { isErrorReply } from './redis-errors.js'
 
 /** The maximum size of a response, in bytes, as estimated from earlier ones. */

@@ -1,5 +1,5 @@
 import { OptionError } from '../../../src/contract/errors.js'
-import { hasMethods, isRecord, propertiesOf } from '../../shared/properties.js'
+import { hasMethods, isRecord, propertiesOf } from '../../common/properties.js'
 
 /**
  * A `Redis` (of a single server, or of Sentinels) or a `Cluster` of ioredis 5.11 or 6. Sources and writers open their

@@ -1,6 +1,6 @@
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
-import { propertiesOf } from '../../shared/properties.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { propertiesOf } from '../../common/properties.js'
+import { unavailable } from '../../common/source-errors.js'
 import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type SingleClient } from './client.js'
 import { slotOf } from './hash-slot.js'
 import { Session, type SessionOptions } from './session.js'

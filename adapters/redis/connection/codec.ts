@@ -1,6 +1,6 @@
 import { messageOf } from '../../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../../src/contract/source.js'
-import { notPromised, ValueCodec } from '../../shared/value-codec.js'
+import { notPromised, ValueCodec } from '../../common/value-codec.js'
 import type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './codec-types.js'
 
 /** Makes events of keys and values of Redis, for lists and watches. */

@@ -1,5 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import { type RedisReply, repliesIn } from './client.js'
 import { isNotAllowed } from './redis-errors.js'
 import { type RedisCommand, type Session, textOf } from './session.js'

@@ -1,6 +1,6 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import type { ListContext, SourceContext, WatchBatch, WatchContext } from '../../../src/contract/source.js'
-import { withKeepAliveBatches } from '../../shared/keep-alive-batches.js'
+import { withKeepAliveBatches } from '../../common/keep-alive-batches.js'
 import type { ClusterRoute } from './cluster-route.js'
 import { isMoved, redisError } from './redis-errors.js'
 import { checkServer, type Warnings } from './server-checks.js'

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../../../src/contract/errors.js'
-import { DeadlineScope } from '../../shared/deadline-scope.js'
-import { hasMethods, propertiesOf } from '../../shared/properties.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { DeadlineScope } from '../../common/deadline-scope.js'
+import { hasMethods, propertiesOf } from '../../common/properties.js'
+import { unavailable } from '../../common/source-errors.js'
 import { type RedisArgument, type RedisConnection, type RedisReply, repliesIn, type SingleClient } from './client.js'
 import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
 

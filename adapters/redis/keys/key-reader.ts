@@ -1,5 +1,5 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { type RedisReply, repliesIn } from '../connection/client.js'
 import { type Session, textOf } from '../connection/session.js'

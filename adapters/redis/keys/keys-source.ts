@@ -18,7 +18,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { isCodec } from '../../shared/value-codec.js'
+import { isCodec } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'

@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../shared/source-errors.js'
-import { WakeableTimer } from '../../shared/wakeable-timer.js'
+import { unavailable } from '../../common/source-errors.js'
+import { WakeableTimer } from '../../common/wakeable-timer.js'
 import type { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import type { RedisReply } from '../connection/client.js'
 import type { ClusterRoute } from '../connection/cluster-route.js'

@@ -8,11 +8,11 @@ import {
   type LeaseSession,
   type LeaseView,
 } from '../../../src/contract/leases.js'
-import { LeaseConnection } from '../../shared/lease-connection.js'
-import { keepListening } from '../../shared/lease-hints.js'
-import type { LeaseSettings } from '../../shared/lease-options.js'
-import { encodeBody, LeaseViews, leaseLost, type StoredRecord } from '../../shared/lease-records.js'
-import { unavailable } from '../../shared/source-errors.js'
+import { LeaseConnection } from '../../common/lease-connection.js'
+import { keepListening } from '../../common/lease-hints.js'
+import type { LeaseSettings } from '../../common/lease-options.js'
+import { encodeBody, LeaseViews, leaseLost, type StoredRecord } from '../../common/lease-records.js'
+import { unavailable } from '../../common/source-errors.js'
 import { keyPrefixOf, type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError } from '../connection/redis-errors.js'

@@ -1,6 +1,6 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import { isCount } from '../../../src/util/validate-options.js'
-import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
+import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { clientFlaw, type RedisClient } from '../connection/client.js'
 import { RedisLeaseSession } from './lease-session.js'
 

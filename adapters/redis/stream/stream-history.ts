@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { SourceError } from '../../../src/contract/errors.js'
-import { expired, forked } from '../../shared/source-errors.js'
+import { expired, forked } from '../../common/source-errors.js'
 import { type RedisReply, repliesIn } from '../connection/client.js'
 import { textOf } from '../connection/session.js'
 import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'

@@ -20,8 +20,8 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { propertiesOf } from '../../shared/properties.js'
-import { notPromised } from '../../shared/value-codec.js'
+import { propertiesOf } from '../../common/properties.js'
+import { notPromised } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient, type RedisReply } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'

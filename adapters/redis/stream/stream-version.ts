@@ -1,5 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
-import { integer, optional, otherHistory, textField, versionFormat } from '../../shared/version-format.js'
+import { integer, optional, otherHistory, textField, versionFormat } from '../../common/version-format.js'
 
 /** The id before the first entry. */
 export const BEGIN = '0-0'

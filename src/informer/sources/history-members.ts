@@ -21,8 +21,8 @@ import {
 import { assertVersion, type Version } from '../../contract/version.js'
 import type { StateName } from '../../reflector/reflector-state-types.js'
 import { close, iterated } from '../../reflector/source-checks.js'
-import { CommitGroup } from '../../store/commit.js'
-import { StoreWriter } from '../../store/store-writer.js'
+import { CommitGroup } from '../../store/write/commit.js'
+import { StoreWriter } from '../../store/write/store-writer.js'
 import type { Slices } from '../../util/steps.js'
 
 /** The open watch of a history. */

@@ -1,7 +1,7 @@
 import type { Layer, Ordinal } from '../ordinals.js'
 import { grown } from './int32-list.js'
+import { type Keyed, SortedTuples, type Span } from './order/sorted-tuples.js'
 import { type Scalar, ScalarMap } from './scalar.js'
-import { type Keyed, SortedTuples, type Span } from './sorted-tuples.js'
 
 /** Index values of ordinals, as they were. `since` is the id of the layer in which the ordinal got the value. */
 export interface MoveRecords<V, R> {

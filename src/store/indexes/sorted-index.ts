@@ -7,8 +7,7 @@ import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { Compound, IndexRange, Ordered } from './index-types.js'
 import { MovedTuples, Moves, type OrdinalTuple } from './moves.js'
-import { compareScalars, copyScalar, isScalar, isScalars, kindOf, type Scalar, TYPES, typeOf } from './scalar.js'
-import type { Run, SlotOrder } from './slot-order.js'
+import type { Run, SlotOrder } from './order/slot-order.js'
 import {
   compareElements,
   compareHead,
@@ -17,7 +16,8 @@ import {
   SortedTuples,
   type Span,
   type Tuple,
-} from './sorted-tuples.js'
+} from './order/sorted-tuples.js'
+import { compareScalars, copyScalar, isScalar, isScalars, kindOf, type Scalar, TYPES, typeOf } from './scalar.js'
 import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 
 /**

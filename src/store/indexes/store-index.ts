@@ -2,8 +2,8 @@ import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
 import type { CapturedIndex, Layer, Ordinal } from '../ordinals.js'
 import type { OrdinalTuple } from './moves.js'
+import type { Span } from './order/sorted-tuples.js'
 import type { Scalar } from './scalar.js'
-import type { Span } from './sorted-tuples.js'
 
 /** An index that a store writes. Each call comes before the store changes the entry itself. */
 export interface StoreIndex<T> {

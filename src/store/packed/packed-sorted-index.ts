@@ -1,6 +1,6 @@
 import { firstIndex } from '../../util/binary-search.js'
+import { compareTuples, type Span, type Tuple } from '../indexes/order/sorted-tuples.js'
 import { isScalars, type Scalar } from '../indexes/scalar.js'
-import { compareTuples, type Span, type Tuple } from '../indexes/sorted-tuples.js'
 import type { CapturedOrder, Ordinal } from '../ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
 import type { PackedOrdinals } from './sections.js'

@@ -1,4 +1,4 @@
-import { relaySource, serveRelay } from '../../../adapters/relay/index.js'
+import { relaySource, serveRelay } from '../../../serving/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer } from '../../../src/index.js'
 import type { ConformanceOptions, ListerWatcherHarness } from '../../../testing/index.js'

@@ -1,6 +1,6 @@
+import { REFUSAL_MS } from '../../../adapters/common/upstream-versions.js'
 import { memoryLeases, memoryRelayStore } from '../../../adapters/memory/index.js'
-import { type RelayServing, relayCache, relaySource, serveRelay } from '../../../adapters/relay/index.js'
-import { REFUSAL_MS } from '../../../adapters/shared/upstream-versions.js'
+import { type RelayServing, relayCache, relaySource, serveRelay } from '../../../serving/relay/index.js'
 import type { LeaseSession, Leases } from '../../../src/adapter.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer, type Informer } from '../../../src/index.js'

@@ -1,4 +1,4 @@
-import { type FollowerMessage, type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
+import { type FollowerMessage, type ShareMessage, WINDOW_BYTES } from '../../../serving/share/port-messages.js'
 
 /** The last frame of a watch may be an error, which does not wait for the reader. */
 const ERROR_BYTES = 400

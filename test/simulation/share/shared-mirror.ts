@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { MemorySource } from '../../../adapters/memory/index.js'
-import { type SharedServing, serveShared } from '../../../adapters/share/index.js'
+import { type SharedServing, serveShared } from '../../../serving/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
 import { internalsOf } from '../../../src/informer/internals.js'
 import type { SimClock, SleepCounter } from '../system/sim-clock.js'

@@ -1,4 +1,4 @@
-import { sharedSource } from '../../../adapters/share/index.js'
+import { sharedSource } from '../../../serving/share/index.js'
 import type { Clock } from '../../../src/contract/clock.js'
 import { type Change, createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
 import type { SimClock, SleepCounter } from '../system/sim-clock.js'

@@ -1,4 +1,4 @@
-import type { StandardSchema, Validated } from '../../../src/informer/standard-schema.js'
+import type { StandardSchema, Validated } from '../../../src/util/standard-schema.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { changed } from './item-bodies.js'

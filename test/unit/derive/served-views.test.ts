@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { httpSource, serveHttp } from '../../../adapters/http/index.js'
 import { memorySource } from '../../../adapters/memory/index.js'
+import { httpSource, serveHttp } from '../../../serving/http/index.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { waitUntil } from '../../servers/wait-until.js'
 import { contentOf } from '../../support/views.js'
-import { fetchFrom } from '../adapters/http/mirror.js'
+import { fetchFrom } from '../serving/http/mirror.js'
 
 test('[X1] a view of two sources is served to followers over HTTP, with each later change', async () => {
   const orderSource = memorySource<{ readonly customer: string }>({

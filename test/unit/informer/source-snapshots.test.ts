@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { serveShared } from '../../../adapters/share/index.js'
+import { serveShared } from '../../../serving/share/index.js'
 import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirror-cache.js'
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { parserOf, type StandardSchema, type Validated } from '../../../src/informer/standard-schema.js'
+import { parserOf, type StandardSchema, type Validated } from '../../../src/util/standard-schema.js'
 
 function schemaOf<T>(validate: (value: unknown) => Validated<T> | Promise<Validated<T>>): StandardSchema<T> {
   return { '~standard': { version: 1, vendor: 'test', validate } }

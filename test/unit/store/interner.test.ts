@@ -2,8 +2,8 @@ import { setImmediate as nextTask } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { Ingest } from '../../../src/store/ingest.js'
-import { Interner } from '../../../src/store/interner.js'
+import { Ingest } from '../../../src/store/write/ingest.js'
+import { Interner } from '../../../src/store/write/interner.js'
 import { mirrorOf } from '../../support/informers.js'
 
 interface Pod {

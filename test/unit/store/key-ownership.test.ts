@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { ListEvent, ListTransaction } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
-import type { Partition } from '../../../src/store/partition.js'
-import type { WriterOptions } from '../../../src/store/store-writer.js'
+import type { Partition } from '../../../src/store/write/partition.js'
+import type { WriterOptions } from '../../../src/store/write/store-writer.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })
 const gone = (key: string): ListEvent<string> => ({ type: 'delete', key })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { retryAfterMsOf } from '../../../../adapters/common/retry-after.js'
 import { apiError, connectionError, isTooLarge, statusOf } from '../../../../adapters/kubernetes/http/api-error.js'
-import { retryAfterMsOf } from '../../../../adapters/shared/retry-after.js'
 
 const requested = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
 

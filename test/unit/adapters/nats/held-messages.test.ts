@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { HeldMessages } from '../../../../adapters/nats/held-messages.js'
-import type { StoredMessage } from '../../../../adapters/nats/stored-message.js'
+import { HeldMessages } from '../../../../adapters/nats/messages/held-messages.js'
+import type { StoredMessage } from '../../../../adapters/nats/messages/stored-message.js'
 
 const SUBJECTS = 10
 

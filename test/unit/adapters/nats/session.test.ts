@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { NatsClient, NatsMessage } from '../../../../adapters/nats/nats-client.js'
-import { Session } from '../../../../adapters/nats/session.js'
+import type { NatsClient, NatsMessage } from '../../../../adapters/nats/connection/nats-client.js'
+import { Session } from '../../../../adapters/nats/connection/session.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 
 const TIMEOUT_MS = 10_000

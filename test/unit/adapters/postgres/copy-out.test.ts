@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CopyOut } from '../../../../adapters/postgres/connection/copy-out-stream.js'
 import { LineBuffer } from '../../../../adapters/postgres/connection/line-buffer.js'
-import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
+import { RowCodec } from '../../../../adapters/postgres/table/row-codec.js'
 
 function notLong(): never {
   throw new Error('no line is long')

@@ -3,8 +3,8 @@ import { postgresError } from '../../../../adapters/postgres/connection/postgres
 import type { Session } from '../../../../adapters/postgres/connection/session.js'
 import { readDelta } from '../../../../adapters/postgres/delta-query.js'
 import { parseVersion } from '../../../../adapters/postgres/postgres-version.js'
-import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
-import type { Table } from '../../../../adapters/postgres/table-catalog.js'
+import { RowCodec } from '../../../../adapters/postgres/table/row-codec.js'
+import type { Table } from '../../../../adapters/postgres/table/table-catalog.js'
 
 test('[P20] a change whose text is longer than a string can be leads to a list, which reports the row', async () => {
   const error = Object.assign(new Error('Cannot create a string longer'), { code: 'ERR_STRING_TOO_LONG' })

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
+import { RowCodec } from '../../../../adapters/postgres/table/row-codec.js'
 
 const TEXT = 25
 const JSON_TYPE = 114

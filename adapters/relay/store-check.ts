@@ -1,9 +1,0 @@
-import type { OptionCheck } from '../../src/util/validate-options.js'
-import { hasMethods, propertiesOf } from '../shared/properties.js'
-
-/** The check of an option that must be a relay store. */
-export const isStore: OptionCheck = (value) =>
-  hasMethods(value, 'read', 'write', 'close') &&
-  hasMethods(propertiesOf(value)['collection'], 'list', 'watch', 'hasReached')
-    ? undefined
-    : 'must be a relay store, such as redisRelayStore of listwatch/redis returns'

@@ -1,0 +1,18 @@
+/**
+ * Followers of an informer over HTTP. `serveHttp` serves one, `httpSource` follows it.
+ *
+ * @module listwatch/http
+ */
+
+export type { UpstreamVersions } from '../../adapters/common/upstream-versions.js'
+export type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-options.js'
+export { httpSource } from './http-source.js'
+export { httpStatus } from './http-status.js'
+export { type NodeRequest, type NodeResponse, nodeListener } from './node-listener.js'
+export {
+  type HttpServing,
+  type MirrorScope,
+  type RequestScope,
+  type ServeHttpOptions,
+  serveHttp,
+} from './serve-http.js'

@@ -1,0 +1,44 @@
+import type { Ordinal } from '../ordinals.js'
+
+/**
+ * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be
+ * used again, so the set does not hold for keys that are written after they were added.
+ */
+export class KeyMarks {
+  readonly #ordinals: Uint8Array
+  readonly #start: Ordinal
+  /** Keys without an ordinal, or with one that did not exist when the set was made. */
+  readonly #others = new Set<string>()
+
+  /** `limit`: one more than the greatest ordinal. `start`: the least one. */
+  constructor(limit: number, start: Ordinal = 0) {
+    this.#ordinals = new Uint8Array(limit - start)
+    this.#start = start
+  }
+
+  add(key: string, ordinal: Ordinal | undefined): void {
+    const at = this.#placeOf(ordinal)
+    if (at !== undefined) this.#ordinals[at] = 1
+    else this.#others.add(key)
+  }
+
+  delete(key: string, ordinal: Ordinal | undefined): void {
+    const at = this.#placeOf(ordinal)
+    if (at !== undefined) this.#ordinals[at] = 0
+    else this.#others.delete(key)
+  }
+
+  hasOrdinal(ordinal: Ordinal): boolean {
+    return this.#ordinals[ordinal - this.#start] === 1
+  }
+
+  /** Whether it has a key without an ordinal. */
+  hasOther(key: string): boolean {
+    return this.#others.has(key)
+  }
+
+  #placeOf(ordinal: Ordinal | undefined): number | undefined {
+    const at = ordinal === undefined ? -1 : ordinal - this.#start
+    return at >= 0 && at < this.#ordinals.length ? at : undefined
+  }
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { PollTimer } from '../../../../adapters/common/poll-timer.js'
+import { VirtualClock } from '../../../../testing/index.js'
+
+const LONGEST_MS = 1_000
+
+/** The moments, in milliseconds, at which looks begin that take `lookMs` each; every look finds changes. */
+async function looksOf(lookMs: number, untilMs: number, wakeAt?: number): Promise<number[]> {
+  const clock = new VirtualClock(0)
+  const pace = new PollTimer(clock, LONGEST_MS)
+  const stop = new AbortController()
+  const looks: number[] = []
+  const running = (async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      looks.push(clock.now())
+      await clock.sleep(lookMs)
+      pace.changed()
+      await pace.next(stop.signal)
+    }
+  })()
+  if (wakeAt !== undefined) {
+    await clock.advance(wakeAt)
+    pace.wake()
+  }
+  await clock.advance(untilMs - clock.now())
+  stop.abort()
+  await clock.advance(LONGEST_MS)
+  await running
+  return looks.filter((at) => at <= untilMs)
+}
+
+test('a reader that finds changes polls again at once after a short poll, and after 5 ms if writers are busy', async () => {
+  expect(await looksOf(1, 16)).toEqual([0, 1, 2, 3, 9, 15])
+})
+
+test('a reader rests twice as long as its last poll took longer than 2 ms', async () => {
+  expect(await looksOf(10, 60)).toEqual([0, 26, 52])
+})
+
+test('a reader rests no longer than its longest delay', async () => {
+  expect(await looksOf(1_000, 4_500)).toEqual([0, 2_000, 4_000])
+})
+
+test('a reader that is woken polls at once, also after a long poll', async () => {
+  expect(await looksOf(10, 50, 20)).toEqual([0, 20, 46])
+})
+
+/** The delays after which polls without a change begin. The longest delay is 40 ms. */
+async function delaysOf(prepare: (timer: PollTimer) => unknown, polls: number): Promise<number[]> {
+  const delays: number[] = []
+  const clock = { now: () => 0, sleep: async (ms: number) => void delays.push(ms) }
+  const timer = new PollTimer(clock, 40)
+  await prepare(timer)
+  for (let n = 0; n < polls; n++) await timer.next(new AbortController().signal)
+  return delays
+}
+
+test('[P15] the time between two polls doubles up to the longest, and no further', async () => {
+  expect(await delaysOf(() => {}, 8)).toEqual([1, 2, 4, 8, 16, 32, 40, 40])
+})
+
+test('[P15] after a change or a wake-up polls are 1 ms apart for a while, before the time doubles', async () => {
+  const ones = Array.from({ length: 8 }, () => 1)
+  expect(await delaysOf((timer) => timer.changed(), 11)).toEqual([...ones, 2, 4])
+  expect(await delaysOf((timer) => timer.wake(), 11)).toEqual([...ones, 1, 2])
+})
+
+test('a reader expects changes after a wake-up, and while it finds changes without one', async () => {
+  const expected: boolean[] = []
+  const next = async (timer: PollTimer): Promise<unknown> =>
+    expected.push(await timer.next(new AbortController().signal))
+  await delaysOf(async (timer) => {
+    await next(timer)
+    timer.wake()
+    await next(timer)
+    timer.changed() // It was announced.
+    await next(timer)
+    timer.changed()
+    for (let polls = 0; polls < 10; polls++) await next(timer) // None of them finds any.
+  }, 0)
+  expect(expected).toEqual([false, true, false, ...Array.from({ length: 8 }, () => true), false, false])
+})

@@ -1,0 +1,83 @@
+import type { ConformanceCase, ConformanceOutcome } from '../conformance-case.js'
+import type { ConformanceCapability, ListerWatcherHarness, ListerWatcherSubject } from '../harness.js'
+import { CaseContext, SkipCase } from './case-context.js'
+
+/** The definition of a case. */
+export interface CaseDefinition {
+  readonly name: string
+  readonly needs?: readonly ConformanceCapability[]
+  /** The heartbeat of a silent watch in this case, in milliseconds. Default: 60 000, so that no case relies on it. */
+  readonly heartbeatMs?: number
+  check(context: CaseContext): Promise<void>
+}
+
+const RARE_HEARTBEAT_MS = 60_000
+
+export function buildCases(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[] {
+  return definitions.map((definition) => ({
+    theme,
+    name: definition.name,
+    needs: definition.needs ?? [],
+    run: (harness) => runCase(definition, harness),
+  }))
+}
+
+async function runCase(
+  { name, needs = [], heartbeatMs = RARE_HEARTBEAT_MS, check }: CaseDefinition,
+  harness: ListerWatcherHarness<unknown>,
+): Promise<ConformanceOutcome> {
+  for (const need of needs) {
+    const reason = harness.unsupported?.[need]
+    if (reason !== undefined) return { type: 'skipped', reason }
+  }
+  const context = await CaseContext.create(harness, { heartbeatMs })
+  try {
+    for (const need of needs) {
+      const flaw = missingCapability(need, context.subject)
+      if (flaw !== undefined)
+        throw new Error(
+          `${flaw}: the case "${name}" needs it. Add it, or say why not in ${unsupportedOf(context.subject)}`,
+        )
+    }
+    await check(context)
+    return { type: 'passed' }
+  } catch (error) {
+    if (error instanceof SkipCase) return { type: 'skipped', reason: error.message }
+    throw error
+  } finally {
+    await context.dispose()
+  }
+}
+
+/** The option of the harness that has everything which the subject lacks. */
+function unsupportedOf(subject: ListerWatcherSubject<unknown>): string {
+  const all = ['head', 'hasReached', 'versions', ...Object.keys(hooks)] as readonly ConformanceCapability[]
+  const missing = all.filter((each) => missingCapability(each, subject) !== undefined)
+  return `the harness: unsupported: { ${missing.map((each) => `${each}: 'the reason'`).join(', ')} }`
+}
+
+const hooks = {
+  openTransactions: 'begin',
+  compaction: 'compact',
+  epochs: 'restore',
+  corruption: 'corrupt',
+  outage: 'disconnect',
+  connections: 'connections',
+} as const
+
+/** Describes the member that a subject lacks for a capability; undefined if it has it. */
+function missingCapability(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
+  switch (need) {
+    case 'head':
+    case 'versions':
+    case 'hasReached':
+      return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
+    case 'transactions':
+    case 'bigObjects':
+    case 'progressRequests':
+    case 'ownHeap':
+      return undefined
+    default:
+      return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined
+  }
+}
