@@ -76,7 +76,8 @@ export class FaultyDatabase implements SharedHistory {
     this.open++
     try {
       const [history] = Array.from(this.#inner.values(), (source) => source.history)
-      for await (const batch of history?.watch(context) ?? []) {
+      // Saved content is of this database.
+      for await (const batch of history?.watch({ ...context, isUnconfirmed: false }) ?? []) {
         if (this.isEnding) {
           this.isEnding = false
           return

@@ -394,6 +394,9 @@ export class HistoryMember implements ListerWatcher<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<WatchBatch<unknown> | undefined>()
     this.#waiting = { position, isList, resolve, reject }
     this.#isWorking = false
+    // Its reflector has not written the last batch: that has confirmed the saved content, which did not change.
+    this.part.group?.leave(this.part, !isList)
+    this.part.group = undefined
     this.members.turn()
     return promise
   }
@@ -421,7 +424,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   /** The state of its reflector has changed. */
   stateChanged(state: StateName): void {
     if (state === 'failed') this.hasLeft = true
-    if (state !== 'backing-off' && state !== 'failed' && state !== 'stopped') return
+    if (state === 'connecting' || state === 'live') return
     const { group } = this.part
     this.part.group = undefined
     this.#end()?.reject(ABORTED)

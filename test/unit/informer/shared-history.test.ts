@@ -5,11 +5,13 @@ import { splitSource } from '../../../src/contract/split-source.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
-import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
+import type { Informer, InformerOptions, Lifecycle } from '../../../src/informer/informer-types.js'
+import type { StateName } from '../../../src/reflector/reflector-state-types.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { FaultyDatabase, type Row } from '../../support/histories.js'
 import { outcomeOf } from '../../support/informers.js'
+import { MemoryCache } from '../../support/memory-cache.js'
 
 const NAMES = ['orders', 'customers', 'items'] as const
 
@@ -22,14 +24,19 @@ async function shop({ holdMs, isStarted = true }: { readonly holdMs?: number; re
     await Promise.all([...started.map((each) => each.stop()), clock.advance(1_000)])
     expect([clock.sleeping, database.open], 'timers and watches that are left').toEqual([0, 0])
   })
-  const informerOf = (name: string): Informer<Row, object> => {
-    const informer = createInformer({ source: database.collection(name), clock, random: new SeededRandom(1) })
+  const informerOf = (name: string, options: Partial<InformerOptions<Row, object>> = {}): Informer<Row, object> => {
+    const source = database.collection(name)
+    const informer = createInformer({ ...options, source, clock, random: new SeededRandom(1) })
     informer.on('error', () => {})
     started.push(informer)
     return informer
   }
   database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': 1 }])))
-  const [orders, customers, items] = NAMES.map(informerOf) as [Informer<Row>, Informer<Row>, Informer<Row>]
+  const [orders, customers, items] = NAMES.map((name) => informerOf(name)) as [
+    Informer<Row>,
+    Informer<Row>,
+    Informer<Row>,
+  ]
   const all = [orders, customers, items]
   const group = groupInformers(all)
   if (isStarted) {
@@ -199,6 +206,26 @@ test('[Q9] an informer that starts later joins in one commit, and the others adv
   resolve()
   await clock.advance(0)
   expect([rows(), late.get('1')?.at, late.status.state]).toEqual([[3, 3, 3], 2, 'live'])
+})
+
+test.each<[string, number | undefined, StateName]>([
+  ['is unchanged joins without a write', undefined, 'live'],
+  ['cannot be read is listed', 1, 'listing'],
+])('[Q9] a later informer whose saved content %s, and the others advance', async (_name, damagedPage, state) => {
+  const { clock, database, rows, write, informerOf } = await shop()
+  const cache = new MemoryCache()
+  database.inner('late')
+  database.write({ late: { '1': 1 } })
+  const saved = informerOf('late', { cache }).start()
+  await clock.advance(0)
+  await Promise.all([saved.stop(), clock.advance(1_000)])
+  database.slow.set('late', new Promise(() => {}))
+  cache.damagedPage = damagedPage
+  const late = informerOf('late', { cache }).start()
+  await clock.advance(0)
+  write(2)
+  await clock.advance(0)
+  expect([rows(), late.status.state, late.health().isReady]).toEqual([[2, 2, 2], state, state === 'live'])
 })
 
 test('[Q10] one watch serves all; an informer that stops leaves it, also while the others wait for it, and the last one closes it', async () => {
