@@ -31,6 +31,8 @@ export class FaultyDatabase implements SharedHistory {
   /** The numbers of watches that were opened, and that are open. */
   opened = 0
   open = 0
+  /** That of the last watch. */
+  context: HistoryWatchContext | undefined
 
   constructor({ holdMs, ...options }: MemoryDatabaseOptions = {}) {
     this.holdMs = holdMs
@@ -74,6 +76,7 @@ export class FaultyDatabase implements SharedHistory {
   async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
     this.opened++
     this.open++
+    this.context = context
     try {
       const [history] = Array.from(this.#inner.values(), (source) => source.history)
       // Saved content is of this database.

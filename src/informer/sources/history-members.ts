@@ -180,9 +180,11 @@ export class HistoryMembers {
   #context(ready: readonly HistoryMember[], signal: AbortSignal): HistoryWatchContext {
     const positions = new Map<string, Version>()
     for (const { collection, position } of ready) if (position !== undefined) positions.set(collection, position)
-    const watches = ready.flatMap(({ watching }) => watching ?? [])
-    const hasWaiters = (): boolean => watches.some((each) => each.hasWaiters?.() === true)
-    const { random, warn } = ready.find(({ context }) => context !== undefined)?.context ?? {}
+    // Of all members now: one that was listing has begun its watch since, and one that was stopped is not kept in memory.
+    const members = this.#members
+    const watches = (): readonly WatchContext[] => Array.from(members, ({ watching }) => watching ?? []).flat()
+    const hasWaiters = (): boolean => watches().some((each) => each.hasWaiters?.() === true)
+    const random = ready.find(({ context }) => context !== undefined)?.context?.random
     if (random === undefined) throw new Error('a member of a history that waits has a context')
     return {
       positions,
@@ -190,15 +192,15 @@ export class HistoryMembers {
       clock: this.#clock,
       random,
       mirror: this,
-      ...(warn && { warn }),
-      isUnconfirmed: watches.some(({ isUnconfirmed }) => isUnconfirmed === true),
+      warn: (message) => [...members].find(({ context }) => context !== undefined)?.context?.warn?.(message),
+      isUnconfirmed: ready.some(({ watching }) => watching?.isUnconfirmed === true),
       hasWaiters,
       onProgressRequest: (listener) => {
         this.#progressListeners.add(listener)
         if (hasWaiters()) listener()
       },
       requestAudit: (...request) => {
-        for (const each of watches) each.requestAudit?.(...request)
+        for (const each of watches()) each.requestAudit?.(...request)
       },
     }
   }
@@ -209,7 +211,7 @@ export class HistoryMembers {
     this.#upstream = undefined
     this.#progressListeners.clear()
     upstream.ending.abort(ABORTED)
-    this.#closing = Promise.all([this.#closing, close(upstream.batches)])
+    this.#closing = Promise.all([this.#closing, close(upstream.batches)]).then(() => {})
   }
 
   async #read(upstream: Upstream): Promise<void> {

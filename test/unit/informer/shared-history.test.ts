@@ -15,8 +15,13 @@ import { MemoryCache } from '../../support/memory-cache.js'
 
 const NAMES = ['orders', 'customers', 'items'] as const
 
+interface Options extends Pick<InformerOptions<Row, object>, 'audit'> {
+  readonly holdMs?: number
+  readonly isStarted?: boolean
+}
+
 /** Informers over three collections, which have one row each. */
-async function shop({ holdMs, isStarted = true }: { readonly holdMs?: number; readonly isStarted?: boolean } = {}) {
+async function shop({ holdMs, isStarted = true, audit }: Options = {}) {
   const clock = new VirtualClock()
   const database = new FaultyDatabase(holdMs === undefined ? {} : { holdMs })
   const started: Lifecycle[] = []
@@ -32,7 +37,7 @@ async function shop({ holdMs, isStarted = true }: { readonly holdMs?: number; re
     return informer
   }
   database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': 1 }])))
-  const [orders, customers, items] = NAMES.map((name) => informerOf(name)) as [
+  const [orders, customers, items] = NAMES.map((name) => informerOf(name, { audit })) as [
     Informer<Row>,
     Informer<Row>,
     Informer<Row>,
@@ -239,6 +244,18 @@ test('[Q10] one watch serves all; an informer that stops leaves it, also while t
   expect(rows()).toEqual([2, 2, 1])
   await Promise.all([orders.stop(), customers.stop(), clock.advance(1_000)])
   expect(database.open).toBe(0)
+})
+
+test('[Q10] the watch that was opened after the first lists knows the waits and audits of each', async () => {
+  const { clock, database, orders, items } = await shop({ audit: { periodMs: 3_600_000 } })
+  const { context } = database
+  expect([database.opened, context?.hasWaiters?.()]).toEqual([1, false])
+  const wait = orders.waitFor('9999.1.1', { timeoutMs: 1_000 }).catch(() => {})
+  expect(context?.hasWaiters?.()).toBe(true)
+  context?.requestAudit?.('a change may be lost')
+  await clock.advance(60_000)
+  await wait
+  expect([orders.status.proof?.by, items.status.proof?.by]).toEqual(['audit', 'audit'])
 })
 
 test('[Q10] a watch that breaks is opened once for all, and costs no list that was read', async () => {
