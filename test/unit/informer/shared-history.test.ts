@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { OptionError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import { OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { splitSource } from '../../../src/contract/split-source.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -197,6 +197,24 @@ test('[Q8] after another epoch each collection is listed once, and all change in
   ])
 })
 
+test('[Q8] a list of the epoch before is read again at once with all others', async () => {
+  const { clock, database, all, items, rows } = await shop()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  void items.relist().catch(() => {})
+  await clock.advance(2_000)
+  database.database.disconnect()
+  database.database.restore((tx) => {
+    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  })
+  resolve()
+  await clock.advance(10_000)
+  expect([rows(), all.map(({ status }) => status.relists)]).toEqual([
+    [5, 5, 5],
+    [1, 1, 2],
+  ])
+})
+
 test('[Q9] an informer that starts later joins in one commit, and the others advance until then', async () => {
   const { clock, database, rows, write, informerOf } = await shop()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -249,9 +267,11 @@ test('[Q10] one watch serves all; an informer that stops leaves it, also while t
 test('[Q10] the watch that was opened after the first lists knows the waits and audits of each', async () => {
   const { clock, database, orders, items } = await shop({ audit: { periodMs: 3_600_000 } })
   const { context } = database
-  expect([database.opened, context?.hasWaiters?.()]).toEqual([1, false])
+  let requests = 0
+  context?.onProgressRequest(() => void requests++)
+  expect([database.opened, context?.hasWaiters?.(), requests]).toEqual([1, false, 0])
   const wait = orders.waitFor('9999.1.1', { timeoutMs: 1_000 }).catch(() => {})
-  expect(context?.hasWaiters?.()).toBe(true)
+  expect([context?.hasWaiters?.(), requests]).toEqual([true, 1])
   context?.requestAudit?.('a change may be lost')
   await clock.advance(60_000)
   await wait
@@ -265,6 +285,8 @@ test('[Q10] a watch that breaks is opened once for all, and costs no list that w
   void items.relist().catch(() => {})
   await clock.advance(2_000)
   database.database.disconnect()
+  // The next watch fails while the list that was read waits for it.
+  database.database.fail(new SourceError('again', { code: 'UNAVAILABLE' }))
   write(2)
   resolve()
   await clock.advance(5_000)
@@ -285,9 +307,10 @@ test('[Q10] relists that wait for a slot of their group and for each other do no
 })
 
 test('[Q10] a second informer of the same collection is refused with an OptionError', async () => {
-  const { clock, informerOf } = await shop()
+  const { clock, orders, informerOf } = await shop()
   const second = informerOf('orders').start()
   expect(await outcomeOf(second.synced(), clock)).toEqual({ rejected: expect.any(OptionError) })
+  expect(orders.status.state).toBe('live')
 })
 
 test('[Q1] the collections of a split source have its keys and change in one commit', async () => {
