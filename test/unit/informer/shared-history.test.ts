@@ -6,23 +6,27 @@ import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer, InformerOptions, Lifecycle } from '../../../src/informer/informer-types.js'
+import { internalsOf } from '../../../src/informer/internals.js'
 import type { StateName } from '../../../src/reflector/reflector-state-types.js'
+import type { Slices } from '../../../src/util/steps.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { FaultyDatabase, type Row } from '../../support/histories.js'
 import { outcomeOf } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
 
 const NAMES = ['orders', 'customers', 'items'] as const
 
 interface Options extends Pick<InformerOptions<Row, object>, 'audit'> {
   readonly holdMs?: number
   readonly isStarted?: boolean
+  readonly clock?: VirtualClock
+  readonly slices?: Slices
 }
 
 /** Informers over three collections, which have one row each. */
-async function shop({ holdMs, isStarted = true, audit }: Options = {}) {
-  const clock = new VirtualClock()
+async function shop({ holdMs, isStarted = true, clock = new VirtualClock(), ...options }: Options = {}) {
   const database = new FaultyDatabase(holdMs === undefined ? {} : { holdMs })
   const started: Lifecycle[] = []
   onTestFinished(async () => {
@@ -37,7 +41,7 @@ async function shop({ holdMs, isStarted = true, audit }: Options = {}) {
     return informer
   }
   database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': 1 }])))
-  const [orders, customers, items] = NAMES.map((name) => informerOf(name, { audit })) as [
+  const [orders, customers, items] = NAMES.map((name) => informerOf(name, options)) as [
     Informer<Row>,
     Informer<Row>,
     Informer<Row>,
@@ -63,8 +67,13 @@ test('[Q2] a handler, a view and a read in the turn of a commit see one transact
   orders.subscribe({ update: () => void seen.push([...rows(), both.get('1')]) })
   await clock.advance(0)
   const version = write(2)
+  const stop = internalsOf(orders)?.signal.listen(() => void seen.push(rows()))
   await clock.advance(0)
-  expect(seen).toEqual([[2, 2, 2, [2, 2]]])
+  stop?.()
+  expect(seen).toEqual([
+    [2, 2, 2],
+    [2, 2, 2, [2, 2]],
+  ])
   expect(both.version).toBe(version)
   await both.stop()
 })
@@ -173,6 +182,21 @@ test.each<[string, SourceErrorCode | 'damage']>([
   expect([rows(), items.status.state]).toEqual([[2, 2, 1], 'failed'])
   await clock.advance(10_000)
   expect([rows(), items.status.state]).toEqual([[2, 2, 2], 'live'])
+})
+
+test('[Q6] a collection that is stopped in the middle of a large commit leaves it', async () => {
+  const clock = new SliceClock()
+  const { orders, items, rows, write } = await shop({ clock, slices: sliceEachStep(1) })
+  write(2)
+  clock.hold()
+  await clock.advance(0)
+  await clock.slice()
+  expect([rows(), clock.isPaused]).toEqual([[1, 1, 1], true])
+  const stopped = orders.stop()
+  await clock.release()
+  await clock.advance(0)
+  await stopped
+  expect([rows(), items.status.state]).toEqual([[1, 2, 2], 'live'])
 })
 
 test('[Q8] after another epoch each collection is listed once, and all change in one commit', async () => {
