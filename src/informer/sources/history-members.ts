@@ -132,6 +132,7 @@ export class HistoryMembers {
     this.#hold = hold
     const { holdMs = HOLD_MS } = this.history
     const expired = (): void => {
+      this.#endHold()
       for (const member of this.#members) if (member.phase === 'away') member.hasLeft = true
       this.turn()
     }

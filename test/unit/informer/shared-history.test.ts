@@ -160,6 +160,26 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     expect([rows(), items.health().isReady]).toEqual([[3, 3, 3], true])
   })
 
+  test('for at most `holdMs`, also if another one is written when that ends, and is listed next', async () => {
+    const clock = new SliceClock()
+    const world = await shop({ clock, holdMs: 5_500, slices: sliceEachStep(1) })
+    const { database, orders, customers, items, rows, write } = world
+    database.write({ orders: { '2': 1, '3': 1 } })
+    await clock.advance(0)
+    for (const name of ['customers', 'items']) database.slow.set(name, new Promise(() => {}))
+    void items.relist().catch(() => {})
+    await clock.advance(4_500)
+    write(2)
+    clock.hold()
+    const indexed = orders.addIndex('at', (ix) => ix.equal((row) => row.at))
+    await clock.advance(3_000)
+    void customers.relist().catch(() => {})
+    await clock.release()
+    await clock.advance(10_000)
+    await indexed
+    expect(rows()).toEqual([2, 1, 1])
+  })
+
   test('without a limit if `holdMs` is Infinity, and the watches of the others do not count as silent', async () => {
     const { clock, database, orders, items, rows, write } = await shop({ holdMs: Infinity })
     database.slow.set('items', new Promise(() => {}))
