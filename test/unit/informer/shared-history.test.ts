@@ -117,6 +117,23 @@ test('[Q4] first lists become visible together, after a batch that brings all to
   ])
 })
 
+test('[Q4] a first list that takes longer than `holdMs` becomes visible after the others', async () => {
+  const { clock, database, all, group, rows } = await shop({ holdMs: 5_000, isStarted: false })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  group.start()
+  await clock.advance(4_900)
+  expect(rows()).toEqual(Array(3))
+  await clock.advance(200)
+  expect([rows(), all.map(({ status }) => status.isSynced)]).toEqual([
+    [1, 1, undefined],
+    [true, true, false],
+  ])
+  resolve()
+  await clock.advance(0)
+  expect(rows()).toEqual([1, 1, 1])
+})
+
 describe('[Q5] a collection that is listed again holds the others', () => {
   test.each<[string, (world: Awaited<ReturnType<typeof shop>>) => void]>([
     ['after its history expired', ({ database }) => database.lost.set('items', 'VERSION_EXPIRED')],
