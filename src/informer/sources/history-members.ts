@@ -181,7 +181,7 @@ export class HistoryMembers {
   #context(ready: readonly HistoryMember[], signal: AbortSignal): HistoryWatchContext {
     const positions = new Map<string, Version>()
     for (const { collection, position } of ready) if (position !== undefined) positions.set(collection, position)
-    // Of all members now: one that was listing has begun its watch since, and one that was stopped is not kept in memory.
+    // All members of the time of the call: one that is listing now begins its watch later, and one may be stopped.
     const members = this.#members
     const watches = (): readonly WatchContext[] => Array.from(members, ({ watching }) => watching ?? []).flat()
     const hasWaiters = (): boolean => watches().some((each) => each.hasWaiters?.() === true)
@@ -397,7 +397,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<WatchBatch<unknown> | undefined>()
     this.#waiting = { position, isList, resolve, reject }
     this.#isWorking = false
-    // Its reflector has not written the last batch: that has confirmed the saved content, which did not change.
+    // If its reflector has not written the last batch, this has confirmed saved content that did not change.
     this.part.group?.leave(this.part, !isList)
     this.part.group = undefined
     this.members.turn()
