@@ -98,7 +98,9 @@ export class SplitHistory implements SharedHistory, SplitSource {
         const position = ahead.get(collection)
         // The list of this collection has the changes up to its position.
         if (position !== undefined && position !== version && reaches(position, version)) continue
-        pending.set(collection, [...(pending.get(collection) ?? []), ...own])
+        const part = pending.get(collection)
+        if (part === undefined) pending.set(collection, own)
+        else for (const event of own) part.push(event)
       }
       for (const [collection, position] of ahead) if (reaches(version, position)) ahead.delete(collection)
       if (ahead.size > 0) continue

@@ -31,6 +31,8 @@ export class FaultyDatabase implements SharedHistory {
   /** The numbers of watches that were opened, and that are open. */
   opened = 0
   open = 0
+  /** That of the last watch. */
+  context: HistoryWatchContext | undefined
 
   constructor({ holdMs, ...options }: MemoryDatabaseOptions = {}) {
     this.holdMs = holdMs
@@ -74,9 +76,11 @@ export class FaultyDatabase implements SharedHistory {
   async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
     this.opened++
     this.open++
+    this.context = context
     try {
       const [history] = Array.from(this.#inner.values(), (source) => source.history)
-      for await (const batch of history?.watch(context) ?? []) {
+      // Saved content is of this database.
+      for await (const batch of history?.watch({ ...context, isUnconfirmed: false }) ?? []) {
         if (this.isEnding) {
           this.isEnding = false
           return

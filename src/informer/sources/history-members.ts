@@ -132,6 +132,7 @@ export class HistoryMembers {
     this.#hold = hold
     const { holdMs = HOLD_MS } = this.history
     const expired = (): void => {
+      this.#endHold()
       for (const member of this.#members) if (member.phase === 'away') member.hasLeft = true
       this.turn()
     }
@@ -180,9 +181,11 @@ export class HistoryMembers {
   #context(ready: readonly HistoryMember[], signal: AbortSignal): HistoryWatchContext {
     const positions = new Map<string, Version>()
     for (const { collection, position } of ready) if (position !== undefined) positions.set(collection, position)
-    const watches = ready.flatMap(({ watching }) => watching ?? [])
-    const hasWaiters = (): boolean => watches.some((each) => each.hasWaiters?.() === true)
-    const { random, warn } = ready.find(({ context }) => context !== undefined)?.context ?? {}
+    // All members of the time of the call: one that is listing now begins its watch later, and one may be stopped.
+    const members = this.#members
+    const watches = (): readonly WatchContext[] => Array.from(members, ({ watching }) => watching ?? []).flat()
+    const hasWaiters = (): boolean => watches().some((each) => each.hasWaiters?.() === true)
+    const random = ready.find(({ context }) => context !== undefined)?.context?.random
     if (random === undefined) throw new Error('a member of a history that waits has a context')
     return {
       positions,
@@ -190,15 +193,15 @@ export class HistoryMembers {
       clock: this.#clock,
       random,
       mirror: this,
-      ...(warn && { warn }),
-      isUnconfirmed: watches.some(({ isUnconfirmed }) => isUnconfirmed === true),
+      warn: (message) => [...members].find(({ context }) => context !== undefined)?.context?.warn?.(message),
+      isUnconfirmed: ready.some(({ watching }) => watching?.isUnconfirmed === true),
       hasWaiters,
       onProgressRequest: (listener) => {
         this.#progressListeners.add(listener)
         if (hasWaiters()) listener()
       },
       requestAudit: (...request) => {
-        for (const each of watches) each.requestAudit?.(...request)
+        for (const each of watches()) each.requestAudit?.(...request)
       },
     }
   }
@@ -209,7 +212,7 @@ export class HistoryMembers {
     this.#upstream = undefined
     this.#progressListeners.clear()
     upstream.ending.abort(ABORTED)
-    this.#closing = Promise.all([this.#closing, close(upstream.batches)])
+    this.#closing = Promise.all([this.#closing, close(upstream.batches)]).then(() => {})
   }
 
   async #read(upstream: Upstream): Promise<void> {
@@ -394,6 +397,9 @@ export class HistoryMember implements ListerWatcher<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<WatchBatch<unknown> | undefined>()
     this.#waiting = { position, isList, resolve, reject }
     this.#isWorking = false
+    // If its reflector has not written the last batch, this has confirmed saved content that did not change.
+    this.part.group?.leave(this.part, !isList)
+    this.part.group = undefined
     this.members.turn()
     return promise
   }
@@ -421,7 +427,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   /** The state of its reflector has changed. */
   stateChanged(state: StateName): void {
     if (state === 'failed') this.hasLeft = true
-    if (state !== 'backing-off' && state !== 'failed' && state !== 'stopped') return
+    if (state === 'connecting' || state === 'live') return
     const { group } = this.part
     this.part.group = undefined
     this.#end()?.reject(ABORTED)

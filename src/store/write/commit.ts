@@ -160,9 +160,14 @@ export class CommitGroup {
   /** The partitions that have not added a write. */
   readonly #missing: Set<object>
   readonly #writes = new Map<object, PendingWrite>()
+  /** The partitions that show the version already, so that they add nothing. */
+  readonly #unchanged = new Set<object>()
   readonly #onCommit: (written: ReadonlySet<object>) => void
 
-  /** `onCommit` is called with the partitions that were written, when that is visible and before it is reported. */
+  /**
+   * `onCommit` is called with the partitions that were written or are unchanged, when that is visible and before it is
+   * reported.
+   */
   constructor(writer: GroupedWriter, partitions: Iterable<object>, onCommit: (written: ReadonlySet<object>) => void) {
     this.#writer = writer
     this.#missing = new Set(partitions)
@@ -178,15 +183,20 @@ export class CommitGroup {
   }
 
   /** The partition adds nothing any more. A write that it has added is performed. */
-  leave(partition: object): void {
-    if (!this.#missing.delete(partition) || this.#missing.size > 0) return
+  leave(partition: object, isUnchanged = false): void {
+    if (!this.#missing.delete(partition)) return
+    if (isUnchanged) this.#unchanged.add(partition)
+    if (this.#missing.size > 0) return
     // Not now: one of the user's functions may have stopped its informer.
     void Promise.resolve().then(() => this.#perform())
   }
 
   async #perform(): Promise<void> {
     const writes = [...this.#writes.values()]
-    if (writes.length === 0) return
+    if (writes.length === 0) {
+      if (this.#unchanged.size > 0) this.#onCommit(this.#unchanged)
+      return
+    }
     try {
       const size = writes.reduce((sum, each) => sum + each.size, 0)
       const isApart = ({ writer }: PendingWrite): boolean => writer.domain !== this.#writer.domain
@@ -222,7 +232,8 @@ export class CommitGroup {
       const write = this.#writes.get(partition)
       part.end(write?.version, write?.committedAt)
     }
-    yield* this.#writer.domain.commit(this.#own(new Set(parts.keys())), ...parts.values())
+    const shown = new Set([...parts.keys(), ...this.#unchanged])
+    yield* this.#writer.domain.commit(this.#own(shown), ...parts.values())
   }
 
   /** The part of the empty store. It is the first to be published and reported. */

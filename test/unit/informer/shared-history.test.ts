@@ -1,35 +1,51 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { OptionError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import { OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { splitSource } from '../../../src/contract/split-source.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
-import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
+import type { Informer, InformerOptions, Lifecycle } from '../../../src/informer/informer-types.js'
+import { internalsOf } from '../../../src/informer/internals.js'
+import type { StateName } from '../../../src/reflector/reflector-state-types.js'
+import type { Slices } from '../../../src/util/steps.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { FaultyDatabase, type Row } from '../../support/histories.js'
 import { outcomeOf } from '../../support/informers.js'
+import { MemoryCache } from '../../support/memory-cache.js'
+import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
 
 const NAMES = ['orders', 'customers', 'items'] as const
 
+interface Options extends Pick<InformerOptions<Row, object>, 'audit'> {
+  readonly holdMs?: number
+  readonly isStarted?: boolean
+  readonly clock?: VirtualClock
+  readonly slices?: Slices
+}
+
 /** Informers over three collections, which have one row each. */
-async function shop({ holdMs, isStarted = true }: { readonly holdMs?: number; readonly isStarted?: boolean } = {}) {
-  const clock = new VirtualClock()
+async function shop({ holdMs, isStarted = true, clock = new VirtualClock(), ...options }: Options = {}) {
   const database = new FaultyDatabase(holdMs === undefined ? {} : { holdMs })
   const started: Lifecycle[] = []
   onTestFinished(async () => {
     await Promise.all([...started.map((each) => each.stop()), clock.advance(1_000)])
     expect([clock.sleeping, database.open], 'timers and watches that are left').toEqual([0, 0])
   })
-  const informerOf = (name: string): Informer<Row, object> => {
-    const informer = createInformer({ source: database.collection(name), clock, random: new SeededRandom(1) })
+  const informerOf = (name: string, options: Partial<InformerOptions<Row, object>> = {}): Informer<Row, object> => {
+    const source = database.collection(name)
+    const informer = createInformer({ ...options, source, clock, random: new SeededRandom(1) })
     informer.on('error', () => {})
     started.push(informer)
     return informer
   }
   database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': 1 }])))
-  const [orders, customers, items] = NAMES.map(informerOf) as [Informer<Row>, Informer<Row>, Informer<Row>]
+  const [orders, customers, items] = NAMES.map((name) => informerOf(name, options)) as [
+    Informer<Row>,
+    Informer<Row>,
+    Informer<Row>,
+  ]
   const all = [orders, customers, items]
   const group = groupInformers(all)
   if (isStarted) {
@@ -51,8 +67,13 @@ test('[Q2] a handler, a view and a read in the turn of a commit see one transact
   orders.subscribe({ update: () => void seen.push([...rows(), both.get('1')]) })
   await clock.advance(0)
   const version = write(2)
+  const stop = internalsOf(orders)?.signal.listen(() => void seen.push(rows()))
   await clock.advance(0)
-  expect(seen).toEqual([[2, 2, 2, [2, 2]]])
+  stop?.()
+  expect(seen).toEqual([
+    [2, 2, 2],
+    [2, 2, 2, [2, 2]],
+  ])
   expect(both.version).toBe(version)
   await both.stop()
 })
@@ -94,6 +115,23 @@ test('[Q4] first lists become visible together, after a batch that brings all to
     [2, 2, 2],
     ['live', 'live', 'live'],
   ])
+})
+
+test('[Q4] a first list that takes longer than `holdMs` becomes visible after the others', async () => {
+  const { clock, database, all, group, rows } = await shop({ holdMs: 5_000, isStarted: false })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  group.start()
+  await clock.advance(4_900)
+  expect(rows()).toEqual(Array(3))
+  await clock.advance(200)
+  expect([rows(), all.map(({ status }) => status.isSynced)]).toEqual([
+    [1, 1, undefined],
+    [true, true, false],
+  ])
+  resolve()
+  await clock.advance(0)
+  expect(rows()).toEqual([1, 1, 1])
 })
 
 describe('[Q5] a collection that is listed again holds the others', () => {
@@ -139,6 +177,26 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     expect([rows(), items.health().isReady]).toEqual([[3, 3, 3], true])
   })
 
+  test('for at most `holdMs`, also if another one is written when that ends, and is listed next', async () => {
+    const clock = new SliceClock()
+    const world = await shop({ clock, holdMs: 5_500, slices: sliceEachStep(1) })
+    const { database, orders, customers, items, rows, write } = world
+    database.write({ orders: { '2': 1, '3': 1 } })
+    await clock.advance(0)
+    for (const name of ['customers', 'items']) database.slow.set(name, new Promise(() => {}))
+    void items.relist().catch(() => {})
+    await clock.advance(4_500)
+    write(2)
+    clock.hold()
+    const indexed = orders.addIndex('at', (ix) => ix.equal((row) => row.at))
+    await clock.advance(3_000)
+    void customers.relist().catch(() => {})
+    await clock.release()
+    await clock.advance(10_000)
+    await indexed
+    expect(rows()).toEqual([2, 1, 1])
+  })
+
   test('without a limit if `holdMs` is Infinity, and the watches of the others do not count as silent', async () => {
     const { clock, database, orders, items, rows, write } = await shop({ holdMs: Infinity })
     database.slow.set('items', new Promise(() => {}))
@@ -163,6 +221,21 @@ test.each<[string, SourceErrorCode | 'damage']>([
   expect([rows(), items.status.state]).toEqual([[2, 2, 2], 'live'])
 })
 
+test('[Q6] a collection that is stopped in the middle of a large commit leaves it', async () => {
+  const clock = new SliceClock()
+  const { orders, items, rows, write } = await shop({ clock, slices: sliceEachStep(1) })
+  write(2)
+  clock.hold()
+  await clock.advance(0)
+  await clock.slice()
+  expect([rows(), clock.isPaused]).toEqual([[1, 1, 1], true])
+  const stopped = orders.stop()
+  await clock.release()
+  await clock.advance(0)
+  await stopped
+  expect([rows(), items.status.state]).toEqual([[1, 2, 2], 'live'])
+})
+
 test('[Q8] after another epoch each collection is listed once, and all change in one commit', async () => {
   const { clock, database, all, items, orders, rows } = await shop()
   const seen: unknown[] = []
@@ -185,6 +258,24 @@ test('[Q8] after another epoch each collection is listed once, and all change in
   ])
 })
 
+test('[Q8] a list of the epoch before is read again at once with all others', async () => {
+  const { clock, database, all, items, rows } = await shop()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  void items.relist().catch(() => {})
+  await clock.advance(2_000)
+  database.database.disconnect()
+  database.database.restore((tx) => {
+    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  })
+  resolve()
+  await clock.advance(10_000)
+  expect([rows(), all.map(({ status }) => status.relists)]).toEqual([
+    [5, 5, 5],
+    [1, 1, 2],
+  ])
+})
+
 test('[Q9] an informer that starts later joins in one commit, and the others advance until then', async () => {
   const { clock, database, rows, write, informerOf } = await shop()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -201,6 +292,26 @@ test('[Q9] an informer that starts later joins in one commit, and the others adv
   expect([rows(), late.get('1')?.at, late.status.state]).toEqual([[3, 3, 3], 2, 'live'])
 })
 
+test.each<[string, number | undefined, StateName]>([
+  ['is unchanged joins without a write', undefined, 'live'],
+  ['cannot be read is listed', 1, 'listing'],
+])('[Q9] a later informer whose saved content %s, and the others advance', async (_name, damagedPage, state) => {
+  const { clock, database, rows, write, informerOf } = await shop()
+  const cache = new MemoryCache()
+  database.inner('late')
+  database.write({ late: { '1': 1 } })
+  const saved = informerOf('late', { cache }).start()
+  await clock.advance(0)
+  await Promise.all([saved.stop(), clock.advance(1_000)])
+  database.slow.set('late', new Promise(() => {}))
+  cache.damagedPage = damagedPage
+  const late = informerOf('late', { cache }).start()
+  await clock.advance(0)
+  write(2)
+  await clock.advance(0)
+  expect([rows(), late.status.state, late.health().isReady]).toEqual([[2, 2, 2], state, state === 'live'])
+})
+
 test('[Q10] one watch serves all; an informer that stops leaves it, also while the others wait for it, and the last one closes it', async () => {
   const { clock, database, orders, customers, items, rows, write } = await shop({ holdMs: Infinity })
   expect([database.opened, database.open]).toEqual([1, 1])
@@ -214,6 +325,20 @@ test('[Q10] one watch serves all; an informer that stops leaves it, also while t
   expect(database.open).toBe(0)
 })
 
+test('[Q10] the watch that was opened after the first lists knows the waits and audits of each', async () => {
+  const { clock, database, orders, items } = await shop({ audit: { periodMs: 3_600_000 } })
+  const { context } = database
+  let requests = 0
+  context?.onProgressRequest(() => void requests++)
+  expect([database.opened, context?.hasWaiters?.(), requests]).toEqual([1, false, 0])
+  const wait = orders.waitFor('9999.1.1', { timeoutMs: 1_000 }).catch(() => {})
+  expect([context?.hasWaiters?.(), requests]).toEqual([true, 1])
+  context?.requestAudit?.('a change may be lost')
+  await clock.advance(60_000)
+  await wait
+  expect([orders.status.proof?.by, items.status.proof?.by]).toEqual(['audit', 'audit'])
+})
+
 test('[Q10] a watch that breaks is opened once for all, and costs no list that was read', async () => {
   const { clock, database, all, items, rows, write } = await shop()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -221,6 +346,8 @@ test('[Q10] a watch that breaks is opened once for all, and costs no list that w
   void items.relist().catch(() => {})
   await clock.advance(2_000)
   database.database.disconnect()
+  // The next watch fails while the list that was read waits for it.
+  database.database.fail(new SourceError('again', { code: 'UNAVAILABLE' }))
   write(2)
   resolve()
   await clock.advance(5_000)
@@ -241,9 +368,10 @@ test('[Q10] relists that wait for a slot of their group and for each other do no
 })
 
 test('[Q10] a second informer of the same collection is refused with an OptionError', async () => {
-  const { clock, informerOf } = await shop()
+  const { clock, orders, informerOf } = await shop()
   const second = informerOf('orders').start()
   expect(await outcomeOf(second.synced(), clock)).toEqual({ rejected: expect.any(OptionError) })
+  expect(orders.status.state).toBe('live')
 })
 
 test('[Q1] the collections of a split source have its keys and change in one commit', async () => {
