@@ -3,13 +3,12 @@ import { SortedIndex } from '../../../src/store/indexes/sorted-index.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
-import { type TraitIndexes, Traits, traitIndexesOf } from './traits.js'
 
 export const TENANTS = ['t0', 't1', 't2']
 export const TAGS = ['x', 'y', 'z']
 export const RANKS = 4
 
-export interface IndexesOf extends TraitIndexes {
+export interface IndexesOf {
   readonly tenant: Equal<Item, string>
   readonly tag: Equal<Item, string>
   readonly rank: Ordered<Item, number | bigint>
@@ -36,11 +35,7 @@ SortedIndex.prototype.set = function (...args) {
 }
 
 /** `defectAt` is called with each object that is indexed. An error that it returns is thrown inside the step of the store. */
-export function indexesOf(
-  ix: IndexBuilder<Item>,
-  seed: number,
-  defectAt?: (item: Item) => Error | undefined,
-): IndexesOf {
+export function indexesOf(ix: IndexBuilder<Item>, defectAt?: (item: Item) => Error | undefined): IndexesOf {
   return {
     tenant: ix.equal((item) => item.tenant),
     tag: ix.multi((item) => item.tags),
@@ -50,7 +45,6 @@ export function indexesOf(
       return [item.tenant, mixed(item), ownDate(item.rank)] as const
     }),
     since: ix.equal((item) => ownDate(item.rank)),
-    ...traitIndexesOf(ix, new Traits(seed)),
   }
 }
 
