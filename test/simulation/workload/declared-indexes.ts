@@ -75,8 +75,23 @@ export function checkIndexes(scenario: Scenario, view: Pick<StoreView<Item, Inde
     const right = items.filter((item) => item.tenant === tenant)
     expect(`tenant ${tenant}`, by.tenant(tenant), right)
     expect(`latest ${tenant}`, by.latest([tenant]), right)
+    expect(`entries of tenant ${tenant}`, objectsOf(by.tenant.entries(tenant)), right)
     if (by.tenant.count(tenant) !== right.length) scenario.violate('I9', `the count of tenant ${tenant} is wrong`)
   }
+  const expectValues = (index: string, values: Iterable<unknown>, right: readonly unknown[]): void => {
+    const isSame = [...values].map(String).sort().join() === [...new Set(right.map(String))].sort().join()
+    if (!isSame) scenario.violate('I9', `the values of ${index} are ${[...values]}, of the store ${right}`)
+  }
+  expectValues(
+    'tenant',
+    by.tenant.values(),
+    Array.from(items, ({ tenant }) => tenant),
+  )
+  expectValues(
+    'rank',
+    by.rank.values(),
+    Array.from(items, ({ rank }) => rank),
+  )
   for (const tag of TAGS)
     expect(
       `tag ${tag}`,
@@ -86,12 +101,18 @@ export function checkIndexes(scenario: Scenario, view: Pick<StoreView<Item, Inde
   for (let rank = 0; rank < RANKS; rank++) {
     const right = items.filter((item) => item.rank === rank)
     expect(`since ${rank}`, by.since(new Date(rank)), right)
+    expect(`rank ${rank}`, by.rank({ gte: rank, lte: rank }), right)
+    expect(`entries of rank ${rank}`, objectsOf(by.rank.entriesIn({ gte: rank, lte: rank })), right)
     if (by.rank.count(rank) !== right.length) scenario.violate('I9', `the count of rank ${rank} is wrong`)
   }
   const ranked = by.rank()
   expect('rank', ranked, items)
   if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0)))
     scenario.violate('I9', 'the index rank is not in order')
+}
+
+function objectsOf(entries: Iterable<readonly [string, Item]>): readonly Item[] {
+  return Array.from(entries, ([, item]) => item)
 }
 
 function numbers(items: readonly Item[]): string {
