@@ -58,11 +58,6 @@ export class WorkQueue {
     return this.#unconditional.size + this.#cancellable.size
   }
 
-  /** The number of entries that the delays keep, with the outdated ones. */
-  get heapSize(): number {
-    return this.#unconditional.heapSize + this.#cancellable.heapSize
-  }
-
   /** The number of ready keys. */
   get ready(): number {
     return this.#ready.size

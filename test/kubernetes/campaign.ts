@@ -5,7 +5,7 @@ import type { KubeObject } from '../servers/kube-client.js'
 import { startKubernetes } from '../servers/kubernetes.js'
 import { type Fault, FaultCampaign, isDone, type Outcome } from '../support/fault-campaign.js'
 import type { Follower } from '../support/follower.js'
-import { CONFIGMAPS, PODS, type Resource, Stage, type StageOptions } from './stage.js'
+import { CONFIGMAPS, PODS, type Resource, Stage } from './stage.js'
 import { createWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
 
 export interface CampaignOptions {
@@ -13,11 +13,6 @@ export interface CampaignOptions {
   readonly seed: number
   /** How often the mirror is compared with the server. */
   readonly checks: number
-  /** Whether backups are restored, too. Default true. */
-  readonly restores?: boolean
-  readonly instead?: StageOptions['instead']
-  /** How long a mirror may take to be right again, in milliseconds. Default five minutes. */
-  readonly healingMs?: number
 }
 
 /** The keys: few, so that each is written, deleted and recreated. */
@@ -38,11 +33,14 @@ const PUBLISHED_MS = 5_000
 const FLAGS: readonly (readonly string[])[] = [[], ['--watch-cache=false'], ['--feature-gates=WatchList=false']]
 
 /** Two mirrors of one configuration, and writers that also wait for their writes. */
-export async function campaign(options: CampaignOptions): Promise<Outcome & { readonly fulfilled: number }> {
-  const { server, seed, checks, restores = true, instead, healingMs = HEALING_MS } = options
+export async function campaign({
+  server,
+  seed,
+  checks,
+}: CampaignOptions): Promise<Outcome & { readonly fulfilled: number }> {
   await using kubernetes = await startKubernetes({ server })
   const random = new SeededRandom(seed)
-  const resource = instead === undefined ? resourceOf(seed, random) : CONFIGMAPS
+  const resource = resourceOf(seed, random)
   if (resource === WIDGETS) await createWidgets(kubernetes)
   await using stage = await Stage.open({
     kubernetes,
@@ -52,15 +50,13 @@ export async function campaign(options: CampaignOptions): Promise<Outcome & { re
     ...(resource === WIDGETS ? { source: { timeoutMs: 100_000 } } : {}),
     // Only an audit can detect a restored history that has got past us. It waits for a bookmark, which takes the server
     // seconds.
-    ...(restores ? { audit: { periodMs: 100_000 } } : {}),
-    ...(instead === undefined ? {} : { instead }),
+    audit: { periodMs: 100_000 },
   })
   await using started = new AsyncDisposableStack()
-  const followers: Follower<KubeObject>[] = [stage]
-  if (instead === undefined) followers.push(started.use(stage.second()))
+  const followers: Follower<KubeObject>[] = [stage, started.use(stage.second())]
   await stage.fill(40)
   await Promise.all(followers.map((each) => each.live()))
-  const run = new KubernetesCampaign(stage, followers, random, restores, healingMs)
+  const run = new KubernetesCampaign(stage, followers, random)
   const outcome = await run.run(checks)
   return { ...outcome, fulfilled: run.fulfilled }
 }
@@ -76,14 +72,8 @@ class KubernetesCampaign extends FaultCampaign<KubeObject> {
   protected readonly faults: readonly Fault[]
   readonly #stage: Stage
 
-  constructor(
-    stage: Stage,
-    followers: readonly Follower<KubeObject>[],
-    random: SeededRandom,
-    restores: boolean,
-    healingMs: number,
-  ) {
-    super(random, stage.proxy, followers, healingMs)
+  constructor(stage: Stage, followers: readonly Follower<KubeObject>[], random: SeededRandom) {
+    super(random, stage.proxy, followers, HEALING_MS)
     this.#stage = stage
     const { kubernetes } = stage
     const restore = (backup: string): Promise<void> => kubernetes.restore(backup)
@@ -101,7 +91,7 @@ class KubernetesCampaign extends FaultCampaign<KubeObject> {
         (random) => kubernetes.api.start(random.pick(FLAGS)),
         1,
       ),
-      ...(restores ? this.restoreFaults(1, (name) => kubernetes.etcd.backup(name), restore) : []),
+      ...this.restoreFaults(1, (name) => kubernetes.etcd.backup(name), restore),
     ]
   }
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
 import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
-import { forgetfulSource } from './forgetful-source.js'
 
 const CHECKS = Number(process.env['LISTWATCH_KUBERNETES_CHECKS'] ?? 60)
 const SEED = Number(process.env['LISTWATCH_KUBERNETES_SEED'] ?? randomInt(1_000_000))
@@ -28,19 +27,5 @@ describe.concurrent('faults of every kind, and overlapping,', () => {
         expect(missing).toEqual([])
       },
     )
-  })
-
-  describeKubernetes('leave a mirror wrong that resumes from now, which shows that they are noticed', (server) => {
-    test.concurrent('within 20 checks', { ...ONCE, timeout: 600_000 }, async () => {
-      const { divergences } = await campaign({
-        server,
-        seed: SEED,
-        checks: 20,
-        restores: false,
-        healingMs: 30_000,
-        instead: forgetfulSource,
-      })
-      expect(divergences).toEqual([expect.stringContaining(' differ')])
-    })
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type ClientNodeInformer, makeInformer } from '../../adapters/kubernetes/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAny, isAnyList, isWatch } from './fake.js'
-import { FakeCollection, type FakeObject } from './fake-collection.js'
+import { FakeKubernetes } from './fake.js'
+import type { FakeObject } from './fake-collection.js'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
 
@@ -55,21 +55,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
       expect(new Set(shapes.map(String))).toEqual(new Set(['v1,ConfigMap,2026-01-02T03:04:05Z']))
     }))
 
-  test('E: a first list that fails ends the wait of start, is reported, and is retried', () =>
-    withInformer(
-      (fake) => {
-        filled(fake)
-        fake.next(isAnyList, (exchange) => exchange.refuse({ code: 500, reason: 'InternalError' }))
-      },
-      async ({ informer, delivered, errors, healed }) => {
-        await informer.start()
-        const cause = { code: 'UNAVAILABLE', phase: 'list' }
-        expect([errors, delivered]).toMatchObject([[{ code: 500, statusCode: 500, cause }], []])
-        await healed()
-        expect(delivered).toEqual(['add k0 0', 'add k1 1'])
-      },
-    ))
-
   test('G: a start after an error, as users of client-node had to call it, makes no second watch', () =>
     withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
       informer.on('error', () => void informer.start())
@@ -82,31 +67,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
       await opened(fake)
       expect([fake.collection.watching.length, fake.lists.length]).toEqual([1, 1])
       expect(delivered).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
-    }))
-
-  test('I: a stop while a list is on its way ends the wait of start, and no callback is called', () =>
-    withInformer(filled, async ({ fake, informer, delivered, errors }) => {
-      const requested = fake.taken(isAnyList)
-      const started = informer.start()
-      const list = await requested
-      const stopped = informer.stop()
-      fake.collection.answer(list)
-      await Promise.all([stopped, started])
-      expect([delivered, errors, fake.watches]).toEqual([[], [], []])
-    }))
-
-  test('L: an object that was deleted and recreated meanwhile is delivered as a delete and an add', () =>
-    withInformer(filled, async ({ fake, informer, delivered, healed }) => {
-      await informer.start()
-      await opened(fake)
-      const over = fake.rule(isWatch, (exchange) => exchange.reset())
-      for (const watch of fake.collection.watching) watch.reset()
-      fake.collection.delete('k0')
-      fake.collection.put('k0', 'again')
-      fake.collection.compact()
-      over()
-      await healed()
-      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'delete k0 0', 'add k0 again'])
     }))
 
   test('the only object, deleted and recreated while it was stopped, is delivered as a delete and an add, and kept', () =>
@@ -127,56 +87,6 @@ describe("makeInformer in the place of client-node's: known failures of other in
 })
 
 describe("the events of makeInformer in the place of client-node's", () => {
-  test('of events that come in one piece is each of them, in their order', () =>
-    withInformer(filled, async ({ fake, informer, delivered }) => {
-      await informer.start()
-      await opened(fake)
-      const { collection } = fake
-      const [watch] = collection.watching
-      collection.forget(watch)
-      const lines: string[] = []
-      const write = (type: string, n: number): void => {
-        collection.put('burst', n)
-        const object = collection.at().find(({ metadata }) => metadata.name === 'burst')
-        lines.push(`${JSON.stringify({ type, object })}\n`)
-      }
-      write('ADDED', 1)
-      write('MODIFIED', 2)
-      write('MODIFIED', 3)
-      const last = collection.at().find(({ metadata }) => metadata.name === 'burst')
-      const metadata = { ...last?.metadata, resourceVersion: collection.delete('burst') }
-      lines.push(`${JSON.stringify({ type: 'DELETED', object: { ...last, metadata } })}\n`)
-      delivered.length = 0
-      await watch?.write(lines.join(''))
-      await waitUntil('the last of them', () => delivered.some((text) => text.startsWith('delete')))
-      expect(delivered).toEqual(['add burst 1', 'update burst 2', 'update burst 3', 'delete burst 3'])
-    }))
-
-  test('after a restore is also what has the version that it had, and is something else', () =>
-    withInformer(
-      ({ collection }) => {
-        collection.fill(3)
-        collection.put('k0', 'lost')
-        collection.put('k1', 'lost')
-      },
-      async ({ fake, informer, delivered }) => {
-        await informer.start()
-        await opened(fake)
-        const restored = new FakeCollection()
-        restored.fill(3)
-        restored.put('k0', 'restored')
-        const versionOf = (collection: FakeCollection): string | undefined =>
-          collection.at()[0]?.metadata.resourceVersion
-        expect(versionOf(restored)).toBe(versionOf(fake.collection))
-        delivered.length = 0
-        fake.rule(isAny, (exchange) => restored.answer(exchange))
-        for (const watch of fake.collection.watching) watch.reset()
-        const isEqual = (): boolean => textsOf(informer.list()) === textsOf(restored.at())
-        await waitUntil('it to have what the server has', isEqual)
-        expect(delivered.toSorted()).toEqual(['update k0 restored', 'update k1 1'])
-      },
-    ))
-
   test('what can no longer be read when it is started again is not deleted, but once it is', () =>
     withInformer(filled, async ({ fake, informer, delivered }) => {
       await startedUnreadable({ fake, informer, delivered })

@@ -8,16 +8,13 @@ import { NatsServer } from '../servers/nats.js'
 import { NatsCluster } from '../servers/nats-cluster.js'
 import { type Fault, FaultCampaign, isDone, type Outcome } from '../support/fault-campaign.js'
 import { backupOf, restore } from './backups.js'
-import { type Item, Stage, type StageOptions } from './stage.js'
+import { type Item, Stage } from './stage.js'
 
 export interface CampaignOptions {
   readonly server: FoundServer
   readonly seed: number
   /** How often the mirror is compared with the server. */
   readonly checks: number
-  readonly instead?: StageOptions['instead']
-  /** How long a mirror may take to become right, in milliseconds. */
-  readonly patienceMs?: number
 }
 
 const KEYS = 300
@@ -27,7 +24,7 @@ const SPEED = 2
 const HEALING_MS = 120_000
 
 /** Faults of one server, of its data, and of the network before it. */
-export async function campaign({ server, seed, checks, instead, patienceMs }: CampaignOptions): Promise<Outcome> {
+export async function campaign({ server, seed, checks }: CampaignOptions): Promise<Outcome> {
   await using nats = await NatsServer.start({ server })
   const random = new SeededRandom(seed)
   const config = { history: random.pick([1, 1, 3]) }
@@ -36,11 +33,11 @@ export async function campaign({ server, seed, checks, instead, patienceMs }: Ca
     nats,
     config,
     speed: SPEED,
-    ...(instead === undefined ? { isAudited: true } : { instead }),
+    isAudited: true,
   })
   await stage.fill(50)
   await stage.live()
-  return await new ServerCampaign(stage, nats, random, patienceMs).run(checks)
+  return await new ServerCampaign(stage, nats, random).run(checks)
 }
 
 /** Faults of three servers, of the network between them, and of that before them. */
@@ -58,8 +55,8 @@ export async function clusterCampaign({ server, seed, checks }: CampaignOptions)
 abstract class BucketCampaign extends FaultCampaign<Item> {
   protected readonly stage: Stage
 
-  constructor(stage: Stage, random: SeededRandom, healingMs = HEALING_MS) {
-    super(random, stage.proxy, [stage], healingMs)
+  constructor(stage: Stage, random: SeededRandom) {
+    super(random, stage.proxy, [stage], HEALING_MS)
     this.stage = stage
   }
 
@@ -98,8 +95,8 @@ abstract class BucketCampaign extends FaultCampaign<Item> {
 class ServerCampaign extends BucketCampaign {
   protected readonly faults: readonly Fault[]
 
-  constructor(stage: Stage, nats: NatsServer, random: SeededRandom, healingMs?: number) {
-    super(stage, random, healingMs)
+  constructor(stage: Stage, nats: NatsServer, random: SeededRandom) {
+    super(stage, random)
     const data = join(nats.folder, 'data')
     /** Copies the data folder of a server that is stopped. */
     const backup = async (name: string): Promise<string> => {
@@ -145,7 +142,7 @@ class ClusterCampaign extends BucketCampaign {
   readonly #cluster: NatsCluster
 
   constructor(stage: Stage, cluster: NatsCluster, random: SeededRandom) {
-    super(stage, random, HEALING_MS)
+    super(stage, random)
     this.#cluster = cluster
     const member = (at: number): NatsServer => {
       const found = cluster.members[at]

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { describeServer } from '../servers/index.js'
 import { drawn } from '../support/draw.js'
 import { campaign, clusterCampaign } from './campaign.js'
-import { watcherSource } from './watcher-source.js'
 
 const CHECKS = Number(process.env['LISTWATCH_NATS_CHECKS'] ?? 16)
 const SEED = Number(process.env['LISTWATCH_NATS_SEED'] ?? randomInt(1_000_000))
@@ -33,20 +32,4 @@ describe.concurrent('faults of every kind, and overlapping', () => {
       TIMEOUT_MS,
     )
   })
-
-  describeServer(
-    'nats 2.15',
-    'leave a mirror over the watcher of @nats-io/kv wrong, which shows that they are noticed',
-    (server) => {
-      test.concurrent(
-        'within 30 checks',
-        async () => {
-          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: watcherSource }
-          const { divergences } = await campaign(options)
-          expect(divergences).toEqual([expect.stringContaining('keys differ')])
-        },
-        TIMEOUT_MS + 300_000,
-      )
-    },
-  )
 })

@@ -1,7 +1,6 @@
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { type NatsKvSource, type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { NatsServer } from '../servers/nats.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -28,8 +27,6 @@ export interface StageOptions {
   readonly speed?: number
   /** Whether it is audited when the source requests that. Default false, so that no audit repairs a wrong state. */
   readonly isAudited?: boolean
-  /** Another source than ours, over the same connection. */
-  readonly instead?: (connection: NatsConnection, bucket: string) => ListerWatcher<Item>
 }
 
 interface Message {
@@ -70,13 +67,13 @@ export class Stage extends BackendStage<Item> {
   readonly own: NatsKvSource<Item>
 
   private constructor(
-    { source, instead, config, speed = 5, isAudited = false }: StageOptions,
+    { source, config, speed = 5, isAudited = false }: StageOptions,
     places: Pick<Stage, 'proxy' | 'bucket' | 'kv' | 'admin' | 'connection'>,
   ) {
     const { bucket, connection } = places
     const times = { heartbeatMs: 2_000, timeoutMs: 10_000, verifyMs: 2_000 }
     const own = natsKvSource<Item>({ client: connection, bucket, ...times, ...source })
-    const checker = new ContractChecker<Item>(instead?.(connection, bucket) ?? own)
+    const checker = new ContractChecker<Item>(own)
     const audit = isAudited && { periodMs: PERIODIC_AUDITS_MS }
     super(places.proxy, own, { clock: new CountingClock(fastClock(speed)), checker, audit })
     this.own = own

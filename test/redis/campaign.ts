@@ -1,4 +1,3 @@
-import type { ListerWatcher } from '../../src/contract/source.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { FoundServer } from '../servers/index.js'
@@ -13,26 +12,23 @@ export interface CampaignOptions {
   readonly server: FoundServer
   readonly seed: number
   readonly checks: number
-  /** How long a mirror may take to become right, in milliseconds. Default 40 000. */
-  readonly patienceMs?: number
-  /** Another source than ours for the collection, at this port; then it is the only one. */
-  readonly instead?: (port: number) => ListerWatcher<Item>
 }
 
 /** How long clients of a former master find its replica at most, in milliseconds. */
 const LATE_MS = 700
+/** How long a mirror may take to become right, in milliseconds. */
+const HEALING_MS = 40_000
 
-export async function campaign(options: CampaignOptions): Promise<Outcome> {
-  const { server, seed, checks, patienceMs = 40_000, instead } = options
+export async function campaign({ server, seed, checks }: CampaignOptions): Promise<Outcome> {
   await using pair = await Pair.start(server)
   await using proxy = await startFaultProxy({ targetPort: pair.master.port })
   await using writersProxy = await startFaultProxy({ targetPort: pair.master.port })
   await using started = new AsyncDisposableStack()
-  const followers = followersAt(pair, proxy.port, instead).map((each) => started.use(each))
+  const followers = followersAt(pair, proxy.port).map((each) => started.use(each))
   const writers = [1, 2, 3].map(() => started.use(new FuzzWriter(writersProxy.port)))
   for (const { informer } of followers) informer.start()
   const places = { pair, proxy, writersProxy, followers, writers }
-  return await new RedisCampaign(places, new SeededRandom(seed), patienceMs).run(checks)
+  return await new RedisCampaign(places, new SeededRandom(seed)).run(checks)
 }
 
 interface Places {
@@ -50,8 +46,8 @@ class RedisCampaign extends FaultCampaign<Item> {
   readonly #writersProxy: FaultProxy
   readonly #writers: readonly FuzzWriter[]
 
-  constructor({ pair, proxy, writersProxy, followers, writers }: Places, random: SeededRandom, healingMs: number) {
-    super(random, proxy, followers, healingMs)
+  constructor({ pair, proxy, writersProxy, followers, writers }: Places, random: SeededRandom) {
+    super(random, proxy, followers, HEALING_MS)
     this.#pair = pair
     this.#writersProxy = writersProxy
     this.#writers = writers

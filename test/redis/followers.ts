@@ -47,15 +47,14 @@ export class KindFollower extends Follower<Item> {
   }
 }
 
-/** A mirror of each kind, all at this port; the first is of the collection, or of another source in its place. */
-export function followersAt(pair: Pair, port: number, instead?: (port: number) => ListerWatcher<Item>): KindFollower[] {
+/** A mirror of each kind, all at this port. */
+export function followersAt(pair: Pair, port: number): KindFollower[] {
   const client = userClient('ioredis 6', port)
-  const collection = instead?.(port) ?? redisCollectionSource<Item>({ client, collection: COLLECTION, ...times })
+  const collection = redisCollectionSource<Item>({ client, collection: COLLECTION, ...times })
   const first = new KindFollower('collection', collection, pair, async (redis) => {
     const values = Object.entries(await redis.hgetall(`{${COLLECTION}}:h`))
     return new Map(values.map(([key, value]) => [key, /\d+/.exec(value)?.[0] ?? '']))
   })
-  if (instead !== undefined) return [first]
   const stream = redisStreamSource<Item>({
     client,
     stream: STREAM,

@@ -1,9 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { describeRedis, describeServer } from '../servers/index.js'
+import { describeRedis } from '../servers/index.js'
 import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
-import { naiveSource } from './naive-source.js'
 
 const CHECKS = Number(process.env['LISTWATCH_REDIS_CHECKS'] ?? 60)
 const SEED = Number(process.env['LISTWATCH_REDIS_SEED'] ?? randomInt(1_000_000))
@@ -28,20 +27,4 @@ describe.concurrent('faults of every kind, and overlapping', () => {
       TIMEOUT_MS,
     )
   })
-
-  describeServer(
-    'redis 7.0',
-    'leave a mirror that reads on from the newest entry wrong, which shows that they are noticed',
-    (server) => {
-      test.concurrent(
-        'within 30 checks',
-        async () => {
-          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: naiveSource }
-          const { divergences } = await campaign(options)
-          expect(divergences).toEqual([expect.stringContaining('keys differ')])
-        },
-        TIMEOUT_MS + 300_000,
-      )
-    },
-  )
 })

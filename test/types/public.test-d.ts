@@ -1,8 +1,6 @@
-import { KubeConfig, type makeInformer as theirs, type V1Pod } from '@kubernetes/client-node'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
-import type { Clock, Random, Sink, SourceErrorCode } from '../../src/adapter.js'
+import type { Sink, SourceErrorCode } from '../../src/adapter.js'
 import {
   type Change,
   type ChangeStream,
@@ -24,11 +22,10 @@ import {
   type SourceSet,
   type Status,
   type StoreView,
-  type Subscription,
   sourceSet,
   type Version,
 } from '../../src/index.js'
-import { type MemorySource, memorySource, type SeededRandom, type VirtualClock } from '../../testing/index.js'
+import { memorySource } from '../../testing/index.js'
 
 interface Order {
   readonly id: string
@@ -237,10 +234,6 @@ describe('handlers', () => {
     })
   })
 
-  test('may be async', () => {
-    expectTypeOf(orders.subscribe({ add: async () => {} })).toEqualTypeOf<Subscription>()
-  })
-
   test('`where` has the types of the indexes and their values', () => {
     orders.subscribe({}, { where: { tenant: 'acme', latest: ['acme', new Date()] } })
     // @ts-expect-error not an index
@@ -320,10 +313,6 @@ describe('following', () => {
     orders.reconcile(() => {})
   })
 
-  test('until resolves with the object', () => {
-    expectTypeOf(orders.until('1', (o) => o?.tenant === 'acme')).toEqualTypeOf<Promise<Order | undefined>>()
-  })
-
   test('on knows its events', () => {
     orders.on('error', (error) => expectTypeOf(error).toEqualTypeOf<SourceError>())
     orders.on('status', (status, previous) => {
@@ -353,10 +342,6 @@ describe('an informer is assignable to less specific types', () => {
     expectTypeOf(orders).toExtend<AsyncDisposable>()
   })
 
-  test('start returns the informer', () => {
-    expectTypeOf(orders.start().synced({ timeoutMs: 5, signal: undefined })).toEqualTypeOf<Promise<void>>()
-  })
-
   test('nothing of it can be assigned to', () => {
     // @ts-expect-error the list is read-only
     orders.list().length = 0
@@ -383,48 +368,6 @@ describe('errors', () => {
     new SourceError('no', { code: 'BROKEN' })
     // @ts-expect-error a code is needed
     new SourceError('no', {})
-  })
-})
-
-describe('for tests', () => {
-  test('the memory source is a source that can be written to', () => {
-    expectTypeOf(memorySource<Order>()).toEqualTypeOf<MemorySource<Order>>()
-    expectTypeOf<MemorySource<Order>>().toExtend<ListerWatcher<Order>>()
-    expectTypeOf(memorySource({ entries: [['a', 1]] }).put).parameters.toEqualTypeOf<[string, number]>()
-  })
-
-  test('the virtual clock is a clock, the seeded random a random', () => {
-    expectTypeOf<VirtualClock>().toExtend<Clock>()
-    expectTypeOf<SeededRandom>().toExtend<Random>()
-  })
-})
-
-describe('a source of Kubernetes', () => {
-  const kubeConfig = new KubeConfig()
-
-  test('is of what its caller says', () => {
-    const pods = createInformer({
-      source: kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod' }),
-      indexes: (ix) => ({ node: ix.equal((pod) => pod.spec?.nodeName) }),
-    })
-    expectTypeOf(pods.get('default/web-0')).toEqualTypeOf<V1Pod | undefined>()
-    expectTypeOf(pods.by.node('node-7')).toEqualTypeOf<readonly V1Pod[]>()
-  })
-
-  test('of several namespaces is a set, to which more can be added', () => {
-    const sources = kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod', namespaces: ['shop', 'blog'] })
-    expectTypeOf(sources).toExtend<SourceSet<V1Pod>>()
-    expectTypeOf(sources.addNamespace).toBeCallableWith('wiki')
-    expectTypeOf(createInformer({ source: sources }).get('shop/web-0')).toEqualTypeOf<V1Pod | undefined>()
-  })
-
-  test('is of one namespace or of several, never of both', () => {
-    // @ts-expect-error: both
-    kubernetesSource({ kubeConfig, kind: 'Pod', namespace: 'shop', namespaces: ['blog'] })
-  })
-
-  test("has an informer that is accepted in place of client-node's", () => {
-    expectTypeOf(makeInformer<V1Pod>).returns.toExtend<ReturnType<typeof theirs<V1Pod>>>()
   })
 })
 

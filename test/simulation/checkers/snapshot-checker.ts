@@ -2,9 +2,8 @@ import type { Entry } from '../../../src/contract/source.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
-import type { Scenario } from '../system/scenario.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
-import { QueryModel } from './query-model.js'
 
 /**
  * A snapshot, and the objects of the store when it was taken: it returns them until it is disposed of, and throws
@@ -13,13 +12,11 @@ import { QueryModel } from './query-model.js'
 export class SnapshotChecker {
   readonly view: StoreView<Item, IndexesOf> & Disposable
   readonly #scenario: Scenario
-  readonly #answers: QueryModel
   readonly #entries: ReadonlyMap<string, Entry<Item>>
   readonly #version: string | undefined
 
   constructor(scenario: Scenario, informer: Informer<Item, IndexesOf>) {
     this.#scenario = scenario
-    this.#answers = new QueryModel(scenario)
     this.#version = informer.version
     this.#entries = entriesOf(informer)
     this.view = informer.snapshot()
@@ -28,7 +25,7 @@ export class SnapshotChecker {
   check(): void {
     const { view } = this
     if (view.version !== this.#version) this.#wrong(`a snapshot of ${this.#version} says ${view.version}`)
-    this.#answers.check(view, this.#entries, 'a snapshot')
+    checkView(this.#scenario, view, this.#entries, 'a snapshot')
     checkIndexes(this.#scenario, view)
   }
 
@@ -40,7 +37,7 @@ export class SnapshotChecker {
       get: () => view.get(''),
       list: () => view.list(),
       entries: () => [...view.entries()],
-      index: () => view.by.score(),
+      index: () => view.by.rank(),
     }
     for (const [name, read] of Object.entries(reads))
       if (isReadable(read)) this.#wrong(`a disposed snapshot has ${name}`)
@@ -77,6 +74,38 @@ export class Snapshots {
 
   endAll(): void {
     while (this.#taken.length > 0) this.end()
+  }
+}
+
+/** The number of entries up to which all are checked one by one. */
+const MANY = 50
+
+/** Every accessor of a view, but for its indexes, returns the same objects as its entries (I9). */
+export function checkView(
+  { settings, decisions, violate }: Scenario,
+  view: Omit<StoreView<Item>, 'version' | 'by'>,
+  entries: ReadonlyMap<string, Entry<Item>>,
+  what: string,
+): void {
+  const pairs = [...view.entries()]
+  const list = view.list()
+  const objects = new Set(Array.from(entries.values(), ({ object }) => object))
+  const isRight =
+    view.size === entries.size &&
+    pairs.length === entries.size &&
+    pairs.every(([key, object]) => entries.get(key)?.object === object) &&
+    new Set(view.keys()).size === entries.size &&
+    Array.from(view.keys()).every((key) => entries.has(key)) &&
+    list.length === entries.size &&
+    list.every((object) => objects.has(object))
+  if (!isRight) violate('I9', `${what} has another content than it had, or its accessors do not agree`)
+  if (entries.size > 0 && view.list() !== list) violate('I9', `${what} makes a new list for each call`)
+  const keys = entries.size > MANY ? [decisions.pick('questions', [...entries.keys()])] : entries.keys()
+  for (const key of new Set([...settings.keys, ...keys])) {
+    const [is, right] = [view.entry(key), entries.get(key)]
+    const isSo = is?.object === right?.object && is?.version === right?.version && is?.uid === right?.uid
+    if (!isSo || view.get(key) !== right?.object || view.has(key) !== (right !== undefined))
+      violate('I9', `${what} and its entries differ at ${nameOf(key)}`)
   }
 }
 

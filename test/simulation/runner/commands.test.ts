@@ -47,55 +47,10 @@ test('sim exits with 1 and prints the command that replays a failing schedule', 
   expect(again.code).toBe(1)
 })
 
-test('sim prints the story of one schedule, and exits with 0', async () => {
-  const { code, output } = await sim('--runs', '1', '--seed', '7', '--kind', 'group')
-  expect(output).toMatch(/^ +\d+ ms {2}\S/m)
-  expect(output).toMatch(/^seed 7: \d+ steps, nothing is broken; the trace is \d+$/m)
-  expect(code).toBe(0)
-})
-
 test('the table of mutants names the survivors, and exits with 1', async () => {
   const { code, output } = await sim('--mutants', '--layers', 'simulator', '--runs', '1', '--mutant', RARER)
   expect(output).toMatch(new RegExp(`^${RARER} +SURVIVES$`, 'm'))
   expect([code, output]).toEqual([1, expect.stringContaining('1 mutants, 1 of them survive')])
-})
-
-test('the table of mutants has the first failing test, and a verdict of each chosen layer', async () => {
-  const { code, output } = await sim('--mutants', '--layers', 'simulator,unit', '--mutant', MUTANT, '--json')
-  const [{ name, verdicts }] = JSON.parse(output)
-  const killed = { isKilled: true, seconds: expect.any(Number) }
-  expect([code, name, verdicts]).toEqual([
-    0,
-    MUTANT,
-    [
-      { layer: 'unit', ...killed, by: expect.stringMatching(/\S+ \S+/) },
-      expect.objectContaining({ layer: 'simulator', ...killed, killedAfter: expect.any(Number) }),
-    ],
-  ])
-})
-
-test('--json counts schedules, steps, faults and failures of each class, and the reached states', async () => {
-  const { code, output } = await sim('--runs', '100', '--json')
-  const { schedules, steps, classes, faults, marks, failures, ...rest } = JSON.parse(output)
-  const { contract, breach } = classes
-  expect(contract).toEqual({ schedules: expect.any(Number), steps: expect.any(Number), failures: 0 })
-  expect([contract.schedules + breach.schedules, contract.steps + breach.steps]).toEqual([100, steps])
-  expect([code, schedules, failures, rest.asked, rest.ran]).toEqual([0, 100, [], 100, 100])
-  expect(breach.schedules).toBeGreaterThan(0)
-  expect(Object.keys(faults.contract)).toEqual(expect.arrayContaining(['break-watch', 'compact']))
-  expect(Object.keys(faults.breach)).toEqual(expect.arrayContaining(['lose-event']))
-  expect(rest.actions).toMatchObject({ put: expect.any(Number), subscribe: expect.any(Number) })
-  const both = [...Object.keys(faults.contract), ...Object.keys(faults.breach)]
-  expect(both.filter((kind) => kind in rest.actions || ['put', 'delete', 'subscribe'].includes(kind))).toEqual([])
-  expect(marks).toMatchObject({ 'a first list found nothing': expect.any(Number) })
-  expect(rest.set.classes.contract.schedules + rest.set.classes.breach.schedules).toBe(5)
-})
-
-test('a campaign that --minutes ends prints the number of schedules that were run', async () => {
-  const { output } = await sim('--runs', '1000000', '--minutes', '0.1')
-  const [, ran, requested] = /^only (\d+) of (\d+) schedules were run: the 0.1 minutes were over$/m.exec(output) ?? []
-  expect(requested).toBe('1000000')
-  expect(output).toContain(`\n${ran} schedules of one source, `)
 })
 
 test('a campaign without any schedule fails', async () => {

@@ -1,8 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Item } from '../backend/history.js'
-import { QueryModel } from '../checkers/query-model.js'
-import { entriesOf } from '../checkers/snapshot-checker.js'
+import { checkView, entriesOf } from '../checkers/snapshot-checker.js'
 import { type Invariant, nameOf, type Scenario } from '../system/scenario.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { SetMember } from './set-member.js'
@@ -26,7 +25,6 @@ export class SetStoreChecker {
   #list: readonly Item[] | undefined
   #removals = 0
   #steps = 0
-  readonly #answers: QueryModel
   /** The owner of each key in the last check, and the number of deletions of all its objects then. */
   readonly #owners = new Map<
     string,
@@ -37,7 +35,6 @@ export class SetStoreChecker {
     this.#scenario = scenario
     this.#members = members
     this.#informer = informer
-    this.#answers = new QueryModel(scenario)
   }
 
   /** No read returns a partial state. Returns true if something has changed. */
@@ -55,7 +52,7 @@ export class SetStoreChecker {
     this.#scenario.note('the store is at', ...[...versions].map(([name, version]) => `${name} ${version}`))
     if (++this.#steps % 8 === 0) {
       checkIndexes(this.#scenario, this.#informer)
-      this.#answers.check(this.#informer, entriesOf(this.#informer), 'the store')
+      checkView(this.#scenario, this.#informer, entriesOf(this.#informer), 'the store')
       this.#checkStatus()
     }
     this.checkAt(this.#informer, versions, 'I7', 'the store')

@@ -12,9 +12,8 @@ import { ErrorChecker } from '../checkers/error-checker.js'
 import { HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { type Commits, commitsOf } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
-import { QueryModel } from '../checkers/query-model.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
-import { entriesOf, SnapshotChecker } from '../checkers/snapshot-checker.js'
+import { checkView, entriesOf, SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { checkStore, storeViolation } from '../checkers/store-checker.js'
 import { UnmergedFollower } from '../checkers/unmerged-follower.js'
@@ -53,7 +52,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   protected readonly errors: ErrorChecker
   protected readonly checksQueues: boolean
   readonly #progress: VersionOrderChecker
-  readonly #answers: QueryModel
   readonly #entryChecker: EntryChecker
   #version: Version | undefined
   #checkedAt: Version | undefined
@@ -67,7 +65,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     this.cache = cache
     const { settings, decisions } = scenario
     this.#progress = new VersionOrderChecker(scenario, 'the store')
-    this.#answers = new QueryModel(scenario)
     this.#entryChecker = new EntryChecker(scenario, () => this.informer)
     // A reflector that waits for a relist slot may be late.
     const isExact = settings.driftMs === 0 && settings.maxRelists === undefined
@@ -243,7 +240,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     switch (interrupt) {
       case 'read':
         checkIndexes(scenario, this.informer)
-        this.#answers.check(this.informer, entriesOf(this.informer), 'the store')
+        checkView(scenario, this.informer, entriesOf(this.informer), 'the store')
         break
       case 'drain':
         this.drainFollower(decisions.pick('drain follower in a write', this.followers))
@@ -267,7 +264,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
       scenario.note('the store is at', version ?? 'nothing')
       if (++this.#versions % 8 === 0) checkIndexes(scenario, informer)
       if (this.#versions % 16 === 4) {
-        this.#answers.check(informer, entriesOf(informer), 'the store')
+        checkView(scenario, informer, entriesOf(informer), 'the store')
         this.snapshots.check()
       }
     }

@@ -126,7 +126,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
       ...(cache !== undefined && { cache }),
       clock: this.clock,
       random: { next: () => decisions.next('jitter') },
-      indexes: (ix) => indexesOf(ix, decisions.seed, (item) => this.defectAt(item)),
+      indexes: (ix) => indexesOf(ix, (item) => this.defectAt(item)),
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
       intern: settings.interns,

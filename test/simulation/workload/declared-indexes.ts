@@ -3,13 +3,12 @@ import { SortedIndex } from '../../../src/store/indexes/sorted-index.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
-import { type TraitIndexes, Traits, traitIndexesOf } from './traits.js'
 
 export const TENANTS = ['t0', 't1', 't2']
 export const TAGS = ['x', 'y', 'z']
 export const RANKS = 4
 
-export interface IndexesOf extends TraitIndexes {
+export interface IndexesOf {
   readonly tenant: Equal<Item, string>
   readonly tag: Equal<Item, string>
   readonly rank: Ordered<Item, number | bigint>
@@ -36,11 +35,7 @@ SortedIndex.prototype.set = function (...args) {
 }
 
 /** `defectAt` is called with each object that is indexed. An error that it returns is thrown inside the step of the store. */
-export function indexesOf(
-  ix: IndexBuilder<Item>,
-  seed: number,
-  defectAt?: (item: Item) => Error | undefined,
-): IndexesOf {
+export function indexesOf(ix: IndexBuilder<Item>, defectAt?: (item: Item) => Error | undefined): IndexesOf {
   return {
     tenant: ix.equal((item) => item.tenant),
     tag: ix.multi((item) => item.tags),
@@ -50,7 +45,6 @@ export function indexesOf(
       return [item.tenant, mixed(item), ownDate(item.rank)] as const
     }),
     since: ix.equal((item) => ownDate(item.rank)),
-    ...traitIndexesOf(ix, new Traits(seed)),
   }
 }
 
@@ -83,21 +77,41 @@ export function checkIndexes(scenario: Scenario, view: Pick<StoreView<Item, Inde
     expect(`latest ${tenant}`, by.latest([tenant]), right)
     if (by.tenant.count(tenant) !== right.length) scenario.violate('I9', `the count of tenant ${tenant} is wrong`)
   }
-  for (const tag of TAGS)
-    expect(
-      `tag ${tag}`,
-      by.tag(tag),
-      items.filter((item) => item.tags.includes(tag)),
-    )
+  const expectValues = (index: string, values: Iterable<unknown>, right: readonly unknown[]): void => {
+    const isSame = [...values].map(String).sort().join() === [...new Set(right.map(String))].sort().join()
+    if (!isSame) scenario.violate('I9', `the values of ${index} are ${[...values]}, of the store ${right}`)
+  }
+  expectValues(
+    'tenant',
+    by.tenant.values(),
+    Array.from(items, ({ tenant }) => tenant),
+  )
+  expectValues(
+    'rank',
+    by.rank.values(),
+    Array.from(items, ({ rank }) => rank),
+  )
+  for (const tag of TAGS) {
+    const right = items.filter((item) => item.tags.includes(tag))
+    expect(`tag ${tag}`, by.tag(tag), right)
+    expect(`entries of tag ${tag}`, objectsOf(by.tag.entries(tag)), right)
+  }
   for (let rank = 0; rank < RANKS; rank++) {
     const right = items.filter((item) => item.rank === rank)
     expect(`since ${rank}`, by.since(new Date(rank)), right)
+    expect(`entries since ${rank}`, objectsOf(by.since.entries(new Date(rank))), right)
+    expect(`rank ${rank}`, by.rank({ gte: rank, lte: rank }), right)
+    expect(`entries of rank ${rank}`, objectsOf(by.rank.entriesIn({ gte: rank, lte: rank })), right)
     if (by.rank.count(rank) !== right.length) scenario.violate('I9', `the count of rank ${rank} is wrong`)
   }
   const ranked = by.rank()
   expect('rank', ranked, items)
   if (ranked.some((item, at) => item.rank < (ranked[at - 1]?.rank ?? 0)))
     scenario.violate('I9', 'the index rank is not in order')
+}
+
+function objectsOf(entries: Iterable<readonly [string, Item]>): readonly Item[] {
+  return Array.from(entries, ([, item]) => item)
 }
 
 function numbers(items: readonly Item[]): string {

@@ -13,3 +13,15 @@ test('a key is due at its time, however many other keys no longer wait', async (
   await clock.advance(5_000)
   expect([due, delays.size]).toEqual([['early 100', 'late 1000'], 0])
 })
+
+test('[I12] a queue of times is bounded by the keys that wait, however often their times change', () => {
+  const delays = new DelayQueue(new VirtualClock(0), () => {})
+  for (let n = 0; n < 10_000; n++) delays.schedule(`k${n % 4}`, 1_000_000 - n)
+  expect(delays.heapSize).toBeLessThan(100)
+  for (let n = 0; n < 10_000; n++) {
+    delays.delete(`k${n % 4}`)
+    delays.schedule(`k${n % 4}`, 1_000_000 + n)
+  }
+  expect(delays.heapSize).toBeLessThan(100)
+  delays.clear()
+})
