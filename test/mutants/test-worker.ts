@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createVitest, type TestModule, type TestSpecificationOptions } from 'vitest/node'
 import { root } from '../support/sources.js'
+import type { Reached } from './matrix-setup.js'
 import type { Defect } from './mutant.js'
 import { CONFIG, TEST_TIMEOUT_MS } from './tests.js'
 
@@ -8,13 +9,21 @@ import { CONFIG, TEST_TIMEOUT_MS } from './tests.js'
 export interface TestJob {
   readonly defect: Defect
   readonly file: string
-  readonly filter: TestSpecificationOptions
+  readonly filter?: TestSpecificationOptions
 }
 
-/** A test that was run. The whole file has no name. */
+/** A test that was run, with the line that declares it. The whole file has no name and the line 0. */
 export interface Ran {
   readonly name: string
+  readonly line: number
+  readonly ms: number
   readonly failed: boolean
+}
+
+export interface FileRan {
+  readonly tests: readonly Ran[]
+  /** Of the matrix only. */
+  readonly reached: Reached | undefined
 }
 
 const vitest = await createVitest('test', {
@@ -24,31 +33,33 @@ const vitest = await createVitest('test', {
   maxWorkers: 1,
   // Each run has a process of its own, so that no module of the last mutant is left.
   isolate: true,
-  testTimeout: TEST_TIMEOUT_MS,
+  // Of the matrix, a test that times out has to do so three times.
+  ...(process.env['LISTWATCH_MATRIX'] === undefined ? { testTimeout: TEST_TIMEOUT_MS } : {}),
+  includeTaskLocation: true,
   reporters: [{}],
 })
 let last: Defect | undefined
 
-async function run({ defect, file, filter }: TestJob): Promise<Ran[]> {
+async function run({ defect, file, filter }: TestJob): Promise<FileRan> {
   process.env['LISTWATCH_MUTANT'] = JSON.stringify(defect)
   for (const each of [last, defect]) if (each !== undefined) vitest.invalidateFile(each.path)
   last = defect
   // Otherwise a test that does not run has the result of the last mutant.
   vitest.state.filesMap.clear()
   const [, layer = ''] = file.split('/')
-  const specification = vitest.getProjectByName(layer).createSpecification(join(root, file), filter)
+  const specification = vitest.getProjectByName(layer).createSpecification(join(root, file), filter ?? {})
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications([specification])
   const tests = testModules.flatMap(testsOf)
   const isBroken = unhandledErrors.length > 0 || testModules.some((module) => module.state() === 'failed')
-  if (isBroken && !tests.some(({ failed }) => failed)) tests.push({ name: '', failed: true })
-  return tests
+  if (isBroken && !tests.some(({ failed }) => failed)) tests.push({ name: '', line: 0, ms: 0, failed: true })
+  return { tests, reached: testModules[0]?.meta().reached }
 }
 
 function testsOf(module: TestModule): Ran[] {
   return Array.from(module.children.allTests()).flatMap((test) => {
-    const { state } = test.result()
+    const [{ state }, { duration = 0 } = {}] = [test.result(), test.diagnostic()]
     if (state === 'skipped' || state === 'pending') return []
-    return [{ name: test.fullName, failed: state === 'failed' }]
+    return [{ name: test.fullName, line: test.location?.line ?? 0, ms: duration, failed: state === 'failed' }]
   })
 }
 

@@ -3,7 +3,12 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 import all from '../../vitest.config.js'
 import { importsOf, root } from '../support/sources.js'
+import { counted, PRODUCT } from './matrix-syntax.js'
 import type { Defect } from './mutant.js'
+
+const isMatrix = process.env['LISTWATCH_MATRIX'] !== undefined
+const pathOf = (id: string): string => relative(root, id.split('?')[0] ?? id)
+const isProduct = (id: string): boolean => PRODUCT.includes(pathOf(id).split('/')[0] ?? '') && /\.tsx?(\?|$)/.test(id)
 
 /** The defect now: a process can run the tests of several mutants, one after the other. */
 function current(): Defect {
@@ -18,7 +23,8 @@ const plugin: Vite.Plugin = {
   load: (id) => (id === current().path ? current().source : undefined),
   // Other files are transformed once for all mutants. The cache would take the defect for the content of its file.
   configureVitest: ({ defineCacheKeyGenerator }) =>
-    defineCacheKeyGenerator(({ id }) => (id === current().path ? false : undefined)),
+    defineCacheKeyGenerator(({ id }) => (id === current().path || (isMatrix && isProduct(id)) ? false : undefined)),
+  transform: (code, id) => (isMatrix && isProduct(id) ? { code: counted(pathOf(id), code), map: null } : undefined),
 }
 
 /** The tests that import the file with the defect come first: most mutants die there. */
@@ -30,14 +36,20 @@ class NearestFirst extends BaseSequencer {
   }
 }
 
+const setup = isMatrix ? { setupFiles: ['test/mutants/matrix-setup.ts'] } : {}
+
 /** Runs tests of any project against the production source with one defect in it. */
 export default defineConfig({
   root,
   test: {
     ...all.test,
+    // Enough for a mutant: a test that times out takes seconds.
+    ...(isMatrix ? { bail: 30 } : {}),
     sequence: { sequencer: NearestFirst },
     projects: (all.test?.projects ?? []).map((project) =>
-      typeof project === 'object' && !('then' in project) ? { ...project, plugins: [plugin] } : project,
+      typeof project === 'object' && !('then' in project)
+        ? { ...project, plugins: [plugin], test: { ...project.test, ...setup } }
+        : project,
     ),
   },
 })

@@ -18,7 +18,7 @@ export class JobProcess<Job extends Serializable, Done> {
   }
 
   /** Rejects with the name of the job if the process dies or hangs. */
-  perform(job: Job, name: string, hangMs: number): Promise<Done> {
+  protected perform(job: Job, name: string, hangMs: number): Promise<Done> {
     return new Promise((resolve, reject) => {
       const child = this.#child
       const timer = setTimeout(() => settle(() => reject(new Error(`${name}: it hangs`))), hangMs)
