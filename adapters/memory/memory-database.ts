@@ -171,7 +171,8 @@ class Collections implements MemoryDatabase {
 
   #keyOf(source: ListerWatcher<unknown>, key: string): string {
     if (isCollection(source) && source.history === this.#history) return `${source.collection}/${key}`
-    throw new TypeError(`commit: the source "${source.name}" is not a collection of ${this.#history.name}`)
+    const given = typeof source === 'object' && source !== null ? `the source "${source.name}"` : `"${String(source)}"`
+    throw new TypeError(`commit: ${given} is not a source that ${this.#history.name}.collection() has returned`)
   }
 }
 

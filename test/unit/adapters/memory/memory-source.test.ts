@@ -186,3 +186,13 @@ test.each<[string, () => unknown]>([
 ])('a key of %s that is not a string is a TypeError', (call, use) => {
   expect(use).toThrow(`${call}: the key must be a string, got `)
 })
+
+test.each([
+  ['"orders"', 'orders'],
+  ['the source "other"', memorySource({ name: 'other' })],
+])('a commit of a memory database to %s is a TypeError that names it', (given, collection) => {
+  const database = memoryDatabase({ name: 'shop' })
+  expect(() => database.commit((tx) => tx.put(collection as never, 'a', 1))).toThrow(
+    `commit: ${given} is not a source that shop.collection() has returned`,
+  )
+})
