@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type MemorySource, memorySource } from '../../../../adapters/memory/index.js'
+import { type MemorySource, memoryDatabase, memorySource } from '../../../../adapters/memory/index.js'
 import { SourceError } from '../../../../src/contract/errors.js'
 import type { ListPage, WatchBatch } from '../../../../src/contract/source.js'
 import type { Version } from '../../../../src/contract/version.js'
