@@ -15,7 +15,7 @@ export interface View {
   /** The lines of the live view. Lines wider than the terminal are cut. */
   frame(): readonly string[]
   line(): string
-  /** The log lines since the last call. They are printed above the live view, and scroll away. */
+  /** The log lines since the last call. On a terminal they are printed above the live view, and scroll away. */
   log?(): readonly string[]
 }
 
@@ -30,7 +30,7 @@ export async function showView(
   if (!stdout.isTTY) {
     do {
       await sleepUnlessAborted(LINE_MS, clock, signal)
-      stdout.write(`${view.line()}\n`)
+      for (const line of [...(view.log?.() ?? []), view.line()]) stdout.write(`${line}\n`)
     } while (!signal.aborted)
     return
   }
