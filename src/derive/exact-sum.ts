@@ -72,7 +72,7 @@ function roundedParts(parts: readonly number[]): number {
     const below = parts[at - 1] ?? 0
     const twice = lost * 2
     const next = sum + twice
-    return below * lost > 0 && twice === next - sum ? next : sum
+    return Math.sign(below) === Math.sign(lost) && twice === next - sum ? next : sum
   }
   return sum
 }
