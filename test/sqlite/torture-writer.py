@@ -11,7 +11,8 @@ while True:
         id, code = draw.randint(1, 60), "code %d" % draw.randint(1, 60)
         verb = draw.choice(["INSERT OR REPLACE", "INSERT OR REPLACE", "INSERT OR IGNORE"])
         db.execute(verb + " INTO items VALUES (?, ?, ?)", (id, code, draw.random()))
-        db.execute("INSERT OR REPLACE INTO parts VALUES (?, ?)", (draw.randint(1, 99), id))
+        # Without the item, which `OR IGNORE` may have left out, a foreign key would end this writer.
+        db.execute("INSERT OR REPLACE INTO parts SELECT ?, id FROM items WHERE id = ?", (draw.randint(1, 99), id))
         db.execute("UPDATE OR REPLACE items SET code = ? WHERE id = ?", (code, draw.randint(1, 60)))
         db.execute("DELETE FROM items WHERE id = ?", (draw.randint(1, 60),))
     db.execute(draw.choice(["COMMIT", "COMMIT", "COMMIT", "ROLLBACK"]))

@@ -27,11 +27,10 @@ test.skipIf(!hasPython).each(['wal', 'delete'])(
       const children = [
         spawn(process.execPath, [script ?? '', path, seed], { stdio: ['ignore', 'ignore', 'inherit'] }),
         spawn('python3', [other ?? '', path, seed], { stdio: ['ignore', 'ignore', 'inherit'] }),
-      ]
+      ].map((child) => ({ child, ended: once(child, 'exit') }))
       await systemClock.sleep(300 + 500 * random.next())
       await Promise.all(
-        children.map(async (child) => {
-          const ended = once(child, 'exit')
+        children.map(async ({ child, ended }) => {
           child.kill('SIGKILL')
           expect(await ended).toEqual([null, 'SIGKILL'])
         }),
