@@ -51,3 +51,9 @@ test('[X24] a sum is the number nearest to the exact sum, whatever was added and
     runs(2_000),
   )
 })
+
+test('[X24] a number that is too small for a product decides which way a half is rounded', () => {
+  const sum = new ExactSum()
+  for (const each of [0.5, -4_574_469_161_510_602, 5e-324]) sum.add(each)
+  expect(sum.value).toBe(-4_574_469_161_510_601)
+})
