@@ -219,7 +219,7 @@ describe('08: an adapter for a REST collection', () => {
   })
 })
 
-test('09: composed by hand prints what was there and what changes, and ends after its time', async () => {
+test('09: a program that composes a reflector and a queue prints the first objects and each change, and ends in time', async () => {
   const program = run('09-by-hand', { setup: '09-pods.ts', speed: 5 })
   await program.until(() => program.lines.includes('replaced a n1'), 'what was there')
   program.send({ put: { name: 'b', node: 'n1' } })

@@ -102,7 +102,7 @@ export function findLog(query: Query, table: string): InstalledLog | undefined {
   return { t: Number(/\d+/.exec(last.name)?.[0]), key, triggers }
 }
 
-/** Returns what is wrong with the triggers of a table; undefined if they log every change. */
+/** Returns the flaw of the triggers of a table; undefined if they log every change. */
 export function flawOf(table: Table, { t, triggers }: InstalledLog): string | undefined {
   const expected = triggersOf(table, t)
   const isEqual =

@@ -76,7 +76,7 @@ test.each([
   expect(await refusalOf(listwatch(args))).toContain(reason)
 })
 
-test('doctor names what is wrong with a file, and its remedy', { timeout: 60_000 }, async () => {
+test('doctor names each fault of a file, and its remedy', { timeout: 60_000 }, async () => {
   const { path, writer } = newFile(
     `CREATE TABLE orders (id TEXT PRIMARY KEY, n); INSERT INTO orders VALUES (NULL, 1), ('a', 9007199254740993)`,
   )

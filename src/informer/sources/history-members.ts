@@ -438,7 +438,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   }
 }
 
-/** Returns the events of a batch as those of a list, in which they override what was read. */
+/** Returns the events of a batch as those of a list, in which they override the objects that were read. */
 function listed(events: readonly WatchEvent<unknown>[]): readonly ListEvent<unknown>[] {
   return events.map((event) => {
     if (event.type !== 'replace') return event

@@ -105,7 +105,7 @@ test('a thenable that is not a promise is awaited too', async () => {
   const mirror = numbers(['a', 1])
   let resolve = (): void => {}
   const thenable = {
-    // biome-ignore lint/suspicious/noThenProperty: it is what is tested.
+    // biome-ignore lint/suspicious/noThenProperty: the test needs a thenable.
     then: (done: () => void) => {
       resolve = done
     },
