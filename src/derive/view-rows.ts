@@ -177,8 +177,7 @@ export class GroupRows<T> implements ViewRows {
     if (at < 0) return
     const was = this.#valuesIn(memberships[change]?.[at])
     const is = this.#valuesIn(memberships[change]?.[tracked.length + at])
-    const hasSums = this.#summands.size > 0
-    if (hasSums) yield* this.#summed(was, is, changes[change])
+    if (this.#summands.size > 0) yield* this.#summed(was, is, changes[change])
     for (const value of was) if (!is.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
     for (const value of is) if (!was.some((each) => sameValue(each, value))) yield* this.#rowsCounting(value)
   }
@@ -234,8 +233,8 @@ export class GroupRows<T> implements ViewRows {
 
   call(row: number): unknown {
     const value = this.#values[row]
-    if (value === undefined || !this.#isValue(value)) return GONE
-    const count = this.#reads.unrecorded(() => this.#index.count(value))
+    const count = value === undefined ? 0 : this.#reads.unrecorded(() => this.#index.count(value))
+    if (value === undefined || count === 0 || this.#isOnlyHead(value)) return GONE
     if ((this.#byText.get(this.keyOf(row))?.length ?? 0) > 1)
       throw new TypeError(`several values of the index "${this.#declared.name}" have this text`)
     return this.#each(value, { count, ...this.#sums[row]?.values })
@@ -267,12 +266,11 @@ export class GroupRows<T> implements ViewRows {
     this.#untrack()
   }
 
-  /** Whether an object has this value. Of a head of other tuples that is not known from its count. */
-  #isValue(value: Scalar | Tuple): boolean {
+  /** Whether a tuple with objects is only the head of theirs. Its own objects would be the first ones. */
+  #isOnlyHead(value: Scalar | Tuple): boolean {
     const { index } = this.#declared
-    if (isScalars(value) && index instanceof SortedIndex)
-      return index.lastIn(value, { limit: 1 })?.tuple.length === value.length
-    return this.#reads.unrecorded(() => this.#index.count(value)) > 0
+    if (!isScalars(value) || !(index instanceof SortedIndex)) return false
+    return index.lastIn(value, { limit: 1 })?.tuple.length !== value.length
   }
 
   get #index(): Index<T, Scalar | Tuple> {
