@@ -1,9 +1,9 @@
 import { OptionError, type SourceError } from '../../src/contract/errors.js'
-import { isCollection } from '../../src/contract/shared-history.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { type Place, SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isDelay, isName, isPositive } from '../../src/util/validate-options.js'
+import { propertiesOf } from '../common/properties.js'
 import { type MemorySource, memorySource } from './memory-source.js'
 
 /**
@@ -170,8 +170,9 @@ class Collections implements MemoryDatabase {
   }
 
   #keyOf(source: ListerWatcher<unknown>, key: string): string {
-    if (isCollection(source) && source.history === this.#history) return `${source.collection}/${key}`
-    const given = typeof source === 'object' && source !== null ? `the source "${source.name}"` : `"${String(source)}"`
+    const { history, collection, name } = propertiesOf(source)
+    if (history === this.#history) return `${String(collection)}/${key}`
+    const given = name === undefined ? `"${String(source)}"` : `the source "${String(name)}"`
     throw new TypeError(`commit: ${given} is not a source that ${this.#history.name}.collection() has returned`)
   }
 }

@@ -127,7 +127,7 @@ export interface CollectionSource<T> extends ListerWatcher<T> {
 }
 
 export function isCollection<T>(source: ListerWatcher<T>): source is CollectionSource<T> {
-  return typeof source === 'object' && source !== null && 'history' in source && 'collection' in source
+  return 'history' in source && 'collection' in source
 }
 
 /**
