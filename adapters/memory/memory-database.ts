@@ -2,7 +2,7 @@ import { OptionError, type SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { type Place, SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
-import { checkOptions, isCount, isDelay, isName, isPositive } from '../../src/util/validate-options.js'
+import { checkOptions, isCount, isDelayOrInfinity, isName, isPositive } from '../../src/util/validate-options.js'
 import { propertiesOf } from '../common/properties.js'
 import { type MemorySource, memorySource } from './memory-source.js'
 
@@ -105,7 +105,7 @@ export function memoryDatabase(options: MemoryDatabaseOptions = {}): MemoryDatab
     name: isName,
     heartbeatMs: isPositive,
     history: isCount,
-    holdMs: (value) => (value === Infinity ? undefined : isDelay(value)),
+    holdMs: isDelayOrInfinity,
   })
   const { holdMs, ...rest } = options
   return new Collections(memorySource<unknown>(rest), holdMs)

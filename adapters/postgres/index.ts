@@ -11,12 +11,11 @@ export type { PgPool, PgPoolClient } from './leases/pg-pool.js'
 export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js'
 export {
   type PostgresDatabase,
-  type PostgresDatabaseOptions,
   type PostgresTable,
   type PostgresTableOptions,
   postgresDatabase,
 } from './postgres-database.js'
-export type { PostgresSource, PostgresSourceOptions } from './postgres-options.js'
+export type { PostgresDatabaseOptions, PostgresSource, PostgresSourceOptions } from './postgres-options.js'
 export { postgresSource } from './postgres-source.js'
 export {
   changeLogStatus,

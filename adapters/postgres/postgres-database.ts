@@ -8,7 +8,6 @@ import {
 } from '../../src/contract/shared-history.js'
 import type { ListerWatcher, SourceContext, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { isDelay } from '../../src/util/validate-options.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
 import type { PgTransaction } from './connection/pg-client.js'
@@ -17,7 +16,12 @@ import type { Session } from './connection/session.js'
 import { listenForWakeUps } from './connection/wake-up-listener.js'
 import { changedTables, deltaSql, probesSql, readDelta } from './delta-query.js'
 import { assertSameDatabase } from './head-query.js'
-import { checkPostgresOptions, type PostgresSource, type PostgresSourceOptions } from './postgres-options.js'
+import {
+  checkDatabaseOptions,
+  type PostgresDatabaseOptions,
+  type PostgresSource,
+  type PostgresSourceOptions,
+} from './postgres-options.js'
 import { postgresSource, trim } from './postgres-source.js'
 import { formatVersion, incarnationChange, type PostgresVersion, parseVersion } from './postgres-version.js'
 import type { RowCodec } from './table/row-codec.js'
@@ -26,26 +30,6 @@ import type { Table } from './table/table-catalog.js'
 
 /** One poll reads the logs of all tables in one snapshot. */
 const MAX_TABLES = 200
-
-/**
- * Options of `postgresDatabase`: those of `postgresSource` that do not concern one table.
- *
- * @example
- * ```ts
- * import pg from 'pg'
- * import { postgresDatabase } from 'listwatch/postgres'
- *
- * const shop = postgresDatabase({ connect: () => new pg.Client(url), holdMs: 5_000 })
- * ```
- */
-export interface PostgresDatabaseOptions
-  extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {
-  /**
-   * If a table has to be listed again, the others stay at the last common version for at most this time, in
-   * milliseconds. `Infinity` has no limit. Default 30 000.
-   */
-  readonly holdMs?: number
-}
 
 /**
  * Options of a table of `postgresDatabase`.
@@ -119,14 +103,10 @@ export interface PostgresDatabase {
  * const orders = createInformer({ source: shop.table<Order>({ table: 'orders' }) })
  * ```
  */
-export function postgresDatabase({ holdMs, ...options }: PostgresDatabaseOptions): PostgresDatabase {
-  // The name of a table is missing until `table` is called.
-  checkPostgresOptions({ ...options, table: 'any' })
-  if (holdMs !== undefined && holdMs !== Infinity && isDelay(holdMs) !== undefined)
-    throw new OptionError(`postgresDatabase: option "holdMs" must be a number of at least 0, got ${String(holdMs)}`, {
-      option: 'holdMs',
-    })
-  return new TableHistory(options, holdMs)
+export function postgresDatabase(options: PostgresDatabaseOptions): PostgresDatabase {
+  checkDatabaseOptions(options)
+  const { holdMs, ...ofTables } = options
+  return new TableHistory(ofTables, holdMs)
 }
 
 /** A table that is polled. */
@@ -140,11 +120,8 @@ interface PolledTable {
   fingerprint: string | undefined
 }
 
-/** The changes of all tables in one snapshot. */
-interface Poll {
-  readonly snapshot: string
-  readonly parts: ReadonlyMap<string, readonly WatchEvent<unknown>[]>
-}
+/** The changes of tables in one snapshot. */
+type Parts = CollectionBatch['parts']
 
 class TableHistory implements SharedHistory, PostgresDatabase {
   readonly name = 'postgres'
@@ -154,7 +131,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
   #marks: PostgresSource<unknown> | undefined
 
   constructor(options: Omit<PostgresDatabaseOptions, 'holdMs'>, holdMs: number | undefined) {
-    this.#options = { ...options }
+    this.#options = options
     this.holdMs = holdMs
   }
 
@@ -215,10 +192,10 @@ class TableHistory implements SharedHistory, PostgresDatabase {
     let trimAt = clock.now() + trimMs
     let expectsChanges = true
     for (;;) {
-      const poll = await poller.poll(tables, expectsChanges, lost)
+      const read = await poller.poll(tables, expectsChanges, lost)
       if (lost.size > 0) tables = tables.filter(({ collection }) => !lost.has(collection))
-      if (poll !== undefined || lost.size > 0) {
-        const parts = poll?.parts ?? new Map()
+      if (read !== undefined || lost.size > 0) {
+        const parts: Parts = read ?? new Map()
         if (parts.size > 0) timer.changed()
         yield batchOf(tables, parts, lost, positions)
         lost.clear()
@@ -287,16 +264,16 @@ class Poller {
     tables: readonly PolledTable[],
     expectsChanges: boolean,
     lost: Map<string, SourceError>,
-  ): Promise<Poll | undefined> {
-    if (!expectsChanges && (await this.#isUnchanged(tables))) return { snapshot: '', parts: new Map() }
+  ): Promise<Parts | undefined> {
+    if (!expectsChanges && (await this.#isUnchanged(tables))) return new Map()
     for (;;) {
       const left = tables.filter(({ collection }) => !lost.has(collection))
       const { size } = lost
       try {
         return await this.#session.inSnapshot(() => this.#read(left, lost), lockSql(left))
       } catch (error) {
-        if (!isLockTimeout(error) && lost.size === size) await this.#findFailing(left, lost)
         if (isLockTimeout(error)) return undefined
+        if (lost.size === size) await this.#findFailing(left, lost)
         // A table that fails ends the transaction. The others are read again in another one.
         if (lost.size === size) throw error
       }
@@ -326,12 +303,11 @@ class Poller {
     return row?.['snapshot'] === first.from.snapshot && row['epoch'] === first.from.epoch
   }
 
-  async #read(tables: readonly PolledTable[], lost: Map<string, SourceError>): Promise<Poll> {
+  async #read(tables: readonly PolledTable[], lost: Map<string, SourceError>): Promise<Parts> {
     const parts = new Map<string, readonly WatchEvent<unknown>[]>()
     const read = new Map<PolledTable, { readonly from: PostgresVersion; readonly fingerprint: string }>()
-    let snapshot: string | undefined
     const [current] = await this.#session.query('SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot')
-    snapshot = String(current?.['snapshot'])
+    const snapshot = String(current?.['snapshot'])
     for (const each of await this.#changed(tables)) {
       const { collection, table, sql, codec, from, fingerprint } = each
       const name = `listwatch_delta_${collection}`
@@ -347,7 +323,7 @@ class Poller {
       }
     }
     for (const table of tables) Object.assign(table, read.get(table) ?? { from: { ...table.from, snapshot } })
-    return { snapshot, parts }
+    return parts
   }
 
   /** The tables that may have changed since their version: all whose fingerprint is not known, or is another one. */
@@ -382,7 +358,7 @@ function ofOneTable(error: unknown): SourceError {
 
 function batchOf(
   tables: readonly PolledTable[],
-  parts: CollectionBatch['parts'],
+  parts: Parts,
   lost: ReadonlyMap<string, SourceError>,
   positions: ReadonlyMap<string, Version>,
 ): CollectionBatch {

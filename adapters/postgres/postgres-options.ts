@@ -4,6 +4,7 @@ import type { Version } from '../../src/contract/version.js'
 import {
   checkOptions,
   isCount,
+  isDelayOrInfinity,
   isName,
   isOneOf,
   isPositive,
@@ -65,6 +66,26 @@ export interface PostgresSourceOptions {
   readonly trimEveryMs?: number | false
   /** `poll` never listens. Default `notify`: it listens, and also polls every `pollIntervalMs`. */
   readonly wake?: 'notify' | 'poll'
+}
+
+/**
+ * Options of `postgresDatabase`: those of `postgresSource` that do not concern one table.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ * import { postgresDatabase } from 'listwatch/postgres'
+ *
+ * const shop = postgresDatabase({ connect: () => new pg.Client(url), holdMs: 5_000 })
+ * ```
+ */
+export interface PostgresDatabaseOptions
+  extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {
+  /**
+   * If a table has to be listed again, the others stay at the last common version for at most this time, in
+   * milliseconds. `Infinity` has no limit. Default 30 000.
+   */
+  readonly holdMs?: number
 }
 
 /**
@@ -131,12 +152,19 @@ const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> =
 /** Throws an OptionError that names the first wrong or missing option. */
 export function checkPostgresOptions(options: PostgresSourceOptions): void {
   checkOptions('postgresSource', options, optionChecks)
-  for (const [option, example] of [
-    ['connect', '() => new pg.Client(…)'],
-    ['table', "'orders'"],
-  ] as const) {
-    if (options?.[option] === undefined) {
-      throw new OptionError(`postgresSource: option "${option}" is missing; for example ${example}`, { option })
-    }
-  }
+  assertPresent('postgresSource', options, 'connect', '() => new pg.Client(…)')
+  assertPresent('postgresSource', options, 'table', "'orders'")
+}
+
+/** The same for the options that do not concern one table. */
+export function checkDatabaseOptions(options: PostgresDatabaseOptions): void {
+  const { connect, pollIntervalMs, timeoutMs, trimEveryMs, wake } = optionChecks
+  const checks = { connect, pollIntervalMs, timeoutMs, trimEveryMs, wake, holdMs: isDelayOrInfinity }
+  checkOptions('postgresDatabase', options, checks)
+  assertPresent('postgresDatabase', options, 'connect', '() => new pg.Client(…)')
+}
+
+function assertPresent<O extends object>(call: string, options: O, option: keyof O & string, example: string): void {
+  if (options?.[option] === undefined)
+    throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
 }

@@ -41,6 +41,10 @@ export const isPositive: OptionCheck = (value) =>
 export const isDelay: OptionCheck = (value) =>
   value === 0 || isPositive(value) === undefined ? undefined : 'must be a finite number of at least 0'
 
+/** A delay, or Infinity for no limit. */
+export const isDelayOrInfinity: OptionCheck = (value) =>
+  value === Infinity || isDelay(value) === undefined ? undefined : 'must be a number of at least 0, or Infinity'
+
 /** A count: a whole number of at least 1. */
 export const isCount: OptionCheck = (value) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 1

@@ -93,7 +93,7 @@ export declare function installChangeLog(client: PgConnected, options: ChangeLog
 export declare function installChangeLogSql(options: ChangeLogOptions): string
 export declare function installLeases(client: PgConnected, options?: InstallLeasesOptions): Promise<void>
 export declare function installLeasesSql(options?: InstallLeasesOptions): string
-export declare function postgresDatabase({ holdMs, ...options }: PostgresDatabaseOptions): PostgresDatabase
+export declare function postgresDatabase(options: PostgresDatabaseOptions): PostgresDatabase
 export declare function postgresLeases(options: PostgresLeasesOptions): Leases
 export declare function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T>
 export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>

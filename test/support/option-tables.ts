@@ -30,7 +30,7 @@ const TABLES: readonly Table[] = [
   ['`postgresSource`', ['adapters/postgres/postgres-options PostgresSourceOptions']],
   [
     '`postgresDatabase`',
-    ['adapters/postgres/postgres-database PostgresDatabaseOptions'],
+    ['adapters/postgres/postgres-options PostgresDatabaseOptions'],
     '`connect`, `pollIntervalMs`, `timeoutMs`, `trimEveryMs` and `wake` are those of `postgresSource`.',
   ],
   [

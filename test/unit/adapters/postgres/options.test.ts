@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   installChangeLogSql,
   type PostgresSourceOptions,
+  postgresDatabase,
   postgresSource,
   trimChangeLogs,
 } from '../../../../adapters/postgres/index.js'
@@ -36,6 +37,16 @@ describe('the options of a source', () => {
       expect(call).toThrow(option)
     },
   )
+
+  test.each<[object | undefined, string]>([
+    [undefined, 'option "connect" is missing'],
+    [{ connect, table: 't' }, 'unknown option "table"'],
+    [{ connect, holdMs: -1 }, 'option "holdMs" must be a number of at least 0, or Infinity'],
+  ])('a database with %o is an OptionError of postgresDatabase', (options, message) => {
+    const call = (): unknown => Reflect.apply(postgresDatabase, undefined, [options])
+    expect(call).toThrow(OptionError)
+    expect(call).toThrow(`postgresDatabase: ${message}`)
+  })
 
   test.each(['connect', 'table'])('a missing %s is a TypeError', (option) => {
     expect(() => sourceOf({ connect, table: 't', [option]: undefined })).toThrow(`option "${option}" is missing`)
