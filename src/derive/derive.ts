@@ -6,7 +6,7 @@ import type { Informer } from '../informer/informer-types.js'
 import { type Internals, internalsOf } from '../informer/internals.js'
 import { informers } from '../informer/observation/registry.js'
 import { AUDIT_PERIOD_MS } from '../informer/sources/audit.js'
-import { isAuditOption } from '../informer/sources/source-options.js'
+import { checkAudit, isAuditOption } from '../informer/sources/source-options.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import {
   checkOptions,
@@ -15,7 +15,6 @@ import {
   isListOf,
   isName,
   isOneOf,
-  isPositive,
   type OptionCheck,
 } from '../util/validate-options.js'
 import { EdgeTable } from './edge-table.js'
@@ -116,7 +115,7 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
     indexes: isFunction,
     audit: isAuditOption,
   })
-  if (options.audit) checkOptions(`${call}: audit`, options.audit, { periodMs: isPositive })
+  checkAudit(call, options.audit)
   const auditMs = options.audit === false ? Infinity : (options.audit?.periodMs ?? AUDIT_PERIOD_MS)
   const { from, index, sums, each, reads = [] } = options
   if (typeof each !== 'function') throw new OptionError(`${call}: option "each" is missing`, { option: 'each' })

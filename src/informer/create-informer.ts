@@ -17,7 +17,7 @@ import { SourceInformer } from './informer.js'
 import { InformerContext } from './informer-context.js'
 import { InformerCore } from './informer-core.js'
 import type { Informer, InformerOptions } from './informer-types.js'
-import { assertAuditable, isAudited, isAuditOption, sourceOptions } from './sources/source-options.js'
+import { assertAuditable, checkAudit, isAudited, isAuditOption, sourceOptions } from './sources/source-options.js'
 import { isDynamic } from './sources/source-set.js'
 
 const isCache: OptionCheck = (value) => {
@@ -70,7 +70,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     random: isObject,
     logger: isObject,
   })
-  if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
+  checkAudit('createInformer', options.audit)
   const { source, audit } = options
   if (isDynamic(source)) {
     if (options.cache !== undefined)

@@ -1,6 +1,6 @@
 import type { MirrorCache } from '../../contract/mirror-cache.js'
 import type { ListerWatcher } from '../../contract/source.js'
-import type { OptionCheck } from '../../util/validate-options.js'
+import { checkOptions, isObject, isPositive, type OptionCheck } from '../../util/validate-options.js'
 import type { InformerOptions } from '../informer-types.js'
 import { DynamicSourceSet } from './source-set.js'
 
@@ -8,7 +8,12 @@ import { DynamicSourceSet } from './source-set.js'
 export type AuditOption = false | { readonly periodMs?: number } | undefined
 
 export const isAuditOption: OptionCheck = (value) =>
-  value === false || (typeof value === 'object' && value !== null) ? undefined : 'must be false or an object'
+  value === false || isObject(value) === undefined ? undefined : 'must be false or an object'
+
+/** Throws an OptionError for a wrong option in `audit`. */
+export function checkAudit(call: string, audit: AuditOption): void {
+  if (audit) checkOptions(`${call}: audit`, audit, { periodMs: isPositive })
+}
 
 /** A cache that nothing is saved to: the snapshots of a source. */
 export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>
