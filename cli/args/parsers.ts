@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../bundled.js'
+import { CliError } from '../output/cli-error.js'
 
 /** A text that is not empty. */
 export function name(value: string): string {
@@ -45,4 +46,15 @@ export function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
+}
+
+/** The table that a command names with --table, or all of them with --all. */
+export function oneOrAll(flags: {
+  readonly table?: string | undefined
+  readonly all?: boolean | undefined
+}): { readonly table: string } | { readonly all: true } {
+  const { table, all } = flags
+  if ((table === undefined) === (all !== true))
+    throw new CliError('name a table with --table, or everything with --all')
+  return table === undefined ? { all: true } : { table }
 }

@@ -11,6 +11,7 @@ import {
   uninstallChangeLogSql,
 } from '../../adapters/postgres/index.js'
 import { formatDuration, parseDuration } from '../args/duration.js'
+import { oneOrAll } from '../args/parsers.js'
 import { colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { withCommands } from '../output/error-hints.js'
@@ -75,9 +76,7 @@ export async function pgUninstall(
   url: string | undefined,
   { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
 ): Promise<void> {
-  if ((table === undefined) === (all !== true))
-    throw new CliError('name a table with --table, or everything with --all')
-  const what = table === undefined ? ({ all: true } as const) : { table }
+  const what = oneOrAll({ table, all })
   if (print === true) {
     process.stdout.write(uninstallChangeLogSql(what))
     return

@@ -6,6 +6,7 @@ import {
   uninstallChangeLog,
   uninstallChangeLogSql,
 } from '../../adapters/sqlite/index.js'
+import { oneOrAll } from '../args/parsers.js'
 import { colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { thousands } from '../output/status-view.js'
@@ -66,9 +67,7 @@ export async function sqliteUninstall(
   file: string,
   { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
 ): Promise<void> {
-  if ((table === undefined) === (all !== true))
-    throw new CliError('name a table with --table, or everything with --all')
-  const what = table === undefined ? ({ all: true } as const) : { table }
+  const what = oneOrAll({ table, all })
   if (print === true) {
     process.stdout.write(await withSqlite(file, (database) => uninstallChangeLogSql(database, what)))
     return

@@ -1,10 +1,9 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 import { fieldOf, listIn } from '../args/fields.js'
-import { oneLine } from '../output/error-hints.js'
 import { checkNatsForm, closeNats, connectNats, type NatsFlags, openNats } from '../sources/open-nats.js'
 import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
-import { readObjects, undecodableCheck } from './undecodable.js'
+import { listCheck, undecodableCheck } from './undecodable.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -38,18 +37,7 @@ async function infoOf(connection: NatsConnection, bucket: string): Promise<unkno
 }
 
 export const natsChecks: readonly Check<NatsContext>[] = [
-  {
-    name: 'list',
-    severity: 'error',
-    async find(context) {
-      try {
-        await readObjects(context)
-        return undefined
-      } catch (error) {
-        return { problem: `the bucket cannot be read: ${oneLine(error)}` }
-      }
-    },
-  },
+  listCheck('the bucket cannot be read'),
   {
     name: 'storage',
     severity: 'warning',

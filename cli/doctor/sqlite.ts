@@ -2,11 +2,11 @@ import { statfs } from 'node:fs/promises'
 import { type ChangeLogStatus, changeLogStatus } from '../../adapters/sqlite/index.js'
 import type { ListContext } from '../../src/contract/source.js'
 import { fieldOf } from '../args/fields.js'
-import { oneLine, PROGRAM } from '../output/error-hints.js'
+import { PROGRAM } from '../output/error-hints.js'
 import { openSqlite, type SqliteFlags, withSqlite } from '../sources/open-sqlite.js'
 import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
-import { readObjects, undecodableCheck } from './undecodable.js'
+import { listCheck, undecodableCheck } from './undecodable.js'
 
 /** File systems of networks, by the type that statfs returns. Their locks do not hold. */
 const NETWORKS: ReadonlyMap<number, string> = new Map([
@@ -47,18 +47,7 @@ export async function diagnoseSqlite(
 }
 
 export const sqliteChecks: readonly Check<SqliteContext>[] = [
-  {
-    name: 'list',
-    severity: 'error',
-    async find(context) {
-      try {
-        await readObjects(context)
-        return undefined
-      } catch (error) {
-        return { problem: `the table cannot be mirrored: ${oneLine(error)}` }
-      }
-    },
-  },
+  listCheck('the table cannot be mirrored'),
   {
     name: 'log',
     severity: 'warning',

@@ -1,4 +1,5 @@
 import { createInformer } from '../../src/informer/create-informer.js'
+import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, isDecodeError } from '../output/first-list.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
 import type { Check, Finding } from './check.js'
@@ -8,13 +9,29 @@ interface Openable {
   open(): Promise<OpenSource>
 }
 
+/** Finds out whether a mirror can read the source at all. `what` begins the message, such as "the bucket cannot be read". */
+export function listCheck<C extends Openable>(what: string): Check<C> {
+  return {
+    name: 'list',
+    severity: 'error',
+    async find(context) {
+      try {
+        await readObjects(context)
+        return undefined
+      } catch (error) {
+        return { problem: `${what}: ${oneLine(error)}` }
+      }
+    },
+  }
+}
+
 /** Finds objects that cannot be decoded. */
 export function undecodableCheck<C extends Openable>(): Check<C> {
   return { name: 'undecodable', severity: 'warning', runsLast: true, find: readObjects }
 }
 
 /** Reads each object once, and keeps none. Returns how many cannot be decoded. Throws if the source cannot be read. */
-export async function readObjects({ open }: Openable): Promise<Finding | undefined> {
+async function readObjects({ open }: Openable): Promise<Finding | undefined> {
   const opened = await open()
   const rows = createInformer({ source: opened.source, audit: false, transform: (): Row | undefined => undefined })
   const errors: string[] = []
