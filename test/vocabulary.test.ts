@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { guides } from './support/documents.js'
 import { proseOfTypeScript } from './support/prose-of-typescript.js'
 import { withoutRules } from './support/rule-tags.js'
-import { filesUnder, textOf } from './support/sources.js'
+import { filesUnder, PRODUCT, textOf } from './support/sources.js'
 import { findings, proseOf } from './support/vocabulary.js'
 
 const documents = ['README.md', 'SPEC.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...guides()]
@@ -23,21 +23,7 @@ test('README.md has at most 900 words', () => {
   expect(textOf('README.md').trim().split(/\s+/).length).toBeLessThanOrEqual(900)
 })
 
-const folders = [
-  'src',
-  'adapters',
-  'serving',
-  'caches',
-  'inspector',
-  'telemetry',
-  'bindings',
-  'testing',
-  'cli',
-  'tools',
-  'bench',
-  'examples',
-  'test',
-]
+const folders = [...PRODUCT, 'tools', 'bench', 'examples', 'test']
 
 /** The label of a random decision of the simulator. The stored seeds depend on it, so it cannot be renamed. */
 const DECISION_LABEL = "'who is waited for'"

@@ -1,18 +1,5 @@
 import { parseSync } from 'rolldown/utils'
 
-/** The folders of what the package ships. */
-export const PRODUCT: readonly string[] = [
-  'src',
-  'adapters',
-  'serving',
-  'caches',
-  'cli',
-  'testing',
-  'telemetry',
-  'bindings',
-  'inspector',
-]
-
 /** A node of the syntax tree, as far as it is needed here. */
 interface Node {
   readonly type: string

@@ -2,8 +2,8 @@ import { relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 import all from '../../vitest.config.js'
-import { importsOf, root } from '../support/sources.js'
-import { counted, PRODUCT } from './matrix-syntax.js'
+import { importsOf, PRODUCT, root } from '../support/sources.js'
+import { counted } from './matrix-syntax.js'
 import type { Defect } from './mutant.js'
 
 const isMatrix = process.env['LISTWATCH_MATRIX'] !== undefined

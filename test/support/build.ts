@@ -5,21 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning } from '../../tools/postgres/platform.js'
-import { filesUnder, root } from './sources.js'
+import { filesUnder, PRODUCT, root } from './sources.js'
 
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
-const FOLDERS = [
-  'src',
-  'adapters',
-  'serving',
-  'caches',
-  'inspector',
-  'telemetry',
-  'bindings',
-  'testing',
-  'cli',
-  'tools',
-]
+const FOLDERS = [...PRODUCT, 'tools']
 const BUILT = join(root, 'dist/src/index.js')
 
 /** The tools of the package, as npm scripts find them. */

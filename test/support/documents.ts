@@ -1,4 +1,4 @@
-import { filesUnder, textOf } from './sources.js'
+import { filesUnder, PRODUCT, textOf } from './sources.js'
 
 /** A block of code in a document. */
 export interface Block {
@@ -10,9 +10,7 @@ export interface Block {
 
 /** The files whose docstrings have examples. */
 function documentedFiles(): string[] {
-  return ['src', 'adapters', 'serving', 'caches', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
-    filesUnder([folder], '.ts'),
-  )
+  return PRODUCT.filter((folder) => folder !== 'cli').flatMap((folder) => filesUnder([folder], '.ts'))
 }
 
 /** The number of `@example` tags of the docstrings. */

@@ -4,6 +4,19 @@ import { fileURLToPath } from 'node:url'
 
 export const root: string = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The folders whose code the package ships. */
+export const PRODUCT: readonly string[] = [
+  'src',
+  'adapters',
+  'serving',
+  'caches',
+  'inspector',
+  'telemetry',
+  'bindings',
+  'testing',
+  'cli',
+]
+
 /** The files under these directories that end so, by their paths from the root. */
 export function filesUnder(directories: readonly string[], ending: string): string[] {
   return directories
