@@ -101,12 +101,11 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         (found) => ({ ...found, end: found.reader.last() }),
       )
       // Rows after `end` are in the log. Without this bound the list would never end beside a fast writer.
-      for (let after: Place | undefined, rest = end; rest !== undefined; ) {
-        const last: Place = rest
+      for (let after: Place | undefined, isRead = false; end !== undefined && !isRead; ) {
         const { events, to } = await connection.unlessBusy(waiting, () => {
           try {
-            const to = reader.endOfPage(after, last, context.pageSize)
-            return { to, events: reader.page(after, to ?? last) }
+            const to = reader.endOfPage(after, end, context.pageSize)
+            return { to, events: reader.page(after, to ?? end) }
           } catch (error) {
             // A column that is gone is not a mistake of the program.
             if (!isBusy(error)) assertUnchanged(this.#state(connection, at.n), at)
@@ -116,7 +115,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         yield { events }
         context.alive?.()
         after = to
-        if (to === undefined) rest = undefined
+        isRead = to === undefined
         await clock.sleep(0, signal)
       }
       connection.assertSameFiles()
