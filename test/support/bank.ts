@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { createInformer, derive, groupInformers, type Informer, type ListerWatcher } from '../../src/index.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+
+export interface Account {
+  readonly id: number
+  readonly amount: number
+}
+
+export const ACCOUNTS = 20
+/** What each account has at first. */
+export const AMOUNT = 100
+export const COLLECTIONS = ['savings', 'checking'] as const
+export type Collection = (typeof COLLECTIONS)[number]
+const SUM = COLLECTIONS.length * ACCOUNTS * AMOUNT
+/** Longer with an environment variable: ten minutes of the nightly run. */
+const SECONDS = Number(process.env['LISTWATCH_BANK_SECONDS'] ?? 8)
+export const BANK_TIMEOUT_MS = SECONDS * 1_000 + 120_000
+
+/** A transfer of 1 between accounts of two collections. */
+export interface Transfer {
+  readonly from: Collection
+  readonly to: Collection
+  readonly debited: number
+  readonly credited: number
+}
+
+/** The two collections in a backend. Account `id` is an `Account`. */
+export interface Bank {
+  /** A source of a collection in one history; the same one at each call with its name. */
+  together(collection: Collection): ListerWatcher<Account>
+  /** A source of a collection that follows it alone. */
+  apart(collection: Collection): ListerWatcher<Account>
+  /** Returns a writer over a connection of its own, which returns the mark of a transfer; undefined if it failed. */
+  writer(): Promise<(transfer: Transfer) => Promise<string | undefined>>
+  /** The faults, one after another; those that throw were not possible at that moment. */
+  readonly faults: readonly (() => Promise<unknown>)[]
+  /** The accounts of a collection in the order of their ids. */
+  rows(collection: Collection): Promise<readonly unknown[]>
+}
+
+/** Counts the looks, and those that see a sum that the bank never had. */
+function watched(informers: readonly Informer<Account, object>[]) {
+  const counts = { looks: 0, wrong: 0 }
+  const look = (): void => {
+    if (informers.some(({ status }) => !status.isSynced)) return
+    counts.looks++
+    let sum = 0
+    for (const informer of informers) for (const { amount } of informer.list()) sum += amount
+    if (sum !== SUM) counts.wrong++
+  }
+  for (const informer of informers) informer.subscribe({ update: look, add: look, delete: look })
+  return { counts, look }
+}
+
+/**
+ * Four writers make transfers between two collections while the faults happen. All readers, handlers and views of one
+ * history must see a constant sum. Sources that follow the collections alone must see others, or the judge cannot fail.
+ */
+export async function judgeBank(
+  bank: Bank,
+  onTestFinished: (stop: () => Promise<void>) => void,
+  pauseMs = 4,
+): Promise<void> {
+  const random = new SeededRandom(1)
+  const started = (source: (collection: Collection) => ListerWatcher<Account>) =>
+    COLLECTIONS.map((collection) => createInformer<Account, object, Account>({ source: source(collection) }))
+  const together = started((collection) => bank.together(collection))
+  const apart = started((collection) => bank.apart(collection))
+  const [savings, checking] = together
+  if (savings === undefined || checking === undefined) throw new Error('there are two collections')
+  const both = derive({
+    from: savings,
+    reads: [checking],
+    each: ({ amount }, key) => amount + (checking.get(key)?.amount ?? 0),
+  })
+  const group = groupInformers([...together, ...apart, both])
+  const errors: string[] = []
+  for (const each of [...together, ...apart]) each.on('error', ({ message }) => void errors.push(message))
+  onTestFinished(() => group.stop())
+  await group.start().synced({ timeoutMs: 60_000 })
+  const [ours, theirs] = [watched(together), watched(apart)]
+  let isOver = false
+  let transfers = 0
+  const account = (): number => 1 + Math.floor(random.next() * ACCOUNTS)
+  const write = async (): Promise<void> => {
+    const transfer = await bank.writer()
+    for (; !isOver; await sleep(pauseMs)) {
+      const [from, to] = random.next() < 0.5 ? COLLECTIONS : (['checking', 'savings'] as const)
+      if ((await transfer({ from, to, debited: account(), credited: account() })) !== undefined) transfers++
+    }
+  }
+  const fail = async (): Promise<void> => {
+    for (let fault = 0; !isOver; fault++) {
+      await sleep(700)
+      await bank.faults[fault % bank.faults.length]?.().catch(() => {})
+    }
+  }
+  const read = async (): Promise<void> => {
+    for (; !isOver; await sleep(1)) {
+      ours.look()
+      theirs.look()
+      // The view changes in the same step.
+      const sum = both.list().reduce((all, each) => all + each, 0)
+      if (sum !== SUM) ours.counts.wrong++
+    }
+  }
+  const running = Promise.all([write(), write(), write(), write(), fail(), read()])
+  await sleep(SECONDS * 1_000)
+  isOver = true
+  await running
+  const mark = await (await bank.writer())({ from: 'savings', to: 'checking', debited: 1, credited: 1 })
+  if (mark === undefined) throw new Error('the last transfer failed')
+  await savings.waitFor(mark, { timeoutMs: 60_000 })
+  const relists = savings.status.relists + checking.status.relists
+  if (SECONDS > 60) console.log({ transfers, relists, errors: errors.length, ours: ours.counts, theirs: theirs.counts })
+  for (const [collection, informer] of [
+    ['savings', savings],
+    ['checking', checking],
+  ] as const) {
+    const shown = informer.list().map(({ id, amount }) => ({ id, amount }))
+    expect(shown.sort((a, b) => a.id - b.id)).toEqual(await bank.rows(collection))
+  }
+  expect(ours.counts).toMatchObject({ wrong: 0 })
+  expect(ours.counts.looks).toBeGreaterThan(100)
+  expect(theirs.counts.wrong).toBeGreaterThan(0)
+  expect([relists, errors.length, transfers].every((count) => count > 0)).toBe(true)
+}
