@@ -176,6 +176,16 @@ export function haveSeveralRoots(inputs: readonly InputInformer[]): boolean {
   return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
 }
 
+/**
+ * Returns the least of these versions of the inputs; empty if one has none. Undefined if the inputs have no common history.
+ */
+export function leastVersion(inputs: readonly InputInformer[], versions: readonly Version[]): Version | undefined {
+  if (haveSeveralRoots(inputs)) return undefined
+  const [{ source } = {}] = rootsOf(inputs).values()
+  if (versions.includes('')) return ''
+  return versions.reduce((least, each) => (source?.hasReached?.(least, each) === true ? each : least))
+}
+
 /** A name that several roots have gets a suffix. */
 function rootsOf(inputs: readonly InputInformer[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
   const runners = new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))

@@ -62,6 +62,7 @@ export async function judgeBank(
   bank: Bank,
   onTestFinished: (stop: () => Promise<void>) => void,
   pauseMs = 4,
+  seconds: number = SECONDS,
 ): Promise<void> {
   const random = new SeededRandom(1)
   const started = (source: (collection: Collection) => ListerWatcher<Account>) =>
@@ -107,7 +108,7 @@ export async function judgeBank(
     }
   }
   const running = Promise.all([write(), write(), write(), write(), fail(), read()])
-  await sleep(SECONDS * 1_000)
+  await sleep(seconds * 1_000)
   isOver = true
   await running
   const mark = await (await bank.writer())({ from: 'savings', to: 'checking', debited: 1, credited: 1 })
