@@ -12,8 +12,7 @@ import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
 import { randomId } from './random-id.js'
-import type { Where } from './scope-keys.js'
-import type { ServedChanges, ServedMirror } from './served-mirror.js'
+import type { ServedChanges, ServedMirror, Where } from './served-mirror.js'
 
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000

@@ -77,8 +77,7 @@ export interface RequestScope<I = {}> extends MirrorScope<I> {
  * const mirror = serveHttp(collections)
  * ```
  */
-// biome-ignore lint/suspicious/noExplicitAny: an informer of any type
-export type ServedInformers = Readonly<Record<string, Informer<any, any>>>
+export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>>
 
 /**
  * The objects of several collections that the caller of a request may read, and for how long.

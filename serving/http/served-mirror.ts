@@ -3,18 +3,20 @@ import type { Clock } from '../../src/contract/clock.js'
 import type { Entry } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
-import { leastVersion } from '../../src/derive/view-source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { internalsOf } from '../../src/informer/internals.js'
+import { internalsOf, leastVersion } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
+import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import type { Wait } from '../../src/util/deadline.js'
 import { checkOptions, isWhere } from '../../src/util/validate-options.js'
 import { type EncodedParts, encodedParts } from './encoded-parts.js'
-import { keysIn, scopeName, type Where } from './scope-keys.js'
 
 /** While some changes of a commit are not queued yet, the commit is waited for in steps of this time, in milliseconds. */
 const CATCH_UP_MS = 2
+
+/** The objects that a caller may read: those with these values in these indexes. */
+export type Where = Readonly<Record<string, unknown>>
 
 type Informers<T> = ReadonlyMap<string, Informer<T, object>>
 
@@ -125,7 +127,7 @@ export class ServedMirror<T> {
   assertWhere(where: object): void {
     if (this.#only !== undefined) return
     const isKnown = Array.from(this.#informers.keys(), (each) => [each, isWhere] as const)
-    checkOptions('serveHttp: "where" of the result of "scope"', where, Object.fromEntries(isKnown))
+    checkOptions('serveHttp: the collections of a scope', where, Object.fromEntries(isKnown))
   }
 
   /** Distinguishes the scopes of this mirror. */
@@ -217,7 +219,10 @@ class JoinedChanges<T> implements ServedChanges<T> {
     let isReplaying = true
     try {
       for await (const { changes, isSynced } of stream) {
-        for (const change of changes) this.#add(prefixed(collection, change.key), change)
+        for (const change of changes) {
+          const key = prefixed(collection, change.key)
+          this.#changes.set(key, { ...change, key })
+        }
         if (isSynced && isReplaying) {
           isReplaying = false
           this.#replaying--
@@ -229,13 +234,6 @@ class JoinedChanges<T> implements ServedChanges<T> {
       this.#end ??= { error }
     }
     this.#news.resolve()
-  }
-
-  #add(key: string, change: Change<T>): void {
-    // Followers forget what they received before lost access, also if the object is back.
-    const isLost = this.#changes.get(key)?.origin === 'access-lost'
-    this.#changes.delete(key)
-    this.#changes.set(key, { ...change, key, ...(isLost && { origin: 'access-lost' }) })
   }
 }
 
@@ -252,4 +250,30 @@ function sourcesOf(collection: string, status: Status): Sources {
   const { sources } = status
   if (sources === undefined) return { [collection]: status }
   return Object.fromEntries(Object.entries(sources).map(([name, each]) => [`${collection}/${name}`, each]))
+}
+
+/** The keys of the objects that have all values of `where`. */
+function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
+  const [first, ...rest] = Object.entries(where)
+  if (first === undefined) return yield* view.keys()
+  const others = rest.map((each) => new Set(keysWith(view, each)))
+  for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
+}
+
+/** Returns the name of a scope. Two scopes with different values have different names. */
+function scopeName(where: Where): string {
+  const selected = Object.entries(where).sort(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(selected.map(([index, value]) => [index, textOf(value)]))
+}
+
+function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
+  const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
+  for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
+  if (value instanceof Date) return `date ${value.getTime()}`
+  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }

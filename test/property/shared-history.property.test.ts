@@ -195,7 +195,7 @@ class World {
       case 'interrupt':
         this.#database.onBatch = async () => {
           this.#database.onBatch = undefined
-          for (let at = 0; at < step.ticks; at++) await undefined
+          for (let at = 0; at < step.ticks; at++) await Promise.resolve()
           this.#relist(step.name)
         }
         break

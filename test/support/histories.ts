@@ -29,7 +29,7 @@ export class FaultyDatabase implements SharedHistory {
   /** Whether the next batch ends the watch instead. */
   isEnding = false
   /** Called before each batch. */
-  onBatch: (() => void) | undefined
+  onBatch: (() => Promise<void>) | undefined
   /** The numbers of watches that were opened, and that are open. */
   opened = 0
   open = 0
@@ -94,7 +94,7 @@ export class FaultyDatabase implements SharedHistory {
           else lost.set(name, new SourceError('the collection is lost', { code }))
         }
         this.lost.clear()
-        this.onBatch?.()
+        void this.onBatch?.()
         yield { ...batch, parts, lost }
       }
     } finally {

@@ -159,7 +159,7 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     database.slow.set('items', clock.sleep(5_000, new AbortController().signal))
     database.onBatch = async () => {
       database.onBatch = undefined
-      for (let at = 0; at < count; at++) await undefined
+      for (let at = 0; at < count; at++) await Promise.resolve()
       void items.relist().catch(() => {})
     }
     const seen = new Set<string>()

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryDatabase, memorySource } from '../../../../adapters/memory/index.js'
 import { type HttpCollectionsOptions, httpCollections, httpSource, serveHttp } from '../../../../serving/http/index.js'
+import { ServedMirror } from '../../../../serving/http/served-mirror.js'
 import {
   createInformer,
   derive,
@@ -9,7 +10,9 @@ import {
   type Lifecycle,
   OptionError,
 } from '../../../../src/index.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, judgeBank } from '../../../support/bank.js'
+import { FaultyDatabase } from '../../../support/histories.js'
 import { fetchFrom, get, listOf } from './mirror.js'
 
 interface Row {
@@ -22,7 +25,7 @@ const url = 'http://mirror.test/shop'
 function running<L extends Lifecycle>(informer: L): L {
   onTestFinished(() => informer.stop())
   if ('on' in informer) (informer as unknown as Informer<unknown>).on('error', () => {})
-  return informer.start() as L
+  return informer.start()
 }
 
 /** Two collections of one history, a view of them, and their server. */
@@ -73,6 +76,50 @@ test('[V28] followers of several collections and of a view of them show one stat
   })
   expect([wrong, orders.get('1')?.n, seen.size]).toEqual([[], 50, 50])
   await sums.fresh({ timeoutMs: 5_000 })
+})
+
+test('[V28] a large commit reaches followers in one step, also if its changes are queued in slices', async () => {
+  const database = memoryDatabase({ heartbeatMs: 200 })
+  const keys = Array.from({ length: 20_000 }, (_, i) => `${i}`)
+  const [orders, limits] = [database.collection<number>('orders'), database.collection<number>('limits')]
+  const write = (n: number): string =>
+    database.commit((tx) => {
+      for (const source of [orders, limits]) for (const key of keys) tx.put(source, key, n)
+    })
+  write(0)
+  const mirror = serveHttp({
+    orders: running(createInformer({ source: orders })),
+    limits: running(createInformer({ source: limits })),
+  })
+  const shop = httpCollections({ url, fetch: fetchFrom(() => mirror), upstream: orders as never })
+  const [first, second] = ['orders', 'limits'].map((name) =>
+    running(createInformer({ source: shop.collection<number>(name) })),
+  ) as [Informer<number>, Informer<number>]
+  await groupInformers([first, second]).synced({ timeoutMs: 10_000 })
+  const seen = new Set<string>()
+  const look = (): void =>
+    void seen.add([first.get('0'), first.get('19999'), second.get('0'), second.get('19999')].join())
+  for (const each of [first, second]) each.subscribe({ update: look })
+  for (let n = 1; n <= 3; n++) await second.waitFor(write(n), { timeoutMs: 20_000 })
+  await vi.waitFor(() => expect([...seen].toSorted()).toEqual(['1,1,1,1', '2,2,2,2', '3,3,3,3']))
+}, 60_000)
+
+test('[V28] a collection that has left its history holds the upstream version of all back', async () => {
+  const clock = new VirtualClock()
+  const database = new FaultyDatabase()
+  const version = database.write({ orders: { 1: 1 }, limits: { 1: 1 } })
+  const informers = ['orders', 'limits'].map((name) => {
+    const informer = createInformer({ source: database.collection(name), clock })
+    return [name, running(informer) as Informer<unknown, object>] as const
+  })
+  onTestFinished(async () => void (await clock.advance(1_000)))
+  await clock.advance(1_000)
+  const mirror = new ServedMirror(new Map(informers), clock)
+  expect(mirror.upstreamAt(mirror.version)).toBe(version)
+  database.lost.set('limits', 'NOT_FOUND')
+  database.write({ orders: { 1: 2 }, limits: { 1: 2 } })
+  await clock.advance(10)
+  expect([mirror.entry('orders/1')?.object, mirror.upstreamAt(mirror.version)]).toEqual([{ at: 2 }, version])
 })
 
 test(
@@ -145,7 +192,7 @@ test(
 test('[V29] a scope of several collections selects the objects of each, and is refused if it names a collection that is not served', async () => {
   const { orders, limits, follow } = shop()
   let where: object = { orders: { tenant: 'acme' }, limits: { tenant: 'acme' } }
-  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where }) as never })
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where }) })
   const follower = follow({}, mirror)
   await follower.orders.synced({ timeoutMs: 5_000 })
   expect([follower.orders.size, follower.limits.size]).toEqual([1, 0])
