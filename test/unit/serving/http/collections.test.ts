@@ -6,6 +6,7 @@ import {
   createInformer,
   derive,
   groupInformers,
+  type IndexBuilder,
   type Informer,
   type Lifecycle,
   OptionError,
@@ -13,6 +14,7 @@ import {
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, judgeBank } from '../../../support/bank.js'
 import { FaultyDatabase } from '../../../support/histories.js'
+import { sliceEachStep } from '../../../support/slice-clock.js'
 import { fetchFrom, get, listOf } from './mirror.js'
 
 interface Row {
@@ -78,29 +80,31 @@ test('[V28] followers of several collections and of a view of them show one stat
   await sums.fresh({ timeoutMs: 5_000 })
 })
 
-test('[V28] a large commit reaches followers in one step, also if its changes are queued in slices', async () => {
+test('[V28] a large commit reaches the followers of a scope in one step, also if its changes are queued in slices', async () => {
   const database = memoryDatabase({ heartbeatMs: 200 })
-  const keys = Array.from({ length: 20_000 }, (_, i) => `${i}`)
-  const [orders, limits] = [database.collection<number>('orders'), database.collection<number>('limits')]
+  const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`)
+  const sources = [database.collection<Row>('orders'), database.collection<Row>('limits')] as const
   const write = (n: number): string =>
     database.commit((tx) => {
-      for (const source of [orders, limits]) for (const key of keys) tx.put(source, key, n)
+      for (const source of sources) for (const key of keys) tx.put(source, key, { tenant: 'acme', n })
     })
   write(0)
-  const mirror = serveHttp({
-    orders: running(createInformer({ source: orders })),
-    limits: running(createInformer({ source: limits })),
-  })
-  const shop = httpCollections({ url, fetch: fetchFrom(() => mirror), upstream: orders as never })
-  const [first, second] = ['orders', 'limits'].map((name) =>
-    running(createInformer({ source: shop.collection<number>(name) })),
-  ) as [Informer<number>, Informer<number>]
-  await groupInformers([first, second]).synced({ timeoutMs: 10_000 })
+  const mirrorOf = (source: (typeof sources)[number]) => {
+    const indexes = (ix: IndexBuilder<Row>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
+    return running(createInformer({ source, indexes, slices: sliceEachStep(50) }))
+  }
+  const [orders, limits] = [mirrorOf(sources[0]), mirrorOf(sources[1])]
+  const where = { tenant: 'acme' }
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { orders: where, limits: where } }) })
+  const shop = httpCollections({ url, fetch: fetchFrom(() => mirror), upstream: sources[0] as never })
+  const followers = ['orders', 'limits'].map((name) =>
+    running(createInformer({ source: shop.collection<Row>(name), freeze: true })),
+  )
+  await groupInformers(followers).synced({ timeoutMs: 10_000 })
   const seen = new Set<string>()
-  const look = (): void =>
-    void seen.add([first.get('0'), first.get('19999'), second.get('0'), second.get('19999')].join())
-  for (const each of [first, second]) each.subscribe({ update: look })
-  for (let n = 1; n <= 3; n++) await second.waitFor(write(n), { timeoutMs: 20_000 })
+  const look = (): void => void seen.add(followers.flatMap((each) => [each.get('0')?.n, each.get('999')?.n]).join())
+  for (const each of followers) each.subscribe({ update: look })
+  for (let n = 1; n <= 3; n++) await followers[0]?.waitFor(write(n), { timeoutMs: 20_000 })
   await vi.waitFor(() => expect([...seen].toSorted()).toEqual(['1,1,1,1', '2,2,2,2', '3,3,3,3']))
 }, 60_000)
 
