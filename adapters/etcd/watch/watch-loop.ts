@@ -74,11 +74,8 @@ export async function* watchRanges(
   for (const { collection, from } of ranges) {
     assertReachable(head, from)
     const behind = head.revision - from.revision
-    if (behind > maxCatchup)
-      lost.set(
-        collection,
-        expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}): a list costs less`),
-      )
+    const reason = `${behind} revisions behind, more than maxCatchup (${maxCatchup}): a list costs less`
+    if (behind > maxCatchup) lost.set(collection, expired(reason))
   }
   for (;;) {
     const left = ranges.filter(({ collection }) => !lost.has(collection))
