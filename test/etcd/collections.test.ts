@@ -178,34 +178,27 @@ describeEtcd('collections of etcd', (server) => {
   })
 
   test('[E15] a restored backup in which one collection differs is another epoch for all', async () => {
-    const { names, a, z, client, write, foreign } = open()
+    const { names, a, z, write, foreign } = open()
     await write(`${names[0]}k`, `${names[1]}k`)
     const backup = await at.etcd.backup(`collections-${tests}`)
     await write(`${names[1]}lost`)
     const informers = await started(a, z)
     const ends: string[] = []
     for (const each of informers) each.on('error', ({ code }) => void ends.push(code))
+    const positions = [
+      [a, await listed(a)],
+      [z, await listed(z)],
+    ] as const
     await at.etcd.restore(backup)
     await at.etcd.start()
-    await waitUntil(
-      'the server to be back',
-      () =>
-        client
-          .put(foreign)
-          .value('x')
-          .then(
-            () => true,
-            () => false,
-          ),
-      10_000,
-    )
+    await at.etcd.client().put(foreign).value('x') // It has the revision of the write that is lost.
+    await expect(next(batchesOf(positions))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     await waitUntil('the lists', async () => informers.every(({ status }) => status.relists === 1), 20_000)
-    const mark = await write(`${names[0]}k2`, `${names[1]}k2`)
+    const success = names.map((name) => put(`${name}k2`, ''))
+    const mark = (await at.etcd.client().kv.txn({ success })).header.revision
     for (const each of informers) await each.waitFor(mark, { timeoutMs: 20_000 })
-    expect(informers.map((each) => [...each.keys()].map((key) => key.split('/')[2]).sort())).toEqual([
-      ['k', 'k2'],
-      ['k', 'k2'],
-    ])
+    const keys = (name: string) => new Set([`${name}k`, `${name}k2`])
+    expect(informers.map((each) => new Set(each.keys()))).toEqual(names.map(keys))
     expect(informers.map(({ status }) => status.relists)).toEqual([1, 1])
     expect(ends.filter((code) => code === 'EPOCH_CHANGED')).toHaveLength(2)
   })
@@ -236,7 +229,7 @@ describeEtcd('collections of etcd', (server) => {
       [a, await listed(a)],
       [z, await listed(z)],
     ] as const
-    const large = 'x'.repeat(300_000)
+    const large = 'x'.repeat(600_000) // A fragment has three of them.
     for (let n = 0; n < 12; n++) await client.kv.txn({ success: names.map((name) => put(`${name}k`, large)) })
     const batches = batchesOf(positions)
     const seen: (readonly number[])[] = []

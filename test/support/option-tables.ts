@@ -45,7 +45,7 @@ const TABLES: readonly Table[] = [
   [
     '`etcdCluster`',
     ['adapters/etcd/etcd-options EtcdClusterOptions'],
-    '`collection` has the options `prefix`, `range`, `codec`, `keys` and `pageSize` of `etcdSource`. The others are here.',
+    '`collection` takes `prefix`, `range`, `codec`, `keys` and `pageSize` of `etcdSource`; `etcdCluster` takes its others.',
   ],
   [
     '`etcdLeases`',
