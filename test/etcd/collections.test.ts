@@ -221,6 +221,16 @@ describeEtcd('collections of etcd', (server) => {
     ])
   })
 
+  test('collections that find a member dead at the same time go on to the next one', async () => {
+    const { a, z, names, write } = open({ endpoints: ['127.0.0.1:1', at.etcd.endpoint] })
+    await write(...names)
+    const informers = await started(a, z)
+    expect(informers.map(({ size, status }) => [size, status.lastError])).toEqual([
+      [1, undefined],
+      [1, undefined],
+    ])
+  })
+
   test('[E15] transactions over two prefixes are whole although messages come in fragments', async () => {
     const client = new Etcd3({ hosts: at.etcd.endpoint, grpcOptions: { 'grpc.max_receive_message_length': -1 } })
     onTestFinished(() => client.close())
