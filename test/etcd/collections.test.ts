@@ -128,9 +128,12 @@ describeEtcd('collections of etcd', (server) => {
         proxy.reset()
         proxy.refuse()
         await sleep(200)
-        const { header } = await admin.kv.range({ key: Buffer.from('/') })
-        await admin.kv.compact({ revision: header.revision })
-        proxy.pass()
+        try {
+          const { header } = await admin.kv.range({ key: Buffer.from('/') })
+          await admin.kv.compact({ revision: header.revision })
+        } finally {
+          proxy.pass()
+        }
       }
       const restart = async () => {
         await etcd.kill()
