@@ -224,7 +224,7 @@ describeEtcd('collections of etcd', (server) => {
     ])
   })
 
-  test('collections that find a member dead at the same time go on to the next one', async () => {
+  test('collections that find a member dead at the same time use the next one', async () => {
     const { a, z, names, write } = open({ endpoints: ['127.0.0.1:1', at.etcd.endpoint] })
     await write(...names)
     const informers = await started(a, z)
