@@ -20,7 +20,7 @@ import { Fragments, wholeRevisions } from './fragments.js'
 import { type InboxEvent, WatchInbox } from './watch-inbox.js'
 import { WatchPosition } from './watch-position.js'
 
-/** After this silence, a watch whose ranges have different revisions is asked for its own, in milliseconds. */
+/** After this silence, the revision of a watch is requested if its ranges have different ones, in milliseconds. */
 const QUIET_MS = 100
 /** A watch that catches up does not respond to some requests. After this number of them, the ranges are read instead. */
 const MOST_REQUESTS = 5
@@ -215,7 +215,9 @@ class WatchLoop {
     const { progressMs } = this.#settings
     for (;;) {
       const { isBehind } = this
-      const event: InboxEvent = await this.#inbox.next(isBehind ? Math.min(QUIET_MS, progressMs) : progressMs)
+      // If a comparison has found a difference, the watch delivers it.
+      const isSoon = isBehind && this.#differsSince === undefined
+      const event: InboxEvent = await this.#inbox.next(isSoon ? Math.min(QUIET_MS, progressMs) : progressMs)
       if (event === 'progress-request') {
         if (await this.#answersProgressRequest()) yield* this.#batch()
       } else if (event === 'silence') {
