@@ -40,7 +40,11 @@ describePostgres('a database of Postgres', async (postgres) => {
       const shop = postgresDatabase({ connect, pollIntervalMs: 200, holdMs: Infinity })
       const query = async (sql: string) => {
         const client = await db.connect()
-        return await client.query(sql).finally(() => client.end())
+        try {
+          return await client.query(sql)
+        } finally {
+          await client.end()
+        }
       }
       const writer = async () => {
         let client = await db.connect()
