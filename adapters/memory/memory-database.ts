@@ -1,9 +1,9 @@
-import { OptionError, type SourceError } from '../../src/contract/errors.js'
+import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import { type Place, SplitHistory } from '../../src/contract/split-source.js'
+import { SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isDelayOrInfinity, isName, isPositive } from '../../src/util/validate-options.js'
-import { propertiesOf } from '../common/properties.js'
+import { assertNewCollection, collectionOf, placeOf } from '../common/database-collections.js'
 import { type MemorySource, memorySource } from './memory-source.js'
 
 /**
@@ -122,10 +122,7 @@ class Collections implements MemoryDatabase {
   }
 
   collection<T>(name: string, entries: Iterable<readonly [string, T]> = []): ListerWatcher<T> {
-    if (isName(name) !== undefined || name.includes('/'))
-      throw new OptionError(`collection: the name must be a string without "/", got "${name}"`, { option: 'name' })
-    if (this.#names.has(name))
-      throw new OptionError(`collection: there is a collection "${name}" already`, { option: 'name' })
+    assertNewCollection(name, this.#names)
     this.#names.add(name)
     const first = [...entries]
     if (first.length > 0)
@@ -170,14 +167,6 @@ class Collections implements MemoryDatabase {
   }
 
   #keyOf(source: ListerWatcher<unknown>, key: string): string {
-    const { history, collection, name } = propertiesOf(source)
-    if (history === this.#history) return `${String(collection)}/${key}`
-    const given = name === undefined ? `"${String(source)}"` : `the source "${String(name)}"`
-    throw new TypeError(`commit: ${given} is not a source that ${this.#history.name}.collection() has returned`)
+    return `${collectionOf(this.#history, source)}/${key}`
   }
-}
-
-function placeOf(key: string): Place {
-  const at = key.indexOf('/')
-  return [key.slice(0, at), key.slice(at + 1)]
 }
