@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
+import { redisDatabase } from '../../adapters/redis/index.js'
 import { type CollectionBatch, isCollection, type SharedHistory } from '../../src/contract/shared-history.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeSharedHistory, type SharedHistorySubject } from '../../testing/index.js'
 import { followerOf, historyCases } from '../../testing/shared-history-conformance.js'
 import { useServer } from '../postgres/support.js'
-import { describePostgres } from '../servers/index.js'
+import { userClient } from '../redis/drivers.js'
+import { useRedis } from '../redis/support.js'
+import { describePostgres, describeRedis } from '../servers/index.js'
 
 type Write = SharedHistorySubject['write']
 
@@ -46,6 +49,20 @@ describePostgres('tables of Postgres', async (postgres) => {
       await db.sql(['BEGIN', ...values, 'COMMIT'].join('; '))
     }
     return { sources: [database.table({ table: 'a' }), database.table({ table: 'b' })], write }
+  })
+})
+
+describeRedis('collections of Redis', async (server) => {
+  const own = useRedis(server)
+  let names = 0
+  await describeSharedHistory('of one database', () => {
+    const database = redisDatabase({ client: userClient('ioredis 6', own.redis.port), name: `history-${++names}` })
+    const sources = [database.collection<string>('a'), database.collection<string>('b')] as const
+    const write: Write = (changes) =>
+      database.commit((tx) => {
+        for (const { to, key, value } of changes) tx.put(sources[to], key, value)
+      })
+    return { sources, write, dispose: () => database.close() }
   })
 })
 
