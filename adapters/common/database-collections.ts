@@ -13,7 +13,9 @@ export function placeOf(key: string): Place {
 /** Throws an OptionError if a database cannot have another collection with this name. */
 export function assertNewCollection(name: string, collections: { has(name: string): boolean }): void {
   if (isName(name) !== undefined || name.includes('/') || !name.isWellFormed())
-    throw new OptionError(`collection: the name must be a well-formed string without "/", got "${name}"`, { option: 'name' })
+    throw new OptionError(`collection: the name must be a well-formed string without "/", got "${name}"`, {
+      option: 'name',
+    })
   if (collections.has(name))
     throw new OptionError(`collection: there is a collection "${name}" already`, { option: 'name' })
 }

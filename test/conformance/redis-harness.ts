@@ -49,8 +49,7 @@ export const collectionForm: FormOf = (driver, name, heartbeatMs) => ({
 
 export const databaseForm: FormOf = (driver, name, heartbeatMs) => ({
   history: ['log', 'meta'],
-  source: (port) =>
-    redisDatabase({ client: userClient(driver, port), name, heartbeatMs }).collection<Item>('items'),
+  source: (port) => redisDatabase({ client: userClient(driver, port), name, heartbeatMs }).collection<Item>('items'),
   writer: (port) => {
     const client = userClient(driver, port)
     const database = redisDatabase({ client, name })

@@ -5,7 +5,15 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer, groupInformers } from '../../src/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
-import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, COLLECTIONS, judgeBank, type Transfer } from '../support/bank.js'
+import {
+  ACCOUNTS,
+  type Account,
+  AMOUNT,
+  BANK_TIMEOUT_MS,
+  COLLECTIONS,
+  judgeBank,
+  type Transfer,
+} from '../support/bank.js'
 import { context, listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
 import { useRedis } from './support.js'
@@ -66,22 +74,31 @@ describeRedis('a database of Redis', (server) => {
             )
           } catch (error) {
             if (!(error instanceof RedisWriteError) || error.version === undefined) return undefined
-            await from?.waitFor(error.version, { timeoutMs: 10_000 }).catch(() => {})
+            await from?.waitFor(error.version, { timeoutMs: 1_000 }).catch(() => {})
           }
         }
       }
       const admin = redis.admin
-      const faults = [
+      const [cut, trim, pause] = [
         () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
         () => admin.xtrim('{bank}:log', 'MAXLEN', 0),
+        async () => {},
+      ]
+      const faults = [
+        cut,
+        pause, // A mirror that fails often waits longer and longer.
+        () => Promise.all([cut(), trim()]),
+        ...[pause, pause],
         async () => {
           await redis.kill()
           await redis.start()
         },
+        ...[pause, pause, pause],
         async () => {
           await admin.del('{bank}:meta')
           await bank.commit(() => {})
         },
+        ...Array.from({ length: 8 }, () => pause),
       ]
       await judgeBank(
         {
@@ -163,9 +180,12 @@ describeRedis('a database of Redis', (server) => {
       tx.put(written.own, '', 'text')
     })
     await json.waitFor(mark, { timeoutMs: 60_000 })
-    for (const look of [() => {}, () => Promise.all([json, bytes, text].map((each) => each.relist()))]) {
-      await look()
-      expect([json.get('a/b'), bytes.get('\xff'), text.get('')]).toEqual([1, new Uint8Array([0xff]), ':=text'])
+    const shown = () => [json.get('a/b'), bytes.get('\xff'), text.get('')]
+    const wanted = [1, new Uint8Array([0xff]), ':=text']
+    expect(shown()).toEqual(wanted)
+    for (const source of [read.json, read.bytes, read.own]) {
+      const { objects } = await listed<unknown>(source)
+      expect(wanted).toEqual(expect.arrayContaining([...objects.values()]))
     }
   })
 

@@ -36,7 +36,9 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
   const [epoch, id, chain, ...counts] = repliesIn(reply).map((each) => (each === null ? '' : String(each)))
   if (!epoch || !id || !chain) return undefined
   const position = positionOf(id, chain)
-  return position === undefined || position.epoch !== Number(epoch) ? undefined : { ...position, counts: counts.map(Number) }
+  return position === undefined || position.epoch !== Number(epoch)
+    ? undefined
+    : { ...position, counts: counts.map(Number) }
 }
 
 /** The entries in a reply to XREAD of one stream. */

@@ -28,11 +28,12 @@ import { CollectionSource, type Events, FlawError, type RedisCollectionSource } 
 import { includesMark } from './collection-version.js'
 import { CollectionWriter, encodeChange, MAX_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
-import { isVersion } from './redis-writer.js'
+import type { RedisCollectionSourceOptions } from './redis-collection-source.js'
+import { isVersion, type RedisWriterOptions } from './redis-writer.js'
 import type { EncodedChange } from './writer-script.js'
 
 /**
- * The options of `redisDatabase`.
+ * The options of `redisDatabase`: those of `redisCollectionSource` and `redisWriter` that do not concern one collection.
  *
  * @example
  * ```ts
@@ -46,22 +47,11 @@ import type { EncodedChange } from './writer-script.js'
  * })
  * ```
  */
-export interface RedisDatabaseOptions {
-  /**
-   * A `Redis` or `Cluster` of ioredis. The database opens connections with the same options, and never closes the
-   * client.
-   */
-  readonly client: RedisClient
+export interface RedisDatabaseOptions
+  extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'>,
+    Pick<RedisWriterOptions<unknown>, 'retention'> {
   /** The name of the database. All its keys begin with `{name}`, after the client's `keyPrefix`. */
   readonly name: string
-  /** The approximate number of commits to keep. A mirror that is further behind lists again. Default 10 000. */
-  readonly retention?: number
-  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
-  readonly heartbeatMs?: number
-  /**
-   * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
-   */
-  readonly timeoutMs?: number
   /**
    * If a collection has to be listed again, the others stay at the last common version for at most this time, in
    * milliseconds. `Infinity` has no limit. Default 30 000.
