@@ -65,7 +65,8 @@ const MAX_ENTRIES = 1_000
 const VERIFY_BLOCKS = 5
 
 /**
- * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned.
+ * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter`, or `commit` of a
+ * `redisDatabase`, returned.
  *
  * @example
  * ```ts

@@ -290,20 +290,18 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
 /** Makes the events of all collections. Those that the program has not named are in no batch. */
 function eventsOf(collections: ReadonlyMap<string, Collection>): Events<unknown> {
   const others = new EventCodec<unknown>('bytes', 'bytes')
-  const place = (bytes: Buffer, from: number) => {
+  const named = <E extends { readonly key?: string }>(
+    bytes: Buffer,
+    from: number,
+    make: (codec: EventCodec<unknown>, at: number) => E,
+  ): E => {
     const at = bytes.indexOf('/', from)
     const name = bytes.toString(undefined, from, at)
-    return { name, codec: collections.get(name)?.events ?? others, at: at + 1 }
+    const event = make(collections.get(name)?.events ?? others, at + 1)
+    return { ...event, key: `${name}/${event.key}` }
   }
   return {
-    put: (bytes, value, from = 0) => {
-      const { name, codec, at } = place(bytes, from)
-      const event = codec.put(bytes, value, at)
-      return { ...event, key: `${name}/${event.key}` }
-    },
-    delete: (bytes, from = 0) => {
-      const { name, codec, at } = place(bytes, from)
-      return { type: 'delete', key: `${name}/${codec.delete(bytes, at).key}` }
-    },
+    put: (bytes, value, from = 0) => named(bytes, from, (codec, at) => codec.put(bytes, value, at)),
+    delete: (bytes, from = 0) => named(bytes, from, (codec, at) => codec.delete(bytes, at)),
   }
 }

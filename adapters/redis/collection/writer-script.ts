@@ -50,7 +50,7 @@ if epoch and #ARGV < 7 then return { last, chain } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local function place(key)
+local function split(key)
   if isAlone then return '', key end
   return string.match(key, '^([^/]*)/(.*)$')
 end
@@ -100,7 +100,7 @@ local function add()
       sum[#sum + 1] = value
       i = i + 1
     else
-      deletes[hashes[place(key)]] = true
+      deletes[hashes[split(key)]] = true
     end
     fields[#fields + 1] = value
     i = i + 2
@@ -126,7 +126,7 @@ end
 if type(id) == 'table' then return named(id, stream, 'stream') end
 local i = 7
 while i <= #ARGV do
-  local name, key = place(ARGV[i + 1])
+  local name, key = split(ARGV[i + 1])
   if ARGV[i] == 'u' then
     counts[name] = counts[name] + redis.call('HSET', hashes[name], key, ARGV[i + 2])
     i = i + 3
@@ -135,8 +135,12 @@ while i <= #ARGV do
     i = i + 2
   end
 end
-redis.call('HSET', meta, 'e', epoch, 'i', id, 'n', following)
-for name, count in pairs(counts) do redis.call('HSET', meta, 'c' .. name, count) end
+local place = { 'e', epoch, 'i', id, 'n', following }
+for name, count in pairs(counts) do
+  place[#place + 1] = 'c' .. name
+  place[#place + 1] = count
+end
+redis.call('HSET', meta, unpack(place))
 return { id, following }
 `
 
