@@ -49,12 +49,13 @@ export const collectionForm: FormOf = (driver, name, heartbeatMs) => ({
 
 export const databaseForm: FormOf = (driver, name, heartbeatMs) => ({
   history: ['log', 'meta'],
-  source: (port) => redisDatabase({ client: userClient(driver, port), name, heartbeatMs }).collection<Item>('items'),
+  source: (port) =>
+    redisDatabase({ client: userClient(driver, port), database: name, heartbeatMs }).collection<Item>('items'),
   writer: (port) => {
     const client = userClient(driver, port)
-    const database = redisDatabase({ client, name })
+    const database = redisDatabase({ client, database: name })
     const [items, others] = [database.collection<Item>('items'), database.collection<Item>('others')]
-    const raw = redisDatabase({ client, name })
+    const raw = redisDatabase({ client, database: name })
     const texts = raw.collection<string>('items', { codec: 'string' })
     return {
       write: (changes) =>

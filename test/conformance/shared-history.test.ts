@@ -56,7 +56,7 @@ describeRedis('collections of Redis', async (server) => {
   const own = useRedis(server)
   let names = 0
   await describeSharedHistory('of one database', () => {
-    const database = redisDatabase({ client: userClient('ioredis 6', own.redis.port), name: `history-${++names}` })
+    const database = redisDatabase({ client: userClient('ioredis 6', own.redis.port), database: `history-${++names}` })
     const sources = [database.collection<string>('a'), database.collection<string>('b')] as const
     const write: Write = (changes) =>
       database.commit((tx) => {

@@ -37,8 +37,8 @@ export interface RedisDatabaseCollectionOptions<T> {
 export interface RedisDatabaseOptions
   extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'>,
     Pick<RedisWriterOptions<unknown>, 'retention'> {
+  readonly database: string
   readonly holdMs?: number
-  readonly name: string
 }
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
 export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string

@@ -34,7 +34,7 @@ describeRedis('a database of Redis', (server) => {
   const database = (options: object = {}) => {
     const name = `database-${++names}`
     const client = userClient('ioredis 6', own.redis.port)
-    const again = () => redisDatabase({ client, name, heartbeatMs: 200, ...options })
+    const again = () => redisDatabase({ client, database: name, heartbeatMs: 200, ...options })
     const key = (part: string): string => `{${name}}:${part}`
     return { shop: again(), again, key }
   }
@@ -44,7 +44,7 @@ describeRedis('a database of Redis', (server) => {
     async ({ onTestFinished }) => {
       await using redis = await RedisServer.start({ server, isDurable: true })
       const client = userClient('ioredis 6', redis.port)
-      const open = () => redisDatabase({ client, name: 'bank', heartbeatMs: 500, retention: 100, holdMs: Infinity })
+      const open = () => redisDatabase({ client, database: 'bank', heartbeatMs: 500, retention: 100, holdMs: Infinity })
       const [bank, decided] = [open(), open()]
       const sources = new Map(COLLECTIONS.map((name) => [name, bank.collection<Account>(name)]))
       const together = (name: string) => sources.get(name as 'savings') ?? bank.collection<Account>(name)

@@ -64,6 +64,10 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
     expect(errors).toEqual([])
   })
 
+  test('the program of a database shows what it wrote, and ends', async () => {
+    expect(await run('redisDatabase({')).toBe('{ balance: 40 }\n')
+  })
+
   test('the program of a stream shows what it wrote, and ends', async () => {
     expect(await run('redisStreamSource<')).toBe('{ cents: 250 }\n')
   })

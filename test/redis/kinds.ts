@@ -49,9 +49,9 @@ export const kinds: readonly Kind[] = [
     hasMarks: true,
     shown: (values) => values,
     source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
-      redisDatabase({ client, name, heartbeatMs, ...times }).collection<Item>('items'),
+      redisDatabase({ client, database: name, heartbeatMs, ...times }).collection<Item>('items'),
     write: async (client, name, key, n) => {
-      await using database = redisDatabase({ client, name })
+      await using database = redisDatabase({ client, database: name })
       const [items, others] = [database.collection<Item>('items'), database.collection<Item>('others')]
       return await database.commit((tx) => {
         tx.put(others, key, { n: -1 })

@@ -80,9 +80,13 @@ const kinds: readonly (readonly [kind: string, make: (options: never) => unknown
     'a database',
     redisDatabase,
     [
-      ['no name', { client: good.client }, 'option "name" is missing'],
-      ['a name with a hash tag', { client: good.client, name: '{a}' }, 'must be a string without { and }, not empty'],
-      ['no end of the history', { client: good.client, name: 'a', holdMs: -1 }, 'option "holdMs"'],
+      ['no name', { client: good.client }, 'option "database" is missing'],
+      [
+        'a name with a hash tag',
+        { client: good.client, database: '{a}' },
+        'must be a string without { and }, not empty',
+      ],
+      ['no end of the history', { client: good.client, database: 'a', holdMs: -1 }, 'option "holdMs"'],
     ],
   ],
   [
@@ -134,7 +138,7 @@ describe('invalid changes of a writer are refused at the call, and the error nam
 })
 
 test('a database refuses wrong names, options, sources and writes, at the call', async () => {
-  const shop = redisDatabase({ client: good.client, name: 'shop' })
+  const shop = redisDatabase({ client: good.client, database: 'shop' })
   await expect(shop.commit(() => {})).rejects.toThrow('the database has no collection')
   const orders = shop.collection<number>('orders')
   const wrong: readonly (readonly [call: () => unknown, says: string])[] = [
@@ -144,7 +148,7 @@ test('a database refuses wrong names, options, sources and writes, at the call',
     [() => shop.collection('a', { codec: { decode: () => 1 } as never }), 'option "codec"'],
   ]
   for (const [call, says] of wrong) expect(call).toThrow(says)
-  const source = redisDatabase({ client: good.client, name: 'shop' }).collection<number>('orders')
+  const source = redisDatabase({ client: good.client, database: 'shop' }).collection<number>('orders')
   const commits: readonly (readonly [fn: Parameters<typeof shop.commit>[0], says: string])[] = [
     [(tx) => tx.put(source, 'a', 1), 'the source "redis:shop:orders" is not a source that redis:shop.collection()'],
     [async (tx) => tx.put(orders, 'a', 1), 'commit: the function returned a promise'],

@@ -38,10 +38,11 @@ import type { EncodedChange } from './writer-script.js'
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
+ * import { redisDatabase } from 'listwatch/redis'
  *
  * const shop = redisDatabase({
  *   client: new Redis(url, { lazyConnect: true }),
- *   name: 'shop', // The keys are `{shop}:log`, `{shop}:meta`, and `{shop}:h:orders` for the collection `orders`.
+ *   database: 'shop', // The keys are `{shop}:log`, `{shop}:meta`, and `{shop}:h:orders` for the collection `orders`.
  *   retention: 50_000, // Default: about 10 000 commits.
  *   holdMs: 5_000, // Default: 30 000.
  * })
@@ -50,8 +51,8 @@ import type { EncodedChange } from './writer-script.js'
 export interface RedisDatabaseOptions
   extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'>,
     Pick<RedisWriterOptions<unknown>, 'retention'> {
-  /** The name of the database. All its keys begin with `{name}`, after the client's `keyPrefix`. */
-  readonly name: string
+  /** The name of the database. All its keys begin with `{database}`, after the client's `keyPrefix`. */
+  readonly database: string
   /**
    * If a collection has to be listed again, the others stay at the last common version for at most this time, in
    * milliseconds. `Infinity` has no limit. Default 30 000.
@@ -106,7 +107,7 @@ export interface RedisTransaction {
  * import { Redis } from 'ioredis'
  * import { redisDatabase } from 'listwatch/redis'
  *
- * await using shop = redisDatabase({ client: new Redis(url, { lazyConnect: true }), name: 'shop' })
+ * await using shop = redisDatabase({ client: new Redis(url, { lazyConnect: true }), database: 'shop' })
  * const [orders, limits] = [shop.collection<Order>('orders'), shop.collection<Limit>('limits')]
  * const informer = createInformer({ source: orders })
  * const version = await shop.commit((tx) => tx.put(limits, 'acme', { tenant: 'acme', rps: 5, burst: 10 }))
@@ -132,7 +133,7 @@ export interface RedisDatabase extends AsyncDisposable {
 
 const optionChecks: Readonly<Record<keyof RedisDatabaseOptions, OptionCheck>> = {
   client: clientFlaw,
-  name: nameFlaw,
+  database: nameFlaw,
   retention: isCount,
   heartbeatMs: isCount,
   timeoutMs: isPositive,
@@ -151,13 +152,13 @@ const codecFlaw: OptionCheck = (value) => (hasMethods(value, 'decode', 'encode')
  * import { Redis } from 'ioredis'
  * import { redisDatabase } from 'listwatch/redis'
  *
- * const shop = redisDatabase({ client: new Redis(url, { lazyConnect: true }), name: 'shop' })
+ * const shop = redisDatabase({ client: new Redis(url, { lazyConnect: true }), database: 'shop' })
  * const limits = createInformer({ source: shop.collection<Limit>('limits') })
  * ```
  */
 export function redisDatabase(options: RedisDatabaseOptions): RedisDatabase {
   checkOptions('redisDatabase', options, optionChecks)
-  assertGiven('redisDatabase', options, ['client', 'name'])
+  assertGiven('redisDatabase', options, ['client', 'database'])
   return new CollectionHistory(options)
 }
 
@@ -177,7 +178,8 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
   readonly #all: CollectionSource<unknown>
   readonly #writer: CollectionWriter
 
-  constructor({ client, name, retention, heartbeatMs = 2_000, timeoutMs = 5_000, holdMs }: RedisDatabaseOptions) {
+  constructor(options: RedisDatabaseOptions) {
+    const { client, database: name, retention, heartbeatMs = 2_000, timeoutMs = 5_000, holdMs } = options
     this.#settings = { client, name, blockMs: heartbeatMs, timeoutMs }
     this.holdMs = holdMs
     const events = eventsOf(this.#collections)
