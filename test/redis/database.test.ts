@@ -5,6 +5,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer, groupInformers } from '../../src/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { waitUntil } from '../servers/wait-until.js'
 import {
   ACCOUNTS,
   type Account,
@@ -161,6 +162,20 @@ describeRedis('a database of Redis', (server) => {
     await batches.return?.()
     await expect(listed(second)).rejects.toMatchObject({ code: 'PROTOCOL' })
     await listed(first)
+  })
+
+  test('[Q6] an informer whose hash has a foreign field fails and leaves, and the others continue', async () => {
+    const { shop, key } = database()
+    const [a, b] = [shop.collection<number>('a'), shop.collection<number>('b')]
+    await shop.commit((tx) => [a, b].forEach((source) => void tx.put(source, 'x', 1)))
+    const [first, second] = [createInformer({ source: a }), createInformer({ source: b })]
+    await using group = groupInformers([first, second])
+    await group.start().synced({ timeoutMs: 60_000 })
+    await own.redis.admin.hset(key('h:b'), 'foreign', '1')
+    await waitUntil('the informer to fail', () => second.status.state === 'failed', 60_000)
+    const mark = await shop.commit((tx) => [a, b].forEach((source) => void tx.put(source, 'x', 2)))
+    await first.waitFor(mark, { timeoutMs: 10_000 })
+    expect([first.get('x'), second.get('x'), first.status.relists]).toEqual([2, 1, 0])
   })
 
   test('each collection has its own codec and keys, in lists and in watches', async () => {

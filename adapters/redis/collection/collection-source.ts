@@ -227,11 +227,11 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
       const committedAt = entries.at(-1)?.committedAt
       return { events, version: formatVersion(at), ...(committedAt === undefined ? {} : { committedAt }) }
     }
+    // A list of a branch of the history that was lost meanwhile is not a part of it.
+    for (const position of positions) if (position !== after) await reader.assertContinues(parseVersion(position))
     for (;;) {
       const { entries, flaws } = await reader.verify(at)
       if (flaws.size > 0) throw new FlawError(flaws)
-      // A list of a branch of the history that was lost meanwhile is not a part of it.
-      for (const position of positions) if (position !== after) await reader.assertContinues(parseVersion(position))
       await checkRole(session, this.#warnings.through(warn))
       yield batch(entries)
       const again = clock.now() + VERIFY_BLOCKS * blockMs

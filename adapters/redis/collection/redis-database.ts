@@ -94,7 +94,7 @@ export interface RedisDatabaseCollectionOptions<T> {
  */
 export interface RedisTransaction {
   /** Adds or replaces an object of a collection. */
-  put<T>(collection: ListerWatcher<T>, key: string, object: T): void
+  put<T>(collection: ListerWatcher<T>, key: string, object: NoInfer<T>): void
   /** Deletes an object of a collection, if it exists. */
   delete(collection: ListerWatcher<unknown>, key: string): void
 }
