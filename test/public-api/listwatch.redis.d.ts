@@ -86,7 +86,7 @@ export interface RedisStreamSourceOptions<T> {
 }
 export interface RedisTransaction {
   delete(collection: ListerWatcher<unknown>, key: string): void
-  put<T>(collection: ListerWatcher<T>, key: string, object: T): void
+  put<T>(collection: ListerWatcher<T>, key: string, object: NoInfer<T>): void
 }
 export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
 export declare class RedisWriteError extends Error {
