@@ -58,7 +58,11 @@ class TwinFollower extends KindFollower {
   comparedWith({ informer: other }: KindFollower): void {
     const look = (): void => {
       const { informer } = this
-      const [own, theirs] = [informer, other].map((each) => JSON.stringify([...each.entries()].sort()))
+      const [own, theirs] = [informer, other].map((each) =>
+        Array.from(each.entries(), ([key, { n }]) => `${key} ${n}`)
+          .toSorted()
+          .join(),
+      )
       // One that has left its history has another version.
       if (informer.version === other.version && own !== theirs) this.#torn.add(`torn at ${informer.version}`)
     }
