@@ -10,12 +10,16 @@ export function placeOf(key: string): Place {
   return [key.slice(0, at), key.slice(at + 1)]
 }
 
+/** Throws an OptionError if no collection can have this name. */
+export function assertCollectionName(name: string): void {
+  if (isName(name) === undefined && !name.includes('/') && name.isWellFormed()) return
+  const message = `collection: the name must be a well-formed string without "/", got "${name}"`
+  throw new OptionError(message, { option: 'name' })
+}
+
 /** Throws an OptionError if a database cannot have another collection with this name. */
 export function assertNewCollection(name: string, collections: { has(name: string): boolean }): void {
-  if (isName(name) !== undefined || name.includes('/') || !name.isWellFormed())
-    throw new OptionError(`collection: the name must be a well-formed string without "/", got "${name}"`, {
-      option: 'name',
-    })
+  assertCollectionName(name)
   if (collections.has(name))
     throw new OptionError(`collection: there is a collection "${name}" already`, { option: 'name' })
 }

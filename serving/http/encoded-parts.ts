@@ -17,13 +17,21 @@ export interface EncodedParts {
   readonly parts: readonly Uint8Array[]
 }
 
-/** Encodes the objects of some keys, and the invalid ones, in slices. The frames can be in memory that threads share. */
+/** How the objects of a list are encoded. */
+export interface Encoding {
+  readonly clock: Clock
+  /** Whether the parts are in memory that threads share. */
+  readonly isShared: boolean
+  /** What followers have before each key. */
+  readonly prefix: string
+}
+
+/** Encodes the objects of some keys, and the invalid ones, in slices. */
 export async function encodedParts<T>(
   view: StoreView<T, object>,
   keys: Iterable<string>,
   invalid: Set<string>,
-  clock: Clock,
-  areShared: boolean,
+  { clock, isShared, prefix }: Encoding,
 ): Promise<EncodedParts> {
   const parts: Uint8Array[] = []
   const slice = new TimeSlice(clock)
@@ -32,7 +40,7 @@ export async function encodedParts<T>(
   let size = 0
   const endPart = (): void => {
     const bytes = encoder.encode(`event: part\ndata: {"events":[${texts.join(',')}]}\n\n`)
-    parts.push(areShared ? shared(bytes) : bytes)
+    parts.push(isShared ? shared(bytes) : bytes)
     texts = []
     characters = 0
   }
@@ -44,12 +52,12 @@ export async function encodedParts<T>(
   for (const key of keys) {
     const entry = view.entry(key)
     if (entry === undefined) continue
-    add(eventText({ type: 'put', ...entry } satisfies ListEvent<T>, invalid.delete(key)))
+    add(eventText({ type: 'put', ...entry, key: prefix + key } satisfies ListEvent<T>, invalid.delete(key)))
     size++
     if (slice.isOverAfterCall()) await slice.turn()
   }
   for (const key of invalid) {
-    add(invalidText(key))
+    add(invalidText(prefix + key))
     if (slice.isOverAfterCall()) await slice.turn()
   }
   if (texts.length > 0) endPart()

@@ -1,8 +1,11 @@
 import type { EncodedParts } from './encoded-parts.js'
 
-/** An encoded list. With the frames after `after` it is the collection at each later sequence. */
-export interface EncodedList extends EncodedParts {
+/** An encoded list. With `tail` and the frames after `after` it is the mirror at each later sequence. */
+export interface EncodedList {
   readonly after: number
+  /** By collection. */
+  readonly collections: ReadonlyMap<string, EncodedParts>
+  readonly tail: readonly Uint8Array[]
 }
 
 /** What its list needs of a feed. */
@@ -16,13 +19,13 @@ export interface ListedFeed {
 /** The list of a feed, which is encoded once for all its followers. */
 export class FeedList {
   readonly #feed: ListedFeed
-  readonly #encodeNow: () => Promise<EncodedParts>
+  readonly #encodeNow: () => Promise<EncodedList['collections']>
   #list: Promise<EncodedList> | undefined
   /** Of each list that is being encoded, the frames after its snapshot: the log may have dropped them at its end. */
   readonly #tails = new Set<Uint8Array[]>()
 
   /** `encodeNow` encodes the objects that the store shows when it is called. */
-  constructor(feed: ListedFeed, encodeNow: () => Promise<EncodedParts>) {
+  constructor(feed: ListedFeed, encodeNow: () => Promise<EncodedList['collections']>) {
     this.#feed = feed
     this.#encodeNow = encodeNow
   }
@@ -69,13 +72,9 @@ export class FeedList {
     const tail: Uint8Array[] = []
     this.#tails.add(tail)
     try {
-      const { size, parts } = await this.#encodeNow()
+      const collections = await this.#encodeNow()
       // In such a step the frames end with a whole batch.
-      return await this.#feed.atCommit(() => ({
-        after: this.#feed.position.sequence,
-        size,
-        parts: [...parts, ...tail],
-      }))
+      return await this.#feed.atCommit(() => ({ after: this.#feed.position.sequence, collections, tail: [...tail] }))
     } finally {
       this.#tails.delete(tail)
     }

@@ -70,3 +70,40 @@ export interface HttpSource<T> extends ListerWatcher<T> {
   /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
   isLaterEpoch(at: Version, mark: Version): boolean
 }
+
+/**
+ * The options of `httpCollections`: those of `httpSource`, and `holdMs`.
+ *
+ * @example
+ * ```ts
+ * import { httpCollections } from 'listwatch/http'
+ *
+ * const shop = httpCollections({ url: 'https://api.example/mirror', holdMs: 5_000 })
+ * ```
+ */
+export interface HttpCollectionsOptions extends HttpSourceOptions {
+  /**
+   * If a collection has to be listed again, the others stay at the last common version for at most this time, in
+   * milliseconds. `Infinity` has no limit. Default 30 000.
+   */
+  readonly holdMs?: number
+}
+
+/**
+ * The collections that `serveHttp` serves together.
+ *
+ * @example
+ * ```ts
+ * import { type HttpCollections, httpCollections } from 'listwatch/http'
+ *
+ * const shop: HttpCollections = httpCollections({ url: 'https://api.example/mirror' })
+ * const orders = createInformer({ source: shop.collection<Order>('orders') })
+ * ```
+ */
+export interface HttpCollections {
+  /**
+   * Returns a collection as a source. It is empty if the server has no collection of this name.
+   * @throws OptionError if the name has a "/".
+   */
+  collection<T = unknown>(name: string): ListerWatcher<T>
+}

@@ -1,3 +1,4 @@
+import { assertCollectionName, placeOf } from '../../adapters/common/database-collections.js'
 import { OwnSignal, withOwnSignal } from '../../adapters/common/own-signal.js'
 import type { Properties } from '../../adapters/common/properties.js'
 import {
@@ -18,9 +19,11 @@ import {
   type WatchBatch,
   type WatchContext,
 } from '../../src/contract/source.js'
+import { SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
 import {
   checkOptions,
+  isDelayOrInfinity,
   isFunction,
   isName,
   isObject,
@@ -28,7 +31,7 @@ import {
   type OptionCheck,
 } from '../../src/util/validate-options.js'
 import { eventsIn } from './event-json.js'
-import type { HttpSource, HttpSourceOptions } from './http-options.js'
+import type { HttpCollections, HttpCollectionsOptions, HttpSource, HttpSourceOptions } from './http-options.js'
 import {
   type HttpVersion,
   hasReached,
@@ -58,7 +61,41 @@ import type { SendRequest } from './received-response.js'
  * ```
  */
 export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
-  checkOptions('httpSource', options, {
+  return checkedSource('httpSource', options)
+}
+
+/**
+ * Returns the collections of a mirror that `serveHttp` serves together. Informers over them show one state of the server,
+ * and change in one step.
+ *
+ * @returns The collections, each of which is a source.
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { httpCollections } from 'listwatch/http'
+ *
+ * const shop = httpCollections({ url: 'https://api.example/mirror' }) // serveHttp({ orders, limits })
+ * const orders = createInformer({ source: shop.collection<Order>('orders') })
+ * const limits = createInformer({ source: shop.collection<Limit>('limits') })
+ * await groupInformers([orders, limits]).start().synced()
+ * ```
+ */
+export function httpCollections(options: HttpCollectionsOptions): HttpCollections {
+  const { holdMs, ...rest } = { ...options }
+  const source = checkedSource<unknown>('httpCollections', rest)
+  checkOptions('httpCollections', { holdMs }, { holdMs: isDelayOrInfinity })
+  const history = new SplitHistory(source, placeOf, holdMs)
+  return {
+    collection: (name) => {
+      assertCollectionName(name)
+      return history.collection(name)
+    },
+  }
+}
+
+function checkedSource<T>(call: string, options: HttpSourceOptions): HttpSource<T> {
+  checkOptions(call, options, {
     url: isUrl,
     name: isName,
     headers: (value) => (typeof value === 'function' ? undefined : isObject(value)),
@@ -66,7 +103,7 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
     heartbeatMs: isPositive,
     upstream: isUpstream,
   })
-  if (options?.url === undefined) throw new OptionError('httpSource: option "url" is missing', { option: 'url' })
+  if (options?.url === undefined) throw new OptionError(`${call}: option "url" is missing`, { option: 'url' })
   const send = options.fetch ?? ((address: string, init: RequestInit) => globalThis.fetch(address, init))
   return new Http<T>(options, send)
 }
@@ -136,7 +173,10 @@ class Http<T> implements HttpSource<T> {
 
   async *#list(context: ListContext, signal: AbortSignal): AsyncGenerator<ListPage<T>> {
     let version: Version | undefined
-    for await (const received of this.#requests.events(`/list${this.#endedEpochs.queryFor(context)}`, signal)) {
+    const { collection } = context
+    const query = new URLSearchParams(this.#endedEpochs.queryFor(context))
+    if (collection !== undefined) query.set('collection', collection)
+    for await (const received of this.#requests.events(query.size === 0 ? '/list' : `/list?${query}`, signal)) {
       context.alive?.()
       if (received === undefined) continue
       const { type, fields } = received
@@ -353,9 +393,9 @@ class EndedEpochs {
   }
 
   /** The query of a list request: the server is asked whether it has ended the feed. */
-  queryFor({ mirror = this }: SourceContext): string {
+  queryFor({ mirror = this }: SourceContext): Record<string, string> {
     const ended = this.#byMirror.get(mirror)
-    return ended === undefined ? '' : `?ended=${ended.feed}`
+    return ended === undefined ? {} : { ended: ended.feed }
   }
 
   /**

@@ -1,13 +1,10 @@
-import { SEVERAL_SOURCES } from '../../adapters/common/upstream-versions.js'
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
-import type { Informer } from '../../src/informer/informer-types.js'
-import { internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
-import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import type { ChangeBatch } from '../../src/subscriptions/subscription-types.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
-import { CHUNK_CHARACTERS, type EncodedParts, encodedParts } from './encoded-parts.js'
+import { CHUNK_CHARACTERS } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
 import { FeedList } from './feed-list.js'
 import { errorFrame, Follower, frameOf } from './follower.js'
@@ -15,7 +12,7 @@ import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
 import { randomId } from './random-id.js'
-import { keysIn, type Where } from './scope-keys.js'
+import type { ServedChanges, ServedMirror, Where } from './served-mirror.js'
 
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
@@ -65,7 +62,7 @@ export interface FeedPosition {
 }
 
 /**
- * One scope of an informer, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins
+ * One scope of a mirror, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins
  * with the first request for its scope.
  */
 export class MirrorFeed<T> {
@@ -73,11 +70,10 @@ export class MirrorFeed<T> {
   readonly id: string = randomId()
   /** Resolves when followers can list and watch. */
   readonly ready: Promise<void>
-  readonly #informer: Informer<T, object>
-  readonly #where: Where
+  readonly #mirror: ServedMirror<T>
   readonly #clock: Clock
   readonly #options: FeedOptions
-  readonly #stream: ChangeStream<T>
+  readonly #stream: ServedChanges<T>
   #log: FrameLog
   readonly #followers = new Map<Follower, Body>()
   readonly #closing = new AbortController()
@@ -93,16 +89,15 @@ export class MirrorFeed<T> {
   #pushedAt: number
   #ended: SourceError | undefined
 
-  constructor(informer: Informer<T, object>, where: Where, clock: Clock, options: FeedOptions) {
-    this.#informer = informer
-    this.#where = where
+  constructor(mirror: ServedMirror<T>, where: Where, clock: Clock, options: FeedOptions) {
+    this.#mirror = mirror
     this.#clock = clock
     this.#options = options
     this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
-    this.#list = new FeedList(this, () => this.#encode())
-    this.#stream = informer.changes({ where, signal: this.#closing.signal })
+    this.#list = new FeedList(this, () => mirror.encode(where, this.#options.invalid ?? [], options.hasSharedChunks))
+    this.#stream = mirror.changes(where, this.#closing.signal)
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
     void this.#follow()
@@ -149,19 +144,25 @@ export class MirrorFeed<T> {
 
   /**
    * Returns the body of the list of now: its version, the encoded list, which all followers share, and the changes
-   * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
+   * after it. Its frames stay until it has ended, so a slow reader reads it to the end. With `collection` it has no
+   * objects of other collections, but their changes.
    */
-  async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
+  async list(request: Request, data: object, right?: AbortSignal, collection?: string): Promise<Follower> {
     const list = await this.#list.encoded()
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
-    for (const part of list.parts) frames.push(part)
+    let size = 0
+    for (const [name, each] of list.collections) {
+      if (collection !== undefined && name !== collection) continue
+      for (const part of each.parts) frames.push(part)
+      size += each.size
+    }
+    for (const part of list.tail) frames.push(part)
     for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
       const frame = this.#log.at(sequence)
       if (frame !== undefined) frames.push(frame)
     }
     frames.push(frameOf('end'))
-    const { version, size } = { version: this.version, size: list.size }
-    return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
+    return this.#body(frameOf('begin', { ...data, version: this.version, size }), frames, 0, request, right)
   }
 
   #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
@@ -216,10 +217,10 @@ export class MirrorFeed<T> {
     try {
       for await (const batch of this.#stream) {
         if (isReplayed) await this.#pushBatch(batch)
-        else this.#upstream = this.#upstreamOf(batch)
+        else this.#upstream = this.#mirror.upstreamAt(batch.version)
         isReplayed = batch.isSynced
         // The first list has them: no frame may follow for a long time.
-        if (this.#log.last === 0 && this.#isStoreAt(batch)) this.#options.invalid?.take(this.#informer.invalid)
+        if (this.#log.last === 0 && this.#isStoreAt(batch)) this.#options.invalid?.take(this.#mirror.invalid)
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
     } catch (error) {
@@ -228,7 +229,7 @@ export class MirrorFeed<T> {
   }
 
   #fail(error: unknown): void {
-    this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
+    this.close(toSourceError(error, { phase: 'handle', source: this.#mirror.name }))
   }
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
@@ -270,7 +271,7 @@ export class MirrorFeed<T> {
     }
   }
 
-  async #pushBatch(batch: ChangeBatch<T>): Promise<void> {
+  async #pushBatch(batch: Pick<ChangeBatch<T>, 'changes' | 'version'>): Promise<void> {
     const { changes } = batch
     this.#isEncoding = true
     if (changes.some(({ origin }) => origin === 'access-lost')) this.#cleared()
@@ -288,7 +289,7 @@ export class MirrorFeed<T> {
       texts.push(text)
       characters += text.length
     }
-    this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
+    this.#upstream = this.#mirror.upstreamAt(batch.version) // Until now the feed was before this batch.
     this.#pushFrame('batch', texts, this.#isStoreAt(batch))
     this.#isEncoding = false
   }
@@ -305,7 +306,7 @@ export class MirrorFeed<T> {
   #pushFrame(type: 'part' | 'batch', texts: string[], showsStore = false): void {
     const sequence = this.#log.last + 1
     if (showsStore)
-      for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
+      for (const key of this.#options.invalid?.take(this.#mirror.invalid) ?? []) texts.push(this.#stateText(key))
     const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
     const frame = encoder.encode(
@@ -335,14 +336,12 @@ export class MirrorFeed<T> {
 
   /** Whether the store shows no commit after this position of the stream. */
   #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
-    // While a large commit is routed, the store shows it, and no change of it may be queued yet.
-    const isRouting = internalsOf(this.#informer)?.objects.isRouting === true
-    return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
+    return !this.#mirror.isRouting && version === this.#mirror.version && this.#stream.backlog.keys === 0
   }
 
   /** The state of an object that has become invalid, or valid again. */
   #stateText(key: string): string {
-    const entry = this.#informer.entry(key)
+    const entry = this.#mirror.entry(key)
     const isInvalid = this.#options.invalid?.has(key) === true
     if (entry !== undefined) return eventText({ type: 'put', ...entry }, isInvalid)
     return isInvalid ? invalidText(key) : eventText({ type: 'delete', key })
@@ -351,23 +350,12 @@ export class MirrorFeed<T> {
   #eventText({ type, key, object, origin }: Change<T>): string {
     this.#options.invalid?.replaced(key)
     if (type === 'delete') return eventText({ type, key })
-    const entry = this.#informer.entry(key)
+    const entry = this.#mirror.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
     if (entry?.object !== object) return eventText({ type: 'put', key, object })
     const { version: _, ...rest } = entry
     // A list may change an object without another version: followers would ignore it with its version.
     return eventText({ type: 'put', ...(type === 'update' && origin === 'relist' ? rest : entry) })
-  }
-
-  async #encode(): Promise<EncodedParts> {
-    using snapshot = this.#informer.snapshot()
-    const invalid = new Set(this.#options.invalid)
-    const keys = keysIn(snapshot, this.#where)
-    return await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
-  }
-
-  #upstreamOf({ version = '' }: ChangeBatch<T>): string {
-    return this.#informer.status.sources === undefined ? version : SEVERAL_SOURCES
   }
 
   #versionAt(sequence: number): string {

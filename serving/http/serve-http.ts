@@ -1,8 +1,8 @@
+import { assertCollectionName } from '../../adapters/common/database-collections.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
-import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Index } from '../../src/store/indexes/index-types.js'
 import { membersOf } from '../../src/util/type-guards.js'
@@ -21,7 +21,7 @@ import type { Follower } from './follower.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
-import { scopeName } from './scope-keys.js'
+import { ServedMirror, type Sources } from './served-mirror.js'
 
 /**
  * The objects that one caller may read.
@@ -67,6 +67,37 @@ export interface RequestScope<I = {}> extends MirrorScope<I> {
 }
 
 /**
+ * Informers that are served together, by the names of their collections.
+ *
+ * @example
+ * ```ts
+ * import { type ServedInformers, serveHttp } from 'listwatch/http'
+ *
+ * const collections: ServedInformers = { orders, limits }
+ * const mirror = serveHttp(collections)
+ * ```
+ */
+export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>>
+
+/**
+ * The objects of several collections that the caller of a request may read, and for how long.
+ *
+ * @example
+ * ```ts
+ * import type { CollectionsScope } from 'listwatch/http'
+ *
+ * type Shop = { readonly orders: typeof orders; readonly limits: typeof limits }
+ * const scopeOf = (tenant: string): CollectionsScope<Shop> => ({ where: { orders: { tenant }, limits: { tenant } } })
+ * ```
+ */
+export interface CollectionsScope<M extends ServedInformers> extends Pick<RequestScope, 'signal'> {
+  /** For each collection as in `MirrorScope`. Default: all objects of the collection. */
+  readonly where?: {
+    readonly [C in keyof M]?: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
+  }
+}
+
+/**
  * The options of `serveHttp`.
  *
  * @example
@@ -106,6 +137,26 @@ export interface ServeHttpOptions<I = {}> {
 }
 
 /**
+ * The options of `serveHttp` for several informers.
+ *
+ * @example
+ * ```ts
+ * import { type ServeCollectionsOptions, serveHttp } from 'listwatch/http'
+ *
+ * type Shop = { readonly orders: typeof orders; readonly limits: typeof limits }
+ * const options: ServeCollectionsOptions<Shop> = { historyBytes: 64 * 2 ** 20 } // Of each scope, for all collections.
+ * const mirror = serveHttp({ orders, limits }, options)
+ * ```
+ */
+export interface ServeCollectionsOptions<M extends ServedInformers> extends Omit<ServeHttpOptions, 'scope'> {
+  /**
+   * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
+   * Default: every caller reads all objects.
+   */
+  readonly scope?: (request: Request) => CollectionsScope<M> | Response | Promise<CollectionsScope<M> | Response>
+}
+
+/**
  * A handler for any framework that has `Request` and `Response`.
  *
  * @example
@@ -127,6 +178,9 @@ export interface HttpServing extends AsyncDisposable {
   /** Ends all watches. Later requests are answered with 503. The informer continues. */
   close(): Promise<void>
 }
+
+/** Returns a scope, or a Response; anything else is a mistake of the program. */
+type ScopeOf = (request: Request) => object | Promise<object>
 
 /** @internal The default of `historyBytes`. */
 export const DEFAULT_HISTORY_BYTES: number = 16 * 1024 * 1024
@@ -157,12 +211,33 @@ const SYNC_MS = 20_000
  * createServer(nodeListener(mirror)).listen(8080)
  * ```
  */
-export function serveHttp<T, I extends object>(
-  informer: Informer<T, I>,
-  options: ServeHttpOptions<I> = {},
+export function serveHttp<T, I extends object>(informer: Informer<T, I>, options?: ServeHttpOptions<I>): HttpServing
+/**
+ * Serves several informers together. Followers with `httpCollections` show one state of the server in all of them: the
+ * informers of one history, and views of them, change in one step.
+ *
+ * @param informers By the names of their collections.
+ * @returns The function that answers the requests of followers.
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { serveHttp } from 'listwatch/http'
+ *
+ * const mirror = serveHttp({ orders, limits }, {
+ *   scope: (request) => {
+ *     const tenant = request.headers.get('x-tenant') ?? ''
+ *     return { where: { orders: { tenant }, limits: { tenant } } } // A collection that is not named is served whole.
+ *   },
+ * })
+ * ```
+ */
+export function serveHttp<M extends ServedInformers>(informers: M, options?: ServeCollectionsOptions<M>): HttpServing
+export function serveHttp(
+  served: Informer<unknown, object> | ServedInformers,
+  options: Omit<ServeHttpOptions, 'scope'> & { readonly scope?: ScopeOf } = {},
 ): HttpServing {
-  if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
-    throw new OptionError('serveHttp: the first argument must be an informer', { option: 'informer' })
+  const informers = isInformer(served) ? served : informersIn(served)
   checkOptions('serveHttp', options, {
     scope: isFunction,
     heartbeatMs: isPositive,
@@ -172,14 +247,32 @@ export function serveHttp<T, I extends object>(
     clock: isObject,
   })
   const { scope = () => ({}) } = options
-  const server = new MirrorServer<T>(informer, options)
+  const server = new MirrorServer<unknown>(informers, options)
   const close = async (): Promise<void> => server.close()
   return Object.assign((request: Request) => server.answer(request, scope), { close, [Symbol.asyncDispose]: close })
 }
 
+function isInformer(value: unknown): value is Informer<unknown, object> {
+  return typeof membersOf(value)['changes'] === 'function'
+}
+
+function informersIn(served: unknown): ReadonlyMap<string, Informer<unknown, object>> {
+  const all = new Map<string, Informer<unknown, object>>()
+  for (const [name, informer] of isPlainObject(served) === undefined ? Object.entries(membersOf(served)) : []) {
+    assertCollectionName(name)
+    if (!isInformer(informer))
+      throw new OptionError(`serveHttp: the collection "${name}" must be an informer`, { option: 'informers' })
+    all.set(name, informer)
+  }
+  if (all.size > 0) return all
+  throw new OptionError('serveHttp: the first argument must be an informer, or an object of informers by name', {
+    option: 'informer',
+  })
+}
+
 /** @internal The server of a mirror, whose options were checked. A handler and a share have one. */
 export class MirrorServer<T> {
-  readonly #informer: Informer<T, object>
+  readonly #mirror: ServedMirror<T>
   readonly #clock: Clock
   readonly #feedOptions: Omit<FeedOptions, 'invalid'>
   /** A share packs its lists without invalid objects. */
@@ -193,6 +286,7 @@ export class MirrorServer<T> {
   readonly #endedEpochs = new Set<string>()
   /** The ends of epochs that were handled. A status can show one again after the error of another source. */
   readonly #handled = new WeakSet<SourceError>()
+  readonly #unlisten: () => void
   #isClosed = false
 
   /**
@@ -200,12 +294,12 @@ export class MirrorServer<T> {
    * are encoded in memory that threads can share.
    */
   constructor(
-    informer: Informer<T, object>,
+    served: Informer<T, object> | ReadonlyMap<string, Informer<T, object>>,
     options: Omit<ServeHttpOptions, 'scope'>,
     onCleared?: (feed: object) => void,
   ) {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
-    this.#informer = informer
+    this.#mirror = new ServedMirror(served, clock)
     this.#clock = clock
     this.#isShare = onCleared !== undefined
     this.#feedOptions = {
@@ -216,12 +310,12 @@ export class MirrorServer<T> {
       onCleared,
     }
     this.#maxScopes = options.maxScopes ?? 1_000
-    for (const { lastError } of Object.values(sourcesIn(informer.status))) if (lastError) this.#handled.add(lastError)
-    informer.on('status', this.#onStatus)
+    for (const { lastError } of Object.values(this.#mirror.sources)) if (lastError) this.#handled.add(lastError)
+    this.#unlisten = this.#mirror.onStatus((sources, before) => this.#changed(sources, before))
   }
 
   /** Answers a request with what `scopeOf` allows. */
-  async answer(request: Request, scopeOf: NonNullable<ServeHttpOptions['scope']>): Promise<Response> {
+  async answer(request: Request, scopeOf: ScopeOf): Promise<Response> {
     assertRequest(request)
     try {
       return await this.#answer(request, scopeOf)
@@ -235,14 +329,13 @@ export class MirrorServer<T> {
 
   close(): void {
     this.#isClosed = true
-    this.#informer.off('status', this.#onStatus)
+    this.#unlisten()
     this.#end(new SourceError('the server is closing', { code: 'UNAVAILABLE' }))
   }
 
-  readonly #onStatus = (status: Status, previous: Status): void => {
+  #changed(sources: Sources, before: Sources): void {
     let hasEnded = false
-    const before = sourcesIn(previous)
-    for (const [name, { state, isSynced, lastError }] of Object.entries(sourcesIn(status))) {
+    for (const [name, { state, isSynced, lastError }] of Object.entries(sources)) {
       if (state === 'connecting' && before[name]?.state.endsWith('listing') === true) this.#endedEpochs.delete(name)
       if (lastError?.code !== 'EPOCH_CHANGED' || this.#handled.has(lastError)) continue
       this.#handled.add(lastError)
@@ -261,7 +354,7 @@ export class MirrorServer<T> {
     this.#feeds.clear()
   }
 
-  async #answer(request: Request, scopeOf: NonNullable<ServeHttpOptions['scope']>): Promise<Response> {
+  async #answer(request: Request, scopeOf: ScopeOf): Promise<Response> {
     const url = new URL(request.url)
     const [, path] = /\/(list|watch|version)\/?$/.exec(url.pathname) ?? []
     if (path === undefined) return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
@@ -273,7 +366,7 @@ export class MirrorServer<T> {
     this.#assertOpen()
     const scope = await scopeOf(request)
     if (scope instanceof Response) return scope
-    assertScope(scope)
+    assertScope(scope, this.#mirror)
     const { signal: right } = scope
     if (right?.aborted === true) return failure(403, 'UNAUTHORIZED', 'the right of the caller has ended')
     // Read before the feed: a feed that is found later is of a later epoch.
@@ -282,15 +375,16 @@ export class MirrorServer<T> {
     if (path === 'watch') return this.#watch(feed, url, request, right)
     if (path === 'version') return this.#version(feed, url, request.signal)
     const data = { ...repeated(url), ...(hasEnded && { hasEnded }) }
-    return events(await feed.list(request, data, right), 'no-store')
+    const collection = url.searchParams.get('collection') ?? undefined
+    return events(await feed.list(request, data, right, collection), 'no-store')
   }
 
   /** Returns the feed of a scope, after the first list of the informer. Throws as `synced` does. */
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
-    await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
+    await this.#mirror.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const name = scopeName(where)
+    const name = this.#mirror.scopeName(where)
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
       this.#dropEnded()
@@ -299,7 +393,7 @@ export class MirrorServer<T> {
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
       const invalid = !this.#isShare && Object.keys(where).length === 0 ? new InvalidKeys() : undefined
-      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
+      feed = new MirrorFeed(this.#mirror, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
     await feed.ready
@@ -328,7 +422,7 @@ export class MirrorServer<T> {
   /** Between the end of an epoch and the next list, the store shows a history that is over. */
   #assertListedSinceEpoch(): void {
     if (this.#endedEpochs.size === 0) return
-    const sources = sourcesIn(this.#informer.status)
+    const { sources } = this.#mirror
     for (const name of this.#endedEpochs) {
       // A source that was removed, or added again and not listed, shows nothing.
       if (sources[name]?.isSynced === true)
@@ -355,7 +449,7 @@ export class MirrorServer<T> {
     if ((url.searchParams.get('feed') ?? feed.id) !== feed.id) return ofOtherFeed(feed)
     if (url.searchParams.has('fresh')) {
       try {
-        await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
+        await this.#mirror.fresh({ timeoutMs: SYNC_MS, signal })
       } catch (error) {
         if (error instanceof TypeError) return failure(400, 'PROTOCOL', error.message)
         throw error
@@ -373,15 +467,11 @@ function assertRequest(request: Request): void {
 }
 
 /** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */
-function assertScope(scope: unknown): void {
+function assertScope(scope: unknown, mirror: { assertWhere(where: object): void }): asserts scope is RequestScope {
   if (typeof scope !== 'object' || scope === null || isPlainObject(scope) !== undefined)
     throw new TypeError('serveHttp: "scope" must return a plain object or a Response of this runtime')
   checkScope('serveHttp: the result of "scope"', scope, { signal: isSignal })
-}
-
-/** The status of each source. A single source has no name. */
-function sourcesIn(status: Status): Readonly<Record<string, Status>> {
-  return status.sources ?? { '': status }
+  mirror.assertWhere({ ...membersOf(membersOf(scope)['where']) })
 }
 
 /** A response with server-sent events. nginx passes them on at once. */

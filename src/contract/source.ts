@@ -85,6 +85,8 @@ export interface ListContext extends SourceContext {
    * rewound throws `EPOCH_CHANGED`.
    */
   readonly floor?: Version | undefined
+  /** With `splitSource`: the collection whose objects are needed. A source may leave out those of others. */
+  readonly collection?: string | undefined
   /**
    * Reports that the list makes progress. A list that yields no page for 30 s fails with `UNAVAILABLE`; each call of
    * `alive` restarts these 30 s. Call it only if the server has proved that it still works on the list: a byte, a row,

@@ -67,7 +67,7 @@ export class SplitHistory implements SharedHistory, SplitSource {
   }
 
   async *#list(collection: string, context: ListContext): AsyncIterable<ListPage<unknown>> {
-    for await (const { events, version } of this.#source.list(context)) {
+    for await (const { events, version } of this.#source.list({ ...context, collection })) {
       const own = this.#split(events, new Set([collection])).get(collection) ?? []
       // A source of lists yields no event that replaces everything.
       const listed = own.filter((event) => event.type !== 'replace')

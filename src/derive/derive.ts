@@ -7,6 +7,7 @@ import { type Internals, internalsOf } from '../informer/internals.js'
 import { informers } from '../informer/observation/registry.js'
 import { AUDIT_PERIOD_MS } from '../informer/sources/audit.js'
 import { checkAudit, isAuditOption } from '../informer/sources/source-options.js'
+import { haveSeveralRoots } from '../informer/sources/view-inputs.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import {
   checkOptions,
@@ -23,7 +24,7 @@ import { RecordedReads, RefusedReads } from './recorded-reads.js'
 import { type OtherStore, type ReadInput, type Results, View } from './view.js'
 import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
 import { GroupRows, ObjectRows, SingleRow, type ViewRows } from './view-rows.js'
-import { haveSeveralRoots, ViewSource } from './view-source.js'
+import { ViewSource } from './view-source.js'
 
 /**
  * Creates a view: an informer whose objects are computed from those of other informers, one result for each object of

@@ -3,7 +3,7 @@ import type { ListContext, ListerWatcher, ListPage, Sink, WatchBatch, WatchConte
 import type { Version } from '../contract/version.js'
 import type { ViewInput } from '../informer/internals.js'
 import type { SourceRunner } from '../informer/sources/source-runner.js'
-import type { ViewInputs, ViewWork } from '../informer/sources/view-inputs.js'
+import { haveSeveralRoots, rootsOf, type ViewInputs, type ViewWork } from '../informer/sources/view-inputs.js'
 import { type Settle, settleWithin, withDeadline } from '../util/deadline.js'
 import type { View } from './view.js'
 
@@ -166,26 +166,6 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     this.#lastVersions = this.rootVersions
     this.#view.end()
   }
-}
-
-/**
- * Whether the roots have no common version: several without one history, or those of a set, whose members change.
- */
-export function haveSeveralRoots(inputs: readonly InputInformer[]): boolean {
-  const histories = new Set(Array.from(rootsOf(inputs).values(), (root) => root.member?.members ?? root))
-  return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
-}
-
-/** A name that several roots have gets a suffix. */
-function rootsOf(inputs: readonly InputInformer[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
-  const runners = new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))
-  const roots = new Map<string, SourceRunner<unknown, unknown>>()
-  for (const runner of runners) {
-    let name = runner.name
-    for (let n = 2; roots.has(name); n++) name = `${runner.name}#${n}`
-    roots.set(name, runner)
-  }
-  return roots
 }
 
 function versionsOf(roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>): ReadonlyMap<string, Version> {

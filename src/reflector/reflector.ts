@@ -339,6 +339,7 @@ export class Reflector<T> {
       const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof }
       batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), ...resume, ...requests }))
       for (;;) {
+        attempt.throwIfAborted()
         const batch = await attempt.race(batches.next())
         attempt.throwIfAborted()
         if (batch.done) return { type: 'ended' }

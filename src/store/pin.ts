@@ -279,8 +279,7 @@ export class PinLayers<T> {
   open(limit: number): PinLayer<T> {
     this.#size++
     const newest = this.#newest
-    // Packed content fills a store without a write: the limit of its pins before that is 0.
-    if (newest !== undefined && !newest.isWritten && newest.limit === limit) {
+    if (newest !== undefined && !newest.isWritten) {
       newest.pins++
       return newest
     }

@@ -156,7 +156,7 @@ class KeepAliveLoad {
 describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage']
 
-  test('shows a live table in two browsers, through a restart of the server, and ends on request', async () => {
+  test('shows a join and sums in two browsers, through a restart of the server, and ends on request', async () => {
     const start = async (port: string): Promise<{ readonly child: Child; readonly port: string }> => {
       const child = example('browser/server.ts', [], { PORT: port })
       await child.until(() => /port: \d+/.test(child.output), 'it to listen')
@@ -172,24 +172,27 @@ describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
       const page = await browser.newPage({ viewport: { width: 640, height: 480 } })
       page.on('pageerror', ({ message }) => problems.push(message))
       await page.goto(`http://127.0.0.1:${first.port}/`)
-      await shows(page, 'acme: 10 open orders (live)')
+      await shows(page, 'acme: 10 open orders, 495 EUR (live)')
       return page
     }
     const problems: string[] = []
     const [one, other] = [await open(), await open()]
-    const totals = await one.locator('td:nth-child(2)').allTextContents()
-    expect(totals).toEqual(totals.toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10)))
+    const cells = (nth: number): Promise<string[]> => one.locator(`td:nth-child(${nth})`).allTextContents()
+    // The newest first, and what the head says is the sum of the table.
+    expect(await cells(1)).toEqual(['28', '25', '22', '19', '16', '13', '10', '7', '4', '1'])
+    expect((await cells(2)).slice(0, 3)).toEqual(['Cleo', 'Eve', 'Ben'])
+    expect((await cells(3)).reduce((sum, total) => sum + Number.parseInt(total, 10), 0)).toBe(495)
     await one.click('#order-4 input')
-    for (const page of [one, other]) await shows(page, 'acme: 9 open orders (live)')
+    for (const page of [one, other]) await shows(page, 'acme: 9 open orders, 495 EUR (live)')
     expect(await other.textContent('#order-4')).toContain('paid')
     await other.selectOption('select', 'birch')
-    await shows(other, 'birch: 10 open orders (live)')
+    await shows(other, 'birch: 10 open orders, 465 EUR (live)')
     first.child.kill('SIGTERM')
     expect(await first.child.ended).toEqual({ code: 0, signal: null })
     // The table stays while the server is away. Its memory begins again, so that every order is open.
-    await shows(one, 'acme: 9 open orders (backing-off)')
+    await shows(one, 'acme: 9 open orders, 495 EUR (backing-off)')
     const second = await start(first.port)
-    await shows(one, 'acme: 10 open orders (live)')
+    await shows(one, 'acme: 10 open orders, 495 EUR (live)')
     second.child.kill('SIGTERM')
     expect(await second.child.ended).toEqual({ code: 0, signal: null })
     expect(problems).toEqual([])

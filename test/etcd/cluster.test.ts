@@ -25,8 +25,8 @@ describeEtcd('three members', (server) => {
   test('a member that is cut off from the others ends its watch, which resumes at another member', async () => {
     const { follower } = await cluster.roles()
     const { etcd, source } = at(follower)
-    // The member ends its watches 9 s to 18 s after it has lost its leader. A read after 24 s of silence would come second.
-    const patient = { ...source, heartbeatMs: 120_000, timeoutMs: 240_000 }
+    // The member ends its watches 9 s to 18 s after it has lost its leader. A mirror that reads would notice that, too.
+    const patient = { ...source, heartbeatMs: 1_200_000, timeoutMs: 2_400_000 }
     await Stage.with({ etcd, source: patient }, async (stage) => {
       await stage.fill(10)
       await stage.live()

@@ -22,10 +22,10 @@ const FAULTS = [
 ]
 
 describePostgres('a database of Postgres', (postgres) => {
-  const at = useServer(postgres)
+  const at = useServer(postgres, { fsync: 'on' })
 
   test(
-    '[Q11] of a bank all readers, handlers and views see a constant sum, which two sources of one table do not',
+    '[Q11] of a bank all readers, handlers, views and followers see a constant sum, which two sources of one table do not',
     async ({ onTestFinished }) => {
       const db = await at.database()
       for (const table of COLLECTIONS) {
@@ -35,8 +35,12 @@ describePostgres('a database of Postgres', (postgres) => {
       }
       const connect = () => new TrappedClient(db.config({ application_name: 'consistent' }))
       const shop = postgresDatabase({ connect, pollIntervalMs: 200, holdMs: Infinity })
-      const writer = async () => {
+      const query = async (sql: string) => {
         const client = await db.connect()
+        return await client.query(sql).finally(() => client.end())
+      }
+      const writer = async () => {
+        let client = await db.connect()
         const change = (table: string, sign: string, id: number) =>
           client.query(`UPDATE ${table} SET amount = amount ${sign} 1 WHERE id = ${id}`)
         return async ({ from, to, debited, credited }: Transfer) => {
@@ -48,7 +52,10 @@ describePostgres('a database of Postgres', (postgres) => {
             await client.query('COMMIT')
             return mark
           } catch {
-            await client.query('ROLLBACK') // A deadlock.
+            // A deadlock, or the server was killed.
+            await client.query('ROLLBACK').catch(async () => {
+              client = await db.connect().catch(() => client)
+            })
             return undefined
           }
         }
@@ -58,8 +65,8 @@ describePostgres('a database of Postgres', (postgres) => {
           together: (table) => shop.table<Account>({ table }),
           apart: (table) => db.source<Account>({ table }),
           writer,
-          faults: FAULTS.map((sql) => () => db.sql(sql).catch(() => db.sql('ROLLBACK'))), // A deadlock.
-          rows: (table) => db.sql(`SELECT id, amount FROM ${table} ORDER BY id`),
+          faults: [...FAULTS.map((sql) => () => query(sql)), () => at.server.restart('immediate')],
+          rows: async (table) => (await query(`SELECT id, amount FROM ${table} ORDER BY id`)).rows,
         },
         onTestFinished,
       )

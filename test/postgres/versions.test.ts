@@ -59,19 +59,6 @@ describePostgres('a version', (postgres) => {
       expect(batch.events).toHaveLength(1)
       expect((await resumed(source, batch.version)).events).toEqual([])
     })
-
-    test('of a list while a transaction was open does not include the head after the commit', async () => {
-      const db = await at.installed(TABLE)
-      const source = db.source({ table: 't' })
-      const open = await db.connect()
-      await open.query('BEGIN; UPDATE t SET n = 5 WHERE id = 1')
-      await db.sql('UPDATE t SET n = 6 WHERE id = 2')
-      const { version } = await listed(source)
-      await open.query('COMMIT')
-      const head = await source.head(contextOf())
-      const later = await listed(source)
-      expect([version, later.version].map((at) => source.hasReached(at, head))).toEqual([false, true])
-    })
   })
 
   describe('expires', () => {

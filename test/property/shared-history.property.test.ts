@@ -34,6 +34,15 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ type: fc.constant('pass' as const), ms: fc.constantFrom(0, 50, 900, 4_000) }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('slices' as const), count: fc.integer({ min: 1, max: 5 }) }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('start', 'stop', 'relist', 'damage'), name: names }) },
+  // Any moment between the arrival of a batch and its write, and after it.
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('interrupt' as const),
+      name: names,
+      ticks: fc.integer({ min: 0, max: 20 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('lose', 'refuse'), name: names, code: codes }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('disconnect', 'compact', 'stall', 'restore', 'close') }) },
 )
@@ -56,7 +65,11 @@ class World {
   looks = 0
   views = 0
 
-  constructor(holdMs: number, isSliced: boolean) {
+  /** Whether the others may continue without a collection that is started. */
+  readonly #mayLeave: boolean
+
+  constructor(holdMs: number, isSliced: boolean, steps: readonly Step[]) {
+    this.#mayLeave = holdMs < Infinity || steps.some(({ type }) => ['damage', 'lose', 'refuse'].includes(type))
     this.#options = isSliced ? { slices: sliceEachStep(2) } : {}
     this.#database = new FaultyDatabase({ holdMs })
     this.#write([])
@@ -134,7 +147,7 @@ class World {
       if (textOf(informer.entries()) !== rows)
         this.failures.add(`${name} at ${informer.version} has ${textOf(informer.entries())}, not ${rows}`)
       const { state, isSynced, reason } = informer.status
-      if (!isSynced || (state !== 'live' && reason.endsWith('continue'))) continue
+      if (!isSynced || (this.#mayLeave && state !== 'live' && reason.endsWith('continue'))) continue
       version ??= informer.version
       if (version !== informer.version)
         this.failures.add(`${name} (${state}) is at ${informer.version}, not ${version}`)
@@ -177,10 +190,14 @@ class World {
         this.#stop(step.name)
         break
       case 'relist':
-        this.#informers
-          .get(step.name)
-          ?.relist()
-          .catch(() => {})
+        this.#relist(step.name)
+        break
+      case 'interrupt':
+        this.#database.onBatch = async () => {
+          this.#database.onBatch = undefined
+          for (let at = 0; at < step.ticks; at++) await Promise.resolve()
+          this.#relist(step.name)
+        }
         break
       case 'damage':
         this.#database.lost.set(step.name, 'damage')
@@ -204,6 +221,13 @@ class World {
     this.look()
   }
 
+  #relist(name: string): void {
+    this.#informers
+      .get(name)
+      ?.relist()
+      .catch(() => {})
+  }
+
   #stop(name: string): void {
     const informer = this.#informers.get(name)
     this.#informers.delete(name)
@@ -216,6 +240,7 @@ class World {
     this.#database.lost.clear()
     this.#database.refused.clear()
     this.#database.isEnding = false
+    this.#database.onBatch = undefined
     await this.clock.advance(180_000)
     this.look()
     expect([...this.failures]).toEqual([])
@@ -252,7 +277,7 @@ test('[Q1] informers of one history show one state of it, whatever fails, is lis
   })
   await fc.assert(
     fc.asyncProperty(isDrawn, async ({ holdMs, isSliced, hasView, steps }) => {
-      const world = new World(holdMs, isSliced)
+      const world = new World(holdMs, isSliced, steps)
       for (const name of NAMES.slice(0, 3)) world.start(name)
       if (hasView) world.startView()
       for (const each of steps) await world.perform(each)

@@ -93,6 +93,7 @@ export interface Leases {
 }
 export interface ListContext extends SourceContext {
   alive?(): void
+  readonly collection?: string | undefined
   readonly floor?: Version | undefined
   readonly pageSize: number
 }

@@ -1,5 +1,16 @@
 import type { Clock, SourceContext } from 'listwatch/adapter'
 import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
+export interface CollectionsScope<M extends ServedInformers> extends Pick<RequestScope, 'signal'> {
+  readonly where?: {
+    readonly [C in keyof M]?: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
+  }
+}
+export interface HttpCollections {
+  collection<T = unknown>(name: string): ListerWatcher<T>
+}
+export interface HttpCollectionsOptions extends HttpSourceOptions {
+  readonly holdMs?: number
+}
 export interface HttpServing extends AsyncDisposable {
   (request: Request): Promise<Response>
   close(): Promise<void>
@@ -40,6 +51,9 @@ export type RequestHeaders = Headers | Readonly<Record<string, string>>
 export interface RequestScope<I = {}> extends MirrorScope<I> {
   readonly signal?: AbortSignal
 }
+export interface ServeCollectionsOptions<M extends ServedInformers> extends Omit<ServeHttpOptions, 'scope'> {
+  readonly scope?: (request: Request) => CollectionsScope<M> | Response | Promise<CollectionsScope<M> | Response>
+}
 export interface ServeHttpOptions<I = {}> {
   readonly clock?: Clock
   readonly heartbeatMs?: number
@@ -48,10 +62,12 @@ export interface ServeHttpOptions<I = {}> {
   readonly scope?: (request: Request) => RequestScope<I> | Response | Promise<RequestScope<I> | Response>
   readonly watchMs?: number
 }
+export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>>
 export interface UpstreamVersions {
   hasReached(at: Version, mark: Version): boolean
   isLaterEpoch?(at: Version, mark: Version): boolean
 }
+export declare function httpCollections(options: HttpCollectionsOptions): HttpCollections
 export declare function httpSource<T>(options: HttpSourceOptions): HttpSource<T>
 export declare function httpStatus(error: unknown): number
 export declare function nodeListener(
@@ -60,4 +76,8 @@ export declare function nodeListener(
 export declare function serveHttp<T, I extends object>(
   informer: Informer<T, I>,
   options?: ServeHttpOptions<I>,
+): HttpServing
+export declare function serveHttp<M extends ServedInformers>(
+  informers: M,
+  options?: ServeCollectionsOptions<M>,
 ): HttpServing

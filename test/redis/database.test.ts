@@ -41,7 +41,7 @@ describeRedis('a database of Redis', (server) => {
   }
 
   test(
-    '[Q12] of a bank all readers, handlers and views see a constant sum, which two databases of one collection do not',
+    '[Q12] of a bank all readers, handlers, views and followers see a constant sum, which two databases of one collection do not',
     async ({ onTestFinished }) => {
       await using redis = await RedisServer.start({ server, isDurable: true })
       const client = userClient('ioredis 6', redis.port)

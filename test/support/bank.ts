@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { httpCollections, serveHttp } from '../../serving/http/index.js'
 import { createInformer, derive, groupInformers, type Informer, type ListerWatcher } from '../../src/index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 
@@ -43,25 +44,28 @@ export interface Bank {
 /** Counts the looks, and those that see a sum that the bank never had. */
 function watched(informers: readonly Informer<Account, object>[]) {
   const counts = { looks: 0, wrong: 0 }
+  const sumOf = (lists: readonly { list(): readonly Account[] }[]): number =>
+    lists.reduce((sum, each) => each.list().reduce((all, { amount }) => all + amount, sum), 0)
   const look = (): void => {
     if (informers.some(({ status }) => !status.isSynced)) return
     counts.looks++
-    let sum = 0
-    for (const informer of informers) for (const { amount } of informer.list()) sum += amount
-    if (sum !== SUM) counts.wrong++
+    using snapshots = new DisposableStack()
+    const pinned = informers.map((each) => snapshots.use(each.snapshot()))
+    if (sumOf(informers) !== SUM || sumOf(pinned) !== SUM) counts.wrong++
   }
   for (const informer of informers) informer.subscribe({ update: look, add: look, delete: look })
   return { counts, look }
 }
 
 /**
- * Four writers make transfers between two collections while the faults happen. All readers, handlers and views of one
- * history must see a constant sum. Sources that follow the collections alone must see others, or the judge cannot fail.
+ * Four writers make transfers between two collections while the faults happen. All readers, snapshots, handlers, views and
+ * followers of one history must see a constant sum. Sources that follow the collections alone must see others, or the judge cannot fail.
  */
 export async function judgeBank(
   bank: Bank,
   onTestFinished: (stop: () => Promise<void>) => void,
   pauseMs = 4,
+  seconds: number = SECONDS,
 ): Promise<void> {
   const random = new SeededRandom(1)
   const started = (source: (collection: Collection) => ListerWatcher<Account>) =>
@@ -75,12 +79,19 @@ export async function judgeBank(
     reads: [checking],
     each: ({ amount }, key) => amount + (checking.get(key)?.amount ?? 0),
   })
-  const group = groupInformers([...together, ...apart, both])
+  const mirror = serveHttp({ savings, checking })
+  const fetch = (url: string, init: RequestInit): Promise<Response> => mirror(new Request(url, init))
+  const remote = httpCollections({ url: 'http://bank.test', fetch })
+  const followers = started((collection) => remote.collection(collection))
+  const group = groupInformers([...together, ...apart, both, ...followers])
   const errors: string[] = []
-  for (const each of [...together, ...apart]) each.on('error', ({ message }) => void errors.push(message))
-  onTestFinished(() => group.stop())
+  for (const each of [...together, ...apart, ...followers]) each.on('error', ({ message }) => void errors.push(message))
+  onTestFinished(async () => {
+    await mirror.close()
+    await group.stop()
+  })
   await group.start().synced({ timeoutMs: 60_000 })
-  const [ours, theirs] = [watched(together), watched(apart)]
+  const [ours, theirs, remotely] = [watched(together), watched(apart), watched(followers)]
   let isOver = false
   let transfers = 0
   const account = (): number => 1 + Math.floor(random.next() * ACCOUNTS)
@@ -101,20 +112,29 @@ export async function judgeBank(
     for (; !isOver; await sleep(1)) {
       ours.look()
       theirs.look()
+      remotely.look()
       // The view changes in the same step.
       const sum = both.list().reduce((all, each) => all + each, 0)
       if (sum !== SUM) ours.counts.wrong++
     }
   }
   const running = Promise.all([write(), write(), write(), write(), fail(), read()])
-  await sleep(SECONDS * 1_000)
+  await sleep(seconds * 1_000)
   isOver = true
   await running
   const mark = await (await bank.writer())({ from: 'savings', to: 'checking', debited: 1, credited: 1 })
   if (mark === undefined) throw new Error('the last transfer failed')
   await savings.waitFor(mark, { timeoutMs: 60_000 })
   const relists = savings.status.relists + checking.status.relists
-  if (SECONDS > 60) console.log({ transfers, relists, errors: errors.length, ours: ours.counts, theirs: theirs.counts })
+  if (SECONDS > 60)
+    console.log({
+      transfers,
+      relists,
+      errors: errors.length,
+      ours: ours.counts,
+      theirs: theirs.counts,
+      remotely: remotely.counts,
+    })
   for (const [collection, informer] of [
     ['savings', savings],
     ['checking', checking],
@@ -122,8 +142,10 @@ export async function judgeBank(
     const shown = informer.list().map(({ id, amount }) => ({ id, amount }))
     expect(shown.sort((a, b) => a.id - b.id)).toEqual(await bank.rows(collection))
   }
-  expect(ours.counts).toMatchObject({ wrong: 0 })
-  expect(ours.counts.looks).toBeGreaterThan(100)
+  for (const { looks, wrong } of [ours.counts, remotely.counts]) {
+    expect(wrong).toBe(0)
+    expect(looks).toBeGreaterThan(100)
+  }
   expect(theirs.counts.wrong).toBeGreaterThan(0)
   expect([relists, errors.length, transfers].every((count) => count > 0)).toBe(true)
 }

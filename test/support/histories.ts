@@ -28,6 +28,8 @@ export class FaultyDatabase implements SharedHistory {
   readonly slow = new Map<string, Promise<unknown>>()
   /** Whether the next batch ends the watch instead. */
   isEnding = false
+  /** Called before each batch. */
+  onBatch: (() => Promise<void>) | undefined
   /** The numbers of watches that were opened, and that are open. */
   opened = 0
   open = 0
@@ -92,6 +94,7 @@ export class FaultyDatabase implements SharedHistory {
           else lost.set(name, new SourceError('the collection is lost', { code }))
         }
         this.lost.clear()
+        void this.onBatch?.()
         yield { ...batch, parts, lost }
       }
     } finally {

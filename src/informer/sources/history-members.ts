@@ -19,7 +19,7 @@ import {
   type WatchEvent,
 } from '../../contract/source.js'
 import { assertVersion, type Version } from '../../contract/version.js'
-import type { StateName } from '../../reflector/reflector-state-types.js'
+import type { ReflectorState } from '../../reflector/reflector-state-types.js'
 import { close, iterated } from '../../reflector/source-checks.js'
 import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'
@@ -425,14 +425,17 @@ export class HistoryMember implements ListerWatcher<unknown> {
   }
 
   /** The state of its reflector has changed. */
-  stateChanged(state: StateName): void {
-    if (state === 'failed') this.hasLeft = true
-    if (state === 'connecting' || state === 'live') return
+  stateChanged(state: ReflectorState): void {
+    const { name } = state
+    if (name === 'failed') this.hasLeft = true
+    if (name === 'connecting' || name === 'live') return
     const { group } = this.part
+    // The list that comes next has the batch. So the others wait for that list, and read the batch again.
+    if (name === 'backing-off' && state.next.type === 'list' && this.isIn) group?.withdraw(this.part)
     this.part.group = undefined
     this.#end()?.reject(ABORTED)
     this.#isWorking = false
-    if (state === 'stopped') this.members.remove(this)
+    if (name === 'stopped') this.members.remove(this)
     else this.members.gone(this)
     group?.leave(this.part)
   }

@@ -117,13 +117,14 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#context.titleOf(this.source.name)
   }
 
-  onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
+  onStateChange(state: ReflectorState, previous: ReflectorState): void {
+    const { name, reason } = state
     if (name === 'live') {
       this.#confirm()
       this.warmStart?.schedule()
     }
     if (name === 'relisting') this.counts.relisting(reason, this.reflector.lastError?.code)
-    this.member?.stateChanged(name)
+    this.member?.stateChanged(state)
     this.#announce(previous)
   }
 

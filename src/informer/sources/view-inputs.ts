@@ -44,3 +44,43 @@ export interface ViewInputs {
   /** The view is stopped. */
   end(): void
 }
+
+/** An informer that a view reads, or that is served with others. */
+interface InputOfView {
+  readonly input: {
+    readonly sources: {
+      readonly isOfSet: boolean
+      readonly roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>
+    }
+  }
+}
+
+/**
+ * Whether the roots have no common version: several without one history, or those of a set, whose members change.
+ */
+export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
+  const histories = new Set(Array.from(rootsOf(inputs).values(), (root) => root.member?.members ?? root))
+  return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
+}
+
+/**
+ * Returns the least of these versions of the inputs; empty if one has none. Undefined if the inputs have no common history.
+ */
+export function leastVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
+  if (haveSeveralRoots(inputs)) return undefined
+  const [{ source } = {}] = rootsOf(inputs).values()
+  if (versions.includes('')) return ''
+  return versions.reduce((least, each) => (source?.hasReached?.(least, each) === true ? each : least))
+}
+
+/** A name that several roots have gets a suffix. */
+export function rootsOf(inputs: readonly InputOfView[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
+  const runners = new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))
+  const roots = new Map<string, SourceRunner<unknown, unknown>>()
+  for (const runner of runners) {
+    let name = runner.name
+    for (let n = 2; roots.has(name); n++) name = `${runner.name}#${n}`
+    roots.set(name, runner)
+  }
+  return roots
+}

@@ -1,3 +1,4 @@
+import { SourceError } from '../../contract/errors.js'
 import type { Version } from '../../contract/version.js'
 import type { Change, Origin } from '../../queue/change.js'
 import { RunToCompletion } from '../../util/run-to-completion.js'
@@ -163,6 +164,7 @@ export class CommitGroup {
   /** The partitions that show the version already, so that they add nothing. */
   readonly #unchanged = new Set<object>()
   readonly #onCommit: (written: ReadonlySet<object>) => void
+  #withdrawn: SourceError | undefined
 
   /**
    * `onCommit` is called with the partitions that were written or are unchanged, when that is visible and before it is
@@ -176,6 +178,7 @@ export class CommitGroup {
 
   /** Resolves when the write is visible. Rejects if it cannot be performed. */
   add(partition: object, write: GroupedWrite): Promise<void> {
+    if (this.#withdrawn !== undefined) return Promise.reject(this.#withdrawn)
     const settled = Promise.withResolvers<void>()
     this.#writes.set(partition, { ...write, settled })
     if (this.#missing.delete(partition) && this.#missing.size === 0) void this.#perform()
@@ -189,6 +192,14 @@ export class CommitGroup {
     if (this.#missing.size > 0) return
     // Not now: one of the user's functions may have stopped its informer.
     void Promise.resolve().then(() => this.#perform())
+  }
+
+  /** If the partition has not added its write, no store is written: each write rejects. */
+  withdraw(partition: object): void {
+    if (!this.#missing.has(partition)) return
+    this.#missing.clear()
+    this.#withdrawn = new SourceError('another collection of the history is listed again', { code: 'UNAVAILABLE' })
+    for (const { settled } of this.#writes.values()) settled.reject(this.#withdrawn)
   }
 
   async #perform(): Promise<void> {

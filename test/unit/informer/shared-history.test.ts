@@ -154,6 +154,29 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     expect([rows(), new Set(all.map(({ version }) => version)).size, reported]).toEqual([[2, 2, 2], 1, []])
   })
 
+  test.each(Array.from({ length: 20 }, (_, at) => at))('after relist() %i microtasks after a batch', async (count) => {
+    const { clock, database, all, items, rows, write } = await shop()
+    database.slow.set('items', clock.sleep(5_000, new AbortController().signal))
+    database.onBatch = async () => {
+      database.onBatch = undefined
+      for (let at = 0; at < count; at++) await Promise.resolve()
+      void items.relist().catch(() => {})
+    }
+    const seen = new Set<string>()
+    for (const { signal } of all.flatMap((each) => internalsOf(each) ?? []))
+      signal.listen(() => seen.add(rows().join()))
+    write(2)
+    await clock.advance(2_000)
+    expect(items.status.state).toBe('relisting')
+    write(3)
+    await clock.advance(8_000)
+    expect([...seen].filter((each) => !['1,1,1', '2,2,2', '3,3,3'].includes(each))).toEqual([])
+    expect([rows(), all.map(({ status }) => status.state)]).toEqual([
+      [3, 3, 3],
+      ['live', 'live', 'live'],
+    ])
+  })
+
   test('[Q7] for at most `holdMs`: then it says that the others continue, keeps its rows, and returns', async () => {
     const { clock, database, items, rows, write } = await shop({ holdMs: 5_000 })
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,0 +1,279 @@
+import { SEVERAL_SOURCES } from '../../adapters/common/upstream-versions.js'
+import type { Clock } from '../../src/contract/clock.js'
+import type { Entry } from '../../src/contract/source.js'
+import type { Status } from '../../src/contract/status.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import { internalsOf, leastVersion } from '../../src/informer/internals.js'
+import type { Change } from '../../src/queue/change.js'
+import type { StoreView } from '../../src/store/store-view.js'
+import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import type { Wait } from '../../src/util/deadline.js'
+import { checkOptions, isWhere } from '../../src/util/validate-options.js'
+import { type EncodedParts, encodedParts } from './encoded-parts.js'
+
+/** While some changes of a commit are not queued yet, the commit is waited for in steps of this time, in milliseconds. */
+const CATCH_UP_MS = 2
+
+/** The objects that a caller may read: those with these values in these indexes. */
+export type Where = Readonly<Record<string, unknown>>
+
+type Informers<T> = ReadonlyMap<string, Informer<T, object>>
+
+/** The state of each source, by name. */
+export type Sources = Readonly<Record<string, Status>>
+
+/** A stream of changes, as a feed reads it. */
+export interface ServedChanges<T>
+  extends Pick<ChangeStream<T>, 'version' | 'synced'>,
+    AsyncIterable<Pick<ChangeBatch<T>, 'changes' | 'version' | 'isSynced'>> {
+  readonly backlog: { readonly keys: number }
+}
+
+/** An informer, or several collections that followers see as one mirror: each in commits of all. */
+export class ServedMirror<T> {
+  readonly #informers: Informers<T>
+  /** The informer, if it is served alone. Its keys have no prefix. */
+  readonly #only: Informer<T, object> | undefined
+  readonly #clock: Clock
+
+  constructor(served: Informer<T, object> | Informers<T>, clock: Clock) {
+    this.#only = served instanceof Map ? undefined : (served as Informer<T, object>)
+    this.#informers = served instanceof Map ? served : new Map([['', this.#only as Informer<T, object>]])
+    this.#clock = clock
+  }
+
+  get name(): string {
+    return [...this.#informers.values()].map(({ name }) => name).join()
+  }
+
+  /** The versions of all collections that readers see. */
+  get version(): Version | undefined {
+    return this.#only === undefined ? joined(this.#informers.values()) : this.#only.version
+  }
+
+  /**
+   * The version of the upstream source after a batch of this version; empty if there is none at the time. Of several
+   * collections it is the one that all have reached.
+   */
+  upstreamAt(version: Version = ''): string {
+    if (this.#only !== undefined) return this.#only.status.sources === undefined ? version : SEVERAL_SOURCES
+    const inputs = [...this.#informers.values()].flatMap((each) => internalsOf(each) ?? [])
+    const isKnown = inputs.length === this.#informers.size
+    return (isKnown ? leastVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
+  }
+
+  /** Whether a store shows a large commit, of which no change may be queued yet. */
+  get isRouting(): boolean {
+    return [...this.#informers.values()].some((each) => internalsOf(each)?.objects.isRouting === true)
+  }
+
+  /** The invalid objects by key. */
+  get invalid(): ReadonlyMap<string, unknown> {
+    if (this.#only !== undefined) return this.#only.invalid
+    const all = new Map<string, unknown>()
+    for (const [collection, { invalid }] of this.#informers)
+      for (const [key, error] of invalid) all.set(prefixed(collection, key), error)
+    return all
+  }
+
+  get sources(): Sources {
+    const all: Record<string, Status> = {}
+    for (const [collection, { status }] of this.#informers) Object.assign(all, sourcesOf(collection, status))
+    return all
+  }
+
+  /** Calls `listener` with the sources of an informer whose status changes. Returns a function that ends that. */
+  onStatus(listener: (sources: Sources, before: Sources) => void): () => void {
+    const ends = Array.from(this.#informers, ([collection, informer]) => {
+      const changed = (status: Status, before: Status): void =>
+        listener(sourcesOf(collection, status), sourcesOf(collection, before))
+      informer.on('status', changed)
+      return () => informer.off('status', changed)
+    })
+    return () => {
+      for (const end of ends) end()
+    }
+  }
+
+  async synced(wait: Wait): Promise<void> {
+    await Promise.all(Array.from(this.#informers.values(), (each) => each.synced(wait)))
+  }
+
+  async fresh(wait: Wait): Promise<void> {
+    await Promise.all(Array.from(this.#informers.values(), (each) => each.fresh(wait)))
+  }
+
+  entry(key: string): Entry<T> | undefined {
+    if (this.#only !== undefined) return this.#only.entry(key)
+    const at = key.indexOf('/')
+    const entry = this.#informers.get(key.slice(0, at))?.entry(key.slice(at + 1))
+    return entry && { ...entry, key }
+  }
+
+  /** The changes of a scope, until the signal aborts. */
+  changes(where: Where, signal: AbortSignal): ServedChanges<T> {
+    if (this.#only !== undefined) return this.#only.changes({ where, signal })
+    const streams = new Map<string, ChangeStream<T>>()
+    for (const [collection, informer] of this.#informers)
+      streams.set(collection, informer.changes({ where: this.#whereOf(where, collection), signal }))
+    return new JoinedChanges(this, streams, this.#clock)
+  }
+
+  /**
+   * A collection that a scope misspells would be served whole.
+   * @throws OptionError for an unknown collection, and for values that are not a plain object.
+   */
+  assertWhere(where: object): void {
+    if (this.#only !== undefined) return
+    const isKnown = Array.from(this.#informers.keys(), (each) => [each, isWhere] as const)
+    checkOptions('serveHttp: the collections of a scope', where, Object.fromEntries(isKnown))
+  }
+
+  /** Distinguishes the scopes of this mirror. */
+  scopeName(where: Where): string {
+    return [...this.#informers.keys()].map((each) => scopeName(this.#whereOf(where, each))).join()
+  }
+
+  /** Encodes the objects of a scope that readers see now, by collection: by "" if there is one informer. */
+  async encode(where: Where, invalid: Iterable<string>, isShared: boolean): Promise<ReadonlyMap<string, EncodedParts>> {
+    using snapshots = new DisposableStack()
+    const views = Array.from(this.#informers, ([collection, informer]) => {
+      const view = snapshots.use(informer.snapshot())
+      return { collection, view, keys: keysIn(view, this.#whereOf(where, collection)) }
+    })
+    const left = [...invalid]
+    const all = new Map<string, EncodedParts>()
+    for (const { collection, view, keys } of views) {
+      const prefix = this.#only === undefined ? prefixed(collection, '') : ''
+      const own = new Set(left.flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : [])))
+      all.set(collection, await encodedParts(view, keys, own, { clock: this.#clock, isShared, prefix }))
+    }
+    return all
+  }
+
+  /** The values of indexes of a collection that a scope selects. */
+  #whereOf(where: Where, collection: string): Where {
+    return this.#only === undefined ? ((where[collection] ?? {}) as Where) : where
+  }
+}
+
+/** The changes of several collections. Each batch brings followers to what readers see at that time, in all of them. */
+class JoinedChanges<T> implements ServedChanges<T> {
+  readonly #mirror: ServedMirror<T>
+  readonly #streams: ReadonlyMap<string, ChangeStream<T>>
+  readonly #clock: Clock
+  /** The last change of each key since the last batch. */
+  #changes = new Map<string, Change<T>>()
+  /** Whether there was a batch since the last one here, or a stream has ended. */
+  #news = Promise.withResolvers<void>()
+  #replaying: number
+  #end: { readonly error?: unknown } | undefined
+
+  constructor(mirror: ServedMirror<T>, streams: ReadonlyMap<string, ChangeStream<T>>, clock: Clock) {
+    this.#mirror = mirror
+    this.#streams = streams
+    this.#clock = clock
+    this.#replaying = streams.size
+    for (const [collection, stream] of streams) void this.#read(collection, stream)
+  }
+
+  get version(): Version {
+    return joined(this.#streams.values())
+  }
+
+  get backlog(): { readonly keys: number } {
+    let keys = this.#changes.size
+    for (const { backlog } of this.#streams.values()) keys += backlog.keys
+    return { keys }
+  }
+
+  async synced(): Promise<void> {
+    await Promise.all(Array.from(this.#streams.values(), (each) => each.synced()))
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Pick<ChangeBatch<T>, 'changes' | 'version' | 'isSynced'>> {
+    for (;;) {
+      await this.#news.promise
+      do {
+        // After a turn of the event loop, a batch that has left its queue is here.
+        await this.#clock.sleep(0)
+        if (this.#end !== undefined) {
+          if ('error' in this.#end) throw this.#end.error
+          return
+        }
+      } while (!this.#isAtStores && (await this.#clock.sleep(CATCH_UP_MS).then(() => true)))
+      const changes = [...this.#changes.values()]
+      this.#changes = new Map()
+      this.#news = Promise.withResolvers()
+      yield { changes, version: this.version, isSynced: true }
+    }
+  }
+
+  get #isAtStores(): boolean {
+    const isQueued = [...this.#streams.values()].some(({ backlog }) => backlog.keys > 0)
+    return this.#replaying === 0 && !isQueued && !this.#mirror.isRouting && this.version === this.#mirror.version
+  }
+
+  async #read(collection: string, stream: ChangeStream<T>): Promise<void> {
+    let isReplaying = true
+    try {
+      for await (const { changes, isSynced } of stream) {
+        for (const change of changes) {
+          const key = prefixed(collection, change.key)
+          this.#changes.set(key, { ...change, key })
+        }
+        if (isSynced && isReplaying) {
+          isReplaying = false
+          this.#replaying--
+        }
+        this.#news.resolve()
+      }
+      this.#end ??= {}
+    } catch (error) {
+      this.#end ??= { error }
+    }
+    this.#news.resolve()
+  }
+}
+
+function prefixed(collection: string, key: string): string {
+  return `${collection}/${key}`
+}
+
+function joined(of: Iterable<{ readonly version: Version | undefined }>): Version {
+  return Array.from(of, ({ version = '' }) => version).join('\n')
+}
+
+/** A single source has the name of its collection. */
+function sourcesOf(collection: string, status: Status): Sources {
+  const { sources } = status
+  if (sources === undefined) return { [collection]: status }
+  return Object.fromEntries(Object.entries(sources).map(([name, each]) => [`${collection}/${name}`, each]))
+}
+
+/** The keys of the objects that have all values of `where`. */
+function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
+  const [first, ...rest] = Object.entries(where)
+  if (first === undefined) return yield* view.keys()
+  const others = rest.map((each) => new Set(keysWith(view, each)))
+  for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
+}
+
+/** Returns the name of a scope. Two scopes with different values have different names. */
+function scopeName(where: Where): string {
+  const selected = Object.entries(where).sort(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(selected.map(([index, value]) => [index, textOf(value)]))
+}
+
+function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
+  const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
+  for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
+  if (value instanceof Date) return `date ${value.getTime()}`
+  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
+}
