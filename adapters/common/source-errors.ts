@@ -19,6 +19,6 @@ export function isUnavailable(thrown: unknown): boolean {
   return thrown instanceof SourceError && thrown.code === 'UNAVAILABLE'
 }
 
-export function isExpired(thrown: unknown): boolean {
+export function isExpired(thrown: unknown): thrown is SourceError {
   return thrown instanceof SourceError && thrown.code === 'VERSION_EXPIRED'
 }

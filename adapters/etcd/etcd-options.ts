@@ -5,6 +5,7 @@ import {
   checkOptions,
   isBoolean,
   isCount,
+  isDelayOrInfinity,
   isName,
   isOneOf,
   isPositive,
@@ -99,6 +100,37 @@ export interface EtcdSourceOptions<T> {
   readonly timeoutMs?: number
 }
 
+/**
+ * Options of `etcdCluster`: those of `etcdSource` that do not concern one range.
+ *
+ * @example
+ * ```ts
+ * import { etcdCluster } from 'listwatch/etcd'
+ *
+ * const shop = etcdCluster({ endpoints: ['https://etcd-1:2379', 'https://etcd-2:2379'], holdMs: 5_000 })
+ * ```
+ */
+export interface EtcdClusterOptions extends Omit<EtcdSourceOptions<unknown>, keyof EtcdCollectionOptions<unknown>> {
+  /**
+   * If a collection has to be listed again, the others stay at the last common version for at most this time, in
+   * milliseconds. `Infinity` has no limit. Default 30 000.
+   */
+  readonly holdMs?: number
+}
+
+/**
+ * Options of a collection of `etcdCluster`: one of `prefix` and `range`. Collections may have common keys.
+ *
+ * @example
+ * ```ts
+ * import { type EtcdCollectionOptions, etcdCluster } from 'listwatch/etcd'
+ *
+ * const limits: EtcdCollectionOptions<Limit> = { prefix: '/shop/limits/' }
+ * const source = etcdCluster({ client: etcd }).collection(limits)
+ * ```
+ */
+export type EtcdCollectionOptions<T> = Pick<EtcdSourceOptions<T>, 'prefix' | 'range' | 'codec' | 'keys' | 'pageSize'>
+
 export const HEARTBEAT_MS = 10_000
 export const TIMEOUT_MS = 15_000
 /** The number of characters of an endpoint that a message shows. */
@@ -158,8 +190,15 @@ export const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, Opti
   },
 }
 
-const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionCheck>> = {
+const clusterChecks: Readonly<Record<keyof Omit<EtcdClusterOptions, 'holdMs'>, OptionCheck>> = {
   ...connectionChecks,
+  maxCatchup: isCount,
+  requireLeader: isBoolean,
+  heartbeatMs: isPositive,
+  timeoutMs: isPositive,
+}
+
+const collectionChecks: Readonly<Record<keyof EtcdCollectionOptions<unknown>, OptionCheck>> = {
   prefix: (value) =>
     value === '' || (value instanceof Uint8Array && value.length === 0)
       ? "must not be empty; for all keys of the server say range: { from: '' }"
@@ -169,28 +208,41 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   pageSize: isCount,
-  maxCatchup: isCount,
-  requireLeader: isBoolean,
-  heartbeatMs: isPositive,
-  timeoutMs: isPositive,
 }
 
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
-  checkOptions('etcdSource', options, optionChecks)
-  const { range } = options ?? {}
+  checkOptions('etcdSource', options, { ...clusterChecks, ...collectionChecks })
+  checkCluster('etcdSource', options)
+  checkRange('etcdSource', options)
+}
+
+/** The same for the options that do not concern one range. */
+export function checkClusterOptions(options: EtcdClusterOptions): void {
+  checkOptions('etcdCluster', options, { ...clusterChecks, holdMs: isDelayOrInfinity })
+  checkCluster('etcdCluster', options)
+}
+
+/** The same for those of a collection. */
+export function checkCollectionOptions<T>(options: EtcdCollectionOptions<T>): void {
+  checkOptions('collection', options, collectionChecks)
+  checkRange('collection', options)
+}
+
+function checkCluster(call: string, options: EtcdClusterOptions): void {
+  checkConnection(call, options)
   const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS } = options ?? {}
-  checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
-  checkConnection('etcdSource', options)
-  assertOneOf('etcdSource', propertiesOf(options), 'prefix', 'range', 'give either "prefix" or "range"')
+  if (timeoutMs > heartbeatMs) return
+  const message = `option "timeoutMs" must be more than heartbeatMs (${heartbeatMs}), got ${timeoutMs}`
+  throw wrong(call, message, 'timeoutMs')
+}
+
+function checkRange<T>(call: string, options: EtcdCollectionOptions<T>): void {
+  const { range } = options ?? {}
+  checkOptions(`${call}: range`, range, { from: isKeyBytes, to: isKeyBytes })
+  assertOneOf(call, propertiesOf(options), 'prefix', 'range', 'give either "prefix" or "range"')
   if (range !== undefined && isNothing(keyRange(range.from, range.to)))
-    throw wrong('etcdSource', 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
-  if (timeoutMs <= heartbeatMs)
-    throw wrong(
-      'etcdSource',
-      `option "timeoutMs" must be more than heartbeatMs (${heartbeatMs}), got ${timeoutMs}`,
-      'timeoutMs',
-    )
+    throw wrong(call, 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
 }
 
 /**

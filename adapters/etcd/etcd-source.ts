@@ -1,3 +1,4 @@
+import { watchCollection } from '../../src/contract/shared-history.js'
 import type {
   ListContext,
   ListerWatcher,
@@ -8,22 +9,16 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { expired } from '../common/source-errors.js'
 import { EntryCodec } from './entry-codec.js'
-import { checkEtcdOptions, checkLogin, type EtcdSourceOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
+import { checkEtcdOptions, type EtcdCollectionOptions, type EtcdSourceOptions } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
 import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
 import { PageLimit } from './page-limit.js'
+import { RangeHistory } from './range-history.js'
 import { firstPage, type PagesOptions, rangePages } from './range-pages.js'
-import type { Header, KeyValue } from './transport/etcd-messages.js'
-import { etcd3Transport } from './transport/etcd3-transport.js'
-import { grpcTransport } from './transport/grpc-transport.js'
-import { type KeyBytes, type KeyRange, keyRange, prefixRange } from './transport/key-range.js'
-import { KNOWN_LOSSES, losesEvents } from './transport/server-version.js'
-import { Session } from './transport/session.js'
-import type { Transport } from './transport/transport.js'
-import { watchRange } from './watch/watch-loop.js'
+import type { KeyValue } from './transport/etcd-messages.js'
+import { type KeyRange, keyRange, prefixRange, printable } from './transport/key-range.js'
 
 /**
  * A range of etcd keys, as a source. A mark is the `header.revision` of the response to a write.
@@ -72,56 +67,40 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
  */
 export function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T> {
   checkEtcdOptions(options)
-  return new RangeSource<T>(options)
+  return new RangeSource<T>(options, new RangeHistory(options, 'etcdSource'))
 }
 
-/**
- * After this number of watches that end at the same version without an event, the range is listed. The second watch
- * uses fragments.
- */
-const MOST_STUCK = 2
-const NOT_STUCK = { after: '', attempts: 0 }
-
-class RangeSource<T> implements EtcdSource<T> {
+/** A range of keys as a source. `etcdCluster` has several of one history. */
+export class RangeSource<T> implements EtcdSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
-  readonly #transport: Transport
+  readonly collection: string
+  readonly #history: RangeHistory
   readonly #range: KeyRange
   readonly #codec: EntryCodec<T>
   readonly #pageSize: number
-  readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
-  readonly #progressMs: number
-  readonly #timeoutMs: number
   readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
-  readonly #versionsSeen = new Set<string>()
-  /** The version at which consecutive watches ended before their first event. */
-  #stuck = NOT_STUCK
 
-  constructor(options: EtcdSourceOptions<T>) {
-    const { client, endpoints = [], prefix = '', range, auth, credentials } = options
-    this.#transport =
-      client === undefined
-        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, check: checkLogin })
-        : etcd3Transport(client)
+  constructor(options: EtcdCollectionOptions<T>, history: RangeHistory) {
+    const { prefix = '', range, codec = 'json', keys = 'string', pageSize = 10_000 } = options
+    this.#history = history
     this.#range = range === undefined ? prefixRange(prefix) : keyRange(range.from, range.to)
-    this.#codec = new EntryCodec(options.codec ?? 'json', options.keys ?? 'string')
-    this.#pageSize = options.pageSize ?? 10_000
-    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-    this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
-    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
-    // A progress request is sent after this time of silence, and its response may take as long.
-    this.#progressMs = this.heartbeatMs / 2
-    const { codec = 'json', keys = 'string' } = options
+    this.#codec = new EntryCodec(codec, keys)
+    this.#pageSize = pageSize
+    this.heartbeatMs = history.heartbeatMs
     const { start, end } = this.#range
     this.selection = JSON.stringify([start.toString('hex'), end.toString('hex'), String(codec), keys])
-    const [from, to] = [range?.from ?? prefix, range?.to].map((key) => (key === undefined ? '' : printable(key)))
-    this.name = `etcd:${from}${range === undefined ? '' : `..${to}`}`
+    const name = range === undefined ? printable(prefix) : `${printable(range.from)}..${printable(range.to ?? '')}`
+    this.name = `etcd:${name}`
+    this.collection = history.add(name, { range: this.#range, codec: this.#codec })
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const options = this.#pagesOptions(context, false)
-    const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
+    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
+      firstPage(opened, options, timeoutMs),
+    )
     try {
       // A list passes the same history check as a resumed watch. The core compares the contents, for what no check
       // finds.
@@ -152,7 +131,9 @@ class RangeSource<T> implements EtcdSource<T> {
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
     const options = this.#pagesOptions(context, true)
-    const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
+    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
+      firstPage(opened, options, timeoutMs),
+    )
     try {
       for await (const { header, kvs, remaining } of rangePages(session, first, options)) {
         const keys = kvs.map((kv) => ({ key: this.#codec.key(kv), version: String(kv.modRevision) }))
@@ -164,51 +145,12 @@ class RangeSource<T> implements EtcdSource<T> {
     }
   }
 
-  async *watch({
-    after,
-    signal,
-    clock,
-    onProgressRequest,
-    requestAudit,
-    warn,
-  }: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const from = parseVersion(after)
-    const attempts = this.#stuck.after === after ? this.#stuck.attempts : 0
-    if (attempts >= MOST_STUCK) {
-      this.#stuck = NOT_STUCK
-      throw expired(`${attempts} watches in a row ended before a whole revision had arrived`)
-    }
-    const [session, head] = await this.#openAtHead({ signal, clock })
-    const openedAt = clock.now()
-    let isStuck = head.revision > from.revision
-    try {
-      const settings = {
-        range: this.#range,
-        hasFragments: this.#transport.hasFragments || attempts > 0,
-        progressMs: this.#progressMs,
-        timeoutMs: this.#timeoutMs,
-        ...this.#settings,
-      }
-      const callbacks = {
-        signal,
-        clock,
-        onProgressRequest,
-        requestAudit: (reason: string) => requestAudit?.(reason),
-        onServerVersion: (version: string) => this.#served(version, warn),
-      }
-      for await (const { events, version } of watchRange(session, head, from, settings, callbacks)) {
-        isStuck &&= parseVersion(version).revision <= from.revision
-        yield { events: events.map(({ isDelete, kv }) => this.#event(isDelete, kv)), version }
-      }
-    } finally {
-      session.close()
-      isStuck &&= clock.now() - openedAt >= this.#progressMs
-      this.#stuck = isStuck ? { after, attempts: attempts + 1 } : NOT_STUCK
-    }
+  watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    return watchCollection<T>(this.#history, this.collection, context)
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const [session, header] = await this.#openAtHead(context)
+    const [session, header] = await this.#history.openAtHead(context, this.#range)
     session.close()
     return formatHead(header)
   }
@@ -218,30 +160,8 @@ class RangeSource<T> implements EtcdSource<T> {
   }
 
   #pagesOptions({ clock }: Pick<SourceContext, 'clock'>, isKeysOnly: boolean): PagesOptions {
-    const limit = new PageLimit(this.#pageSize, this.#transport.maxAnswerBytes, this.#learned)
+    const limit = new PageLimit(this.#pageSize, this.#history.transport.maxAnswerBytes, this.#learned)
     return { range: this.#range, isKeysOnly, limit, clock }
-  }
-
-  #openAtHead(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<[Session, Header]> {
-    return this.#session(context, (session, timeoutMs) => session.head(this.#range, timeoutMs))
-  }
-
-  #session<V>(
-    { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
-    first: (session: Session, timeoutMs: number) => Promise<V>,
-  ): Promise<[Session, V]> {
-    return Session.open(this.#transport, { signal, clock, timeoutMs: this.#timeoutMs }, first)
-  }
-
-  /** Warns once of each server version that may lose events. */
-  #served(version: string, warn: WatchContext['warn']): void {
-    if (warn === undefined || this.#versionsSeen.has(version)) return
-    this.#versionsSeen.add(version)
-    if (losesEvents(version)) warn(`etcd ${version} ${KNOWN_LOSSES}`)
-  }
-
-  #event(isDelete: boolean, kv: KeyValue): WatchBatch<T>['events'][number] {
-    return isDelete ? this.#codec.delete(kv) : this.#codec.put(kv)
   }
 }
 
@@ -249,8 +169,4 @@ class RangeSource<T> implements EtcdSource<T> {
 function* parts<V>(all: readonly V[], size: number): Generator<readonly [readonly V[], boolean]> {
   for (let begin = 0; begin === 0 || begin < all.length; begin += size)
     yield [begin === 0 && all.length <= size ? all : all.slice(begin, begin + size), begin + size >= all.length]
-}
-
-function printable(key: KeyBytes): string {
-  return JSON.stringify(Buffer.from(key).toString()).slice(1, -1)
 }

@@ -1,12 +1,13 @@
 /**
- * A source over the keys of etcd, and leases of replicas in etcd.
+ * Sources over the keys of etcd, and leases of replicas in etcd.
  *
  * @module listwatch/etcd
  */
 
 export type { LeaseOptions } from '../common/lease-options.js'
 export type { EtcdCodec, EtcdKeys } from './codec.js'
-export type { EtcdRange, EtcdSourceOptions } from './etcd-options.js'
+export { type EtcdCluster, etcdCluster } from './etcd-cluster.js'
+export type { EtcdClusterOptions, EtcdCollectionOptions, EtcdRange, EtcdSourceOptions } from './etcd-options.js'
 export { type EtcdSource, etcdSource } from './etcd-source.js'
 export { type EtcdLeasesOptions, etcdLeases } from './leases/etcd-leases.js'
 export type { EtcdClient } from './transport/etcd-client.js'

@@ -1,5 +1,5 @@
 import { Etcd3 } from 'etcd3'
-import { etcdSource } from '../../adapters/etcd/index.js'
+import { etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
 import type {
   ConformanceChange,
   ConformanceOptions,
@@ -13,7 +13,7 @@ interface Item {
   readonly value: string
 }
 
-export type EtcdForm = 'endpoints' | 'client'
+export type EtcdForm = 'endpoints' | 'client' | 'cluster'
 
 /** A prefix of its own for each case, and a proxy before the server that can end connections. */
 export function etcdHarness(server: { readonly etcd: EtcdServer }, form: EtcdForm): ListerWatcherHarness<Item> {
@@ -37,13 +37,16 @@ async function subjectOf(
   const hosts = `127.0.0.1:${proxy.port}`
   const grpcOptions = { 'grpc.max_receive_message_length': -1 }
   const client = form === 'client' ? new Etcd3({ hosts, grpcOptions }) : undefined
-  const source = etcdSource<Item>({
+  const options = {
     ...(client === undefined ? { endpoints: hosts } : { client }),
-    prefix,
-    pageSize: 3,
     heartbeatMs,
     timeoutMs: Math.max(15_000, 2 * heartbeatMs),
-  })
+  }
+  const collection = { prefix, pageSize: 3 }
+  const source =
+    form === 'cluster'
+      ? etcdCluster(options).collection<Item>(collection)
+      : etcdSource<Item>({ ...options, ...collection })
   const writer = etcd.client()
   const put = async (changes: readonly ConformanceChange[], encode: (value: string) => string): Promise<string> => {
     const last = new Map(changes.map(({ key, value }) => [key, value]))

@@ -7,4 +7,5 @@ describeEtcd('the etcd source', async (server) => {
   const etcd = useEtcd(server)
   await describeListerWatcher('with endpoints', etcdHarness(etcd, 'endpoints'))
   await describeListerWatcher("with the user's Etcd3", etcdHarness(etcd, 'client'))
+  await describeListerWatcher('of a cluster', etcdHarness(etcd, 'cluster'))
 })

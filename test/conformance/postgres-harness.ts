@@ -1,8 +1,9 @@
 import type { Client } from 'pg'
-import type { PostgresSource } from '../../adapters/postgres/index.js'
+import { type PostgresSource, postgresDatabase } from '../../adapters/postgres/index.js'
 import type { Version } from '../../src/contract/version.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import type { Database, TestServer } from '../postgres/support.js'
+import { TrappedClient } from '../postgres/traps.js'
 
 interface Row {
   readonly id: string
@@ -13,30 +14,29 @@ interface Row {
 const MAX_ROW = 2 * 1024 * 1024
 const SOURCE = 'conformance-source'
 
-/** A table of a database of its own for each case. */
-export function postgresHarness(server: TestServer): ListerWatcherHarness<Row> {
+/** A table of a database of its own for each case: followed alone, or as a table of `postgresDatabase`. */
+export function postgresHarness(server: TestServer, isOfDatabase = false): ListerWatcherHarness<Row> {
   return {
-    create: async () => await subjectOf(await server.database()),
+    create: async () => await subjectOf(await server.database(), isOfDatabase),
     unsupported: { versions: 'a row has no version' },
   }
 }
 
-async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>> {
+async function subjectOf(database: Database, isOfDatabase: boolean): Promise<ListerWatcherSubject<Row>> {
   await database.sql('CREATE TABLE items (id text PRIMARY KEY, value text NOT NULL)')
   await database.install('items')
   const free: Client[] = []
   const write = async (changes: readonly ConformanceChange[]): Promise<Version> => {
     const writer = free.pop() ?? (await database.connect())
-    const mark = await change(writer, source, changes)
+    const mark = await change(writer, alone, changes)
     await writer.query('COMMIT')
     free.push(writer)
     return mark
   }
-  const source: PostgresSource<Row> = database.source<Row>({
-    table: 'items',
-    maxObjectBytes: MAX_ROW,
-    connection: { application_name: SOURCE },
-  })
+  const table = { table: 'items', maxObjectBytes: MAX_ROW }
+  const alone: PostgresSource<Row> = database.source<Row>({ ...table, connection: { application_name: SOURCE } })
+  const connect = (): Client => new TrappedClient(database.config({ application_name: SOURCE }))
+  const source = isOfDatabase ? postgresDatabase({ connect, pollIntervalMs: 200 }).table<Row>(table) : alone
   const ofSource = `FROM pg_stat_activity WHERE application_name = '${SOURCE}' AND datname = current_database()`
   return {
     source,
@@ -48,7 +48,7 @@ async function subjectOf(database: Database): Promise<ListerWatcherSubject<Row>>
     write,
     begin: async (changes) => {
       const writer = await database.connect()
-      const mark = await change(writer, source, changes)
+      const mark = await change(writer, alone, changes)
       return async () => {
         await writer.query('COMMIT')
         return mark

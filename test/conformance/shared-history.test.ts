@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { etcdCluster } from '../../adapters/etcd/index.js'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
 import { redisDatabase } from '../../adapters/redis/index.js'
@@ -6,10 +7,11 @@ import { type CollectionBatch, isCollection, type SharedHistory } from '../../sr
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeSharedHistory, type SharedHistorySubject } from '../../testing/index.js'
 import { followerOf, historyCases } from '../../testing/shared-history-conformance.js'
+import { useEtcd } from '../etcd/support.js'
 import { useServer } from '../postgres/support.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
-import { describePostgres, describeRedis } from '../servers/index.js'
+import { describeEtcd, describePostgres, describeRedis } from '../servers/index.js'
 
 type Write = SharedHistorySubject['write']
 
@@ -49,6 +51,25 @@ describePostgres('tables of Postgres', async (postgres) => {
       await db.sql(['BEGIN', ...values, 'COMMIT'].join('; '))
     }
     return { sources: [database.table({ table: 'a' }), database.table({ table: 'b' })], write }
+  })
+})
+
+describeEtcd('prefixes of etcd', async (server) => {
+  const at = useEtcd(server)
+  let cases = 0
+  await describeSharedHistory('of one cluster', () => {
+    const prefixes = [`/a-${++cases}/`, `/z-${cases}/`] as const
+    const keyOf = (key: string, to: 0 | 1) => prefixes[to] + key
+    const cluster = etcdCluster({ endpoints: at.etcd.endpoint })
+    const client = at.etcd.client()
+    const write: Write = async (changes) => {
+      const success = changes.map(({ to, key, value }) => {
+        return { request_put: { key: Buffer.from(keyOf(key, to)), value: Buffer.from(`"${value}"`) } }
+      })
+      await client.kv.txn({ success })
+    }
+    const [a, b] = prefixes
+    return { sources: [cluster.collection({ prefix: a }), cluster.collection({ prefix: b })], write, keyOf }
   })
 })
 

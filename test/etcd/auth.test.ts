@@ -5,8 +5,8 @@ import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import type { Etcd3 } from 'etcd3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { etcdLeases, etcdSource } from '../../adapters/etcd/index.js'
-import { createInformer } from '../../src/informer/create-informer.js'
+import { etcdCluster, etcdLeases, etcdSource } from '../../adapters/etcd/index.js'
+import { createInformer, groupInformers } from '../../src/index.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
@@ -50,6 +50,22 @@ describeEtcd('etcd with authentication', (server) => {
     }
     expect(stage.relists).toBe(0)
     expect(stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')).toEqual([])
+  })
+
+  test('[E15] collections need the right to read what lies between them, which the error names', async () => {
+    await root.role('reads').grant({ permission: 'Read', range: root.range({ prefix: '/zoo/' }) })
+    const cluster = etcdCluster({ endpoints: etcd.endpoint, auth })
+    const informers = ['/stage-shop/', '/zoo/'].map((prefix) =>
+      createInformer({ source: cluster.collection({ prefix }) }),
+    )
+    const group = groupInformers(informers)
+    onTestFinished(() => group.stop())
+    group.start()
+    for (const each of informers)
+      await expect(each.synced({ timeoutMs: 20_000 })).rejects.toMatchObject({
+        code: 'UNAUTHORIZED',
+        message: expect.stringContaining('reads the keys from /stage-shop/ to /zoo0'),
+      })
   })
 
   test('[A7][E11] a password that is replaced twice while a writer writes is followed by mirror and leases', async () => {

@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls'
 import { describe, expect, test } from 'vitest'
-import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
+import { type EtcdSourceOptions, etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
 import { hasReliableProgress, losesEvents } from '../../adapters/etcd/transport/server-version.js'
 
 const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
@@ -119,6 +119,24 @@ describe('invalid options are rejected at the call, with the allowed values', ()
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
     expect(make).toThrow(OptionError)
     expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining(says) }))
+  })
+
+  test.each([
+    [{}, 'etcdCluster: give either "client"'],
+    [good, 'etcdCluster: unknown option "prefix"'],
+    [{ endpoints: 'a:1', holdMs: -1 }, 'etcdCluster: option "holdMs" must be a number of at least 0, or Infinity'],
+    [{ endpoints: 'a:1', heartbeatMs: 5, timeoutMs: 5 }, 'etcdCluster: option "timeoutMs" must be more than'],
+  ])('a cluster with %o is an OptionError of etcdCluster', (options, message) => {
+    expect(() => etcdCluster(options)).toThrow(message)
+  })
+
+  test.each([
+    [{}, 'collection: give either "prefix"'],
+    [good, 'collection: unknown option "endpoints"'],
+    [{ range: { from: 'b', to: 'a' } }, 'collection: range: nothing lies between'],
+  ])('a collection with %o is an OptionError of collection', (options, message) => {
+    const { collection } = etcdCluster({ endpoints: 'a:1' })
+    expect(() => collection(options)).toThrow(message)
   })
 
   test('a range can contain all keys of a server', () => {

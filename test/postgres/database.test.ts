@@ -1,5 +1,7 @@
 import { test } from 'vitest'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
+import { describeListerWatcher } from '../../testing/index.js'
+import { postgresHarness } from '../conformance/postgres-harness.js'
 import { describePostgres } from '../servers/index.js'
 import {
   ACCOUNTS,
@@ -21,8 +23,9 @@ const FAULTS = [
   'ALTER TABLE checking DROP COLUMN IF EXISTS note',
 ]
 
-describePostgres('a database of Postgres', (postgres) => {
+describePostgres('a database of Postgres', async (postgres) => {
   const at = useServer(postgres, { fsync: 'on' })
+  await describeListerWatcher('one of its tables', postgresHarness(at, true))
 
   test(
     '[Q11] of a bank all readers, handlers, views and followers see a constant sum, which two sources of one table do not',
@@ -37,7 +40,11 @@ describePostgres('a database of Postgres', (postgres) => {
       const shop = postgresDatabase({ connect, pollIntervalMs: 200, holdMs: Infinity })
       const query = async (sql: string) => {
         const client = await db.connect()
-        return await client.query(sql).finally(() => client.end())
+        try {
+          return await client.query(sql)
+        } finally {
+          await client.end()
+        }
       }
       const writer = async () => {
         let client = await db.connect()

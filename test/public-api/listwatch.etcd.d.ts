@@ -12,7 +12,14 @@ export interface EtcdClient {
   readonly maintenance: { status(options?: object): Promise<object> }
   readonly watchClient: { watch(options?: object): Promise<object> }
 }
+export interface EtcdCluster {
+  collection<T = unknown>(options: EtcdCollectionOptions<T>): EtcdSource<T>
+}
+export interface EtcdClusterOptions extends Omit<EtcdSourceOptions<unknown>, keyof EtcdCollectionOptions<unknown>> {
+  readonly holdMs?: number
+}
 export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
+export type EtcdCollectionOptions<T> = Pick<EtcdSourceOptions<T>, 'prefix' | 'range' | 'codec' | 'keys' | 'pageSize'>
 export interface EtcdCredentials {
   readonly certChain?: Buffer
   readonly privateKey?: Buffer
@@ -56,5 +63,6 @@ export interface LeaseOptions {
   readonly mode?: 'share' | 'leader'
   readonly renewMs?: number
 }
+export declare function etcdCluster(options: EtcdClusterOptions): EtcdCluster
 export declare function etcdLeases(options: EtcdLeasesOptions): Leases
 export declare function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T>

@@ -85,6 +85,7 @@ export declare class SeededRandom implements Random {
 }
 export interface SharedHistorySubject {
   dispose?(): Promise<void> | void
+  keyOf?(key: string, to: 0 | 1): string
   readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
   write(
     changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[],

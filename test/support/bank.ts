@@ -33,6 +33,8 @@ export interface Bank {
   together(collection: Collection): ListerWatcher<Account>
   /** A source of a collection that follows it alone. */
   apart(collection: Collection): ListerWatcher<Account>
+  /** The key of an account in the store of `checking`. Default: that of the same account in `savings`. */
+  keyOf?(id: number): string
   /** Returns a writer over a connection of its own, which returns the mark of a transfer; undefined if it failed. */
   writer(): Promise<(transfer: Transfer) => Promise<string | undefined>>
   /** The faults, one after another; those that throw were not possible at that moment. */
@@ -77,7 +79,7 @@ export async function judgeBank(
   const both = derive({
     from: savings,
     reads: [checking],
-    each: ({ amount }, key) => amount + (checking.get(key)?.amount ?? 0),
+    each: ({ id, amount }, key) => amount + (checking.get(bank.keyOf?.(id) ?? key)?.amount ?? 0),
   })
   const mirror = serveHttp({ savings, checking })
   const fetch = (url: string, init: RequestInit): Promise<Response> => mirror(new Request(url, init))

@@ -43,6 +43,11 @@ const TABLES: readonly Table[] = [
   ['`installChangeLog` of SQLite', ['adapters/sqlite/change-log-admin ChangeLogOptions']],
   ['`etcdSource`', ['adapters/etcd/etcd-options EtcdSourceOptions']],
   [
+    '`etcdCluster`',
+    ['adapters/etcd/etcd-options EtcdClusterOptions'],
+    '`collection` takes `prefix`, `range`, `codec`, `keys` and `pageSize` of `etcdSource`; `etcdCluster` takes its others.',
+  ],
+  [
     '`etcdLeases`',
     ['adapters/etcd/leases/etcd-leases EtcdLeasesOptions', 'adapters/common/lease-options LeaseOptions'],
     '`client`, `endpoints`, `credentials` and `auth` are those of `etcdSource`.',

@@ -126,9 +126,11 @@ export function grpcTransport({ endpoints, call = 'etcdSource', check, ...login 
       const auth = await (typeof login.auth === 'function' ? login.auth() : login.auth)
       check(call, { auth, credentials })
       token.use(auth)
-      const target = targets[next % targets.length] ?? ''
+      const at = next
+      const target = targets[at % targets.length] ?? ''
+      // Connections that fail together go to the same next endpoint.
       const lose = (): void => {
-        next++
+        next = Math.max(next, at + 1)
       }
       return new GrpcConnection(grpc, target, channelCredentials(grpc, isSecure, credentials), token, lose)
     },

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { messageOf, type SourceError } from '../../../src/contract/errors.js'
-import { expired, forked, isUnavailable, unavailable } from '../../common/source-errors.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { expired, forked, isExpired, isUnavailable, unavailable } from '../../common/source-errors.js'
 import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
 import {
   assertNewest,
@@ -12,7 +12,7 @@ import {
 } from '../history/history-check.js'
 import { etcdError, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
-import type { KeyRange } from '../transport/key-range.js'
+import { type KeyRange, printable } from '../transport/key-range.js'
 import { isEntryInRange } from '../transport/received-entry.js'
 import { hasReliableProgress } from '../transport/server-version.js'
 import type { Session } from '../transport/session.js'
@@ -20,8 +20,14 @@ import { Fragments, wholeRevisions } from './fragments.js'
 import { type InboxEvent, WatchInbox } from './watch-inbox.js'
 import { WatchPosition } from './watch-position.js'
 
+/** After this silence, the revision of a watch is requested if its ranges have different ones, in milliseconds. */
+const QUIET_MS = 100
+/** A watch that catches up does not respond to some requests. After this number of them, the ranges are read instead. */
+const MOST_REQUESTS = 5
+
 export interface WatchSettings {
-  readonly range: KeyRange
+  /** Has all keys of the ranges. One watch of it cannot split a transaction. */
+  readonly cover: KeyRange
   readonly maxCatchup: number
   readonly requireLeader: boolean
   readonly hasFragments: boolean
@@ -39,54 +45,101 @@ export interface WatchCallbacks {
   onServerVersion(version: string): void
 }
 
-/** Whole revisions, and the version after them. Without events it is a bookmark. */
+/** A range that is watched, and its version. */
+export interface WatchedRange {
+  readonly collection: string
+  readonly range: KeyRange
+  readonly from: EtcdVersion
+}
+
+/** Whole revisions: the events of each range, and the versions after them. Without events it is a bookmark. */
 export interface RevisionBatch {
-  readonly events: readonly EtcdEvent[]
-  readonly version: string
+  readonly parts: ReadonlyMap<string, readonly EtcdEvent[]>
+  readonly versions: ReadonlyMap<string, string>
 }
 
 /**
- * Yields all changes after `from`, from one stream. The position follows the events: the header of a message has the
- * server's current revision, which may be far ahead of the delivered events.
+ * Yields all changes of the ranges after their versions, from one stream. All have the revision of each batch. Ranges
+ * whose changes are gone are added to `lost`.
  */
-export async function* watchRange(
+export async function* watchRanges(
   session: Session,
   head: Header,
-  from: EtcdVersion,
+  ranges: readonly WatchedRange[],
+  lost: Map<string, SourceError>,
   settings: WatchSettings,
   callbacks: WatchCallbacks,
 ): AsyncGenerator<RevisionBatch> {
-  const { range, maxCatchup, requireLeader, hasFragments } = settings
-  assertReachable(head, from)
-  const behind = head.revision - from.revision
-  if (behind > maxCatchup)
-    throw expired(`${behind} revisions behind, more than maxCatchup (${maxCatchup}): a list costs less`)
-  const request = { key: range.start, end: range.end, startRevision: from.revision + 1, hasFragments }
+  const { maxCatchup } = settings
+  for (const { collection, from } of ranges) {
+    assertReachable(head, from)
+    const behind = head.revision - from.revision
+    const reason = `${behind} revisions behind, more than maxCatchup (${maxCatchup}): a list costs less`
+    if (behind > maxCatchup) lost.set(collection, expired(reason))
+  }
+  for (;;) {
+    const left = ranges.filter(({ collection }) => !lost.has(collection))
+    if (left.length === 0) throw lost.get(ranges[0]?.collection ?? '')
+    yield* watchCover(session, head, left, lost, settings, callbacks)
+  }
+}
+
+/**
+ * Watches the range that covers all ranges. The position follows the events: the header of a message has the server's
+ * current revision, which may be far ahead of the delivered events. Returns without a batch after a range is lost.
+ */
+async function* watchCover(
+  session: Session,
+  head: Header,
+  ranges: readonly WatchedRange[],
+  lost: Map<string, SourceError>,
+  settings: WatchSettings,
+  callbacks: WatchCallbacks,
+): AsyncGenerator<RevisionBatch> {
+  const { cover, requireLeader, hasFragments } = settings
+  const startRevision = Math.min(...ranges.map(({ from }) => from.revision)) + 1
+  const request = { key: cover.start, end: cover.end, startRevision, hasFragments }
   const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
   try {
     await created(inbox, settings.timeoutMs)
     // After the watch was created: if the server had been replaced since, the stream would have ended.
     const status = await session.status()
     if (status !== undefined) callbacks.onServerVersion(status.version)
-    const newest = await verifyHistory(session, range, from)
-    const reason = suspicion(from, head, status)
+    const followed: FollowedRange[] = []
+    for (const { collection, range, from } of ranges) {
+      try {
+        const newest = await verifyHistory(session, range, from)
+        const at = { ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex }
+        followed.push({ collection, range, position: new WatchPosition(at, newest) })
+      } catch (error) {
+        if (!isExpired(error)) throw error
+        lost.set(collection, error)
+      }
+    }
+    if (followed.length < ranges.length) return
+    const [reason] = ranges.flatMap(({ from }) => suspicion(from, head, status) ?? [])
     if (reason !== undefined) callbacks.requestAudit(reason)
-    const position = new WatchPosition(
-      { ...from, term: head.term, raftIndex: status?.raftIndex ?? from.raftIndex },
-      newest,
-    )
     const isTrusted = status !== undefined && hasReliableProgress(status.version)
     callbacks.onProgressRequest(() => inbox.addProgressRequest())
-    // The history check passed: an idle range is live at once.
-    yield { events: [], version: formatVersion(from) }
-    yield* new WatchLoop(session, inbox, position, settings, callbacks.clock, isTrusted).run()
+    const loop = new WatchLoop(session, inbox, head, followed, settings, callbacks.clock, isTrusted)
+    // The history check passed: idle ranges are live at once.
+    if (!loop.isBehind)
+      yield { parts: new Map(), versions: new Map(ranges.map((each) => [each.collection, formatVersion(each.from)])) }
+    yield* loop.run()
   } catch (error) {
     if (isTooLarge(error)) throw expired(`the changes since then are one message, ${messageOf(error)}`)
     if (isUnavailable(error)) session.markLost()
-    throw error
+    throw ranges.length > 1 ? withCover(error, cover) : error
   } finally {
     inbox.close(session.isLost)
   }
+}
+
+/** The user may read each range, but not what lies between them. */
+function withCover(error: unknown, { start, end }: KeyRange): unknown {
+  if (!(error instanceof SourceError) || error.code !== 'UNAUTHORIZED') return error
+  const message = `a watch of all collections reads the keys from ${printable(start)} to ${printable(end)}: ${messageOf(error)}`
+  return new SourceError(message, { code: 'UNAUTHORIZED', cause: error })
 }
 
 /** Waits until the server has created the watch. A watch from a compacted revision is canceled afterwards. */
@@ -98,17 +151,30 @@ async function created(inbox: WatchInbox, timeoutMs: number): Promise<void> {
   if (event.isCanceled) throw canceled(event)
 }
 
+/** A range, and the position up to which its events have been delivered. */
+interface FollowedRange {
+  readonly collection: string
+  readonly range: KeyRange
+  readonly position: WatchPosition
+}
+
 class WatchLoop {
   readonly #session: Session
   readonly #inbox: WatchInbox
-  readonly #position: WatchPosition
+  readonly #head: Header
+  readonly #ranges: readonly FollowedRange[]
   readonly #settings: WatchSettings
   readonly #clock: Clock
   /** Whether progress notifications of the server are reliable. */
   readonly #isTrusted: boolean
   readonly #fragments = new Fragments()
   readonly #hasArrived: () => boolean
+  /** The events of each range since the last batch. */
+  #parts = new Map<string, EtcdEvent[]>()
   #activeAt: number
+  #yieldedAt: number
+  /** Progress requests while the ranges had different revisions. */
+  #requests = 0
   /** Whether the server supports progress requests. A proxy may not forward them. */
   #progress: 'not requested' | 'requested' | 'supported' | 'unsupported' = 'not requested'
   #comparedAt: number
@@ -117,32 +183,49 @@ class WatchLoop {
   constructor(
     session: Session,
     inbox: WatchInbox,
-    position: WatchPosition,
+    head: Header,
+    ranges: readonly FollowedRange[],
     settings: WatchSettings,
     clock: Clock,
     isTrusted: boolean,
   ) {
     this.#session = session
     this.#inbox = inbox
-    this.#position = position
+    this.#head = head
+    this.#ranges = ranges
     this.#settings = settings
     this.#clock = clock
     this.#isTrusted = isTrusted
     this.#hasArrived = session.progressMeter()
     this.#activeAt = this.#comparedAt = clock.now()
+    this.#yieldedAt = this.isBehind ? -Infinity : clock.now()
+  }
+
+  /** Whether the watch has not reached the version of a range yet, which was listed after another one. */
+  get isBehind(): boolean {
+    const latest = this.#revision
+    return this.#ranges.some(({ position }) => position.revision < latest)
+  }
+
+  get #revision(): number {
+    return Math.max(...this.#ranges.map(({ position }) => position.revision))
   }
 
   async *run(): AsyncGenerator<RevisionBatch> {
+    const { progressMs } = this.#settings
     for (;;) {
-      const event: InboxEvent = await this.#inbox.next(this.#settings.progressMs)
+      const { isBehind } = this
+      // If a comparison has found a difference, the watch delivers it.
+      const isSoon = isBehind && this.#differsSince === undefined
+      const event: InboxEvent = await this.#inbox.next(isSoon ? Math.min(QUIET_MS, progressMs) : progressMs)
       if (event === 'progress-request') {
-        if (await this.#answersProgressRequest()) yield await this.#bookmark()
+        if (await this.#answersProgressRequest()) yield* this.#batch()
       } else if (event === 'silence') {
-        if (await this.#isAlive()) yield await this.#bookmark()
+        if (await (isBehind ? this.#catchesUp() : this.#isAlive())) yield* this.#batch()
       } else {
         this.#received(event)
         if (event.events.length === 0 && !event.isFragment && !this.#fragments.isWaiting) {
-          if (!event.isCreated) yield await this.#progressed(event)
+          if (!event.isCreated) yield* this.#progressed(event)
         } else yield* this.#delivered(event)
       }
     }
@@ -152,29 +235,58 @@ class WatchLoop {
     this.#activeAt = this.#clock.now()
     this.#differsSince = undefined
     if (message.isCanceled) throw canceled(message)
-    if (message.header.clusterId !== this.#position.clusterId) throw forked('the cluster is another')
+    if (message.header.clusterId !== this.#head.clusterId) throw forked('the cluster is another')
   }
 
   async *#delivered(message: WatchResponse): AsyncGenerator<RevisionBatch> {
-    const complete = this.#fragments.complete(message)
-    const { range } = this.#settings
-    const { revision } = this.#position
-    // Old servers send some events twice. Some sent events outside of the range, which the user may not read.
-    const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isEntryInRange(kv, range)
-    const events = complete.every(isNew) ? complete : complete.filter(isNew)
-    for (const part of wholeRevisions(events)) {
-      this.#position.apply(part)
-      yield { events: part, version: await this.#version() }
+    const { progressMs } = this.#settings
+    let isQuiet = true
+    for (const part of wholeRevisions(this.#fragments.complete(message))) {
+      this.#apply(part)
+      if (this.#parts.size === 0) continue
+      isQuiet = false
+      yield* this.#batch()
     }
-    this.#position.settle()
-    // A fragment in the middle of a revision shows that the watch is alive.
-    if (events.length === 0 && message.isFragment) yield await this.#bookmark()
+    for (const { position } of this.#ranges) position.settle()
+    // A fragment in the middle of a revision shows that the watch is alive. So do changes of other keys.
+    const isAlive = message.isFragment || this.#clock.now() - this.#yieldedAt >= progressMs
+    if (isQuiet && isAlive) yield* this.#batch()
   }
 
-  async #progressed({ header }: WatchResponse): Promise<RevisionBatch> {
+  /** Divides whole revisions among the ranges. */
+  #apply(events: readonly EtcdEvent[]): void {
+    const last = events.at(-1)?.kv.modRevision ?? 0
+    for (const { collection, range, position } of this.#ranges) {
+      const { revision } = position
+      // Old servers send some events twice. Some sent events outside of the range, which the user may not read.
+      const own = events.filter(({ kv }) => kv.modRevision > revision && isEntryInRange(kv, range))
+      position.apply(own)
+      position.advanceTo(last)
+      if (own.length === 0) continue
+      const part = this.#parts.get(collection)
+      if (part === undefined) this.#parts.set(collection, own)
+      else for (const event of own) part.push(event)
+    }
+  }
+
+  async *#progressed({ header }: WatchResponse): AsyncGenerator<RevisionBatch> {
     this.#progress = 'supported'
-    if (this.#isTrusted) this.#position.advanceTo(header.revision)
-    return await this.#bookmark()
+    if (this.#isTrusted) this.#advanceTo(header.revision)
+    yield* this.#batch()
+  }
+
+  #advanceTo(revision: number): void {
+    for (const { position } of this.#ranges) position.advanceTo(revision)
+  }
+
+  /**
+   * After a short silence while the ranges have different revisions: whether they are known to be current. A watch that
+   * is not synced yet does not respond to a progress request, and a proxy does not forward it.
+   */
+  async #catchesUp(): Promise<boolean> {
+    if (!this.#isTrusted || ++this.#requests > MOST_REQUESTS) return await this.#compare()
+    this.#inbox.requestProgress()
+    return false
   }
 
   /** Whether the position is known to be current. If not, the response comes as a message. */
@@ -208,7 +320,7 @@ class WatchLoop {
         return await this.#compare()
       case 'unsupported':
         if (now - this.#comparedAt >= timeoutMs) await this.#compare()
-        else this.#assertSame(await this.#session.head(this.#settings.range, this.#readTimeoutMs()))
+        else this.#assertSame(await this.#session.head(this.#settings.cover, this.#readTimeoutMs()))
         this.#activeAt = this.#clock.now()
         return true
     }
@@ -225,10 +337,25 @@ class WatchLoop {
    * watch open while the server behind it is replaced: only this comparison notices it.
    */
   async #compare(): Promise<boolean> {
-    const { range, timeoutMs } = this.#settings
+    const { timeoutMs } = this.#settings
     this.#comparedAt = this.#clock.now()
-    const { revision } = this.#position
-    const fingerprint = await this.#position.fingerprint(this.#session, range)
+    let revision = Infinity
+    for (const each of this.#ranges) revision = Math.min(revision, await this.#unchangedUntil(each))
+    if (revision > 0) {
+      this.#advanceTo(revision)
+      return true
+    }
+    // The watch must deliver the difference soon. If it does not, it is dead.
+    this.#differsSince ??= this.#comparedAt
+    const silentMs = this.#clock.now() - this.#differsSince
+    if (silentMs >= timeoutMs) throw stalled(silentMs)
+    return false
+  }
+
+  /** The server's revision if the range has no change after its position, else 0. */
+  async #unchangedUntil({ range, position }: FollowedRange): Promise<number> {
+    const { revision } = position
+    const fingerprint = await position.fingerprint(this.#session, range)
     const isEqual = ({ count, kvs }: NewestEntries): boolean =>
       count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
     const read = async (hasValues: boolean): Promise<NewestEntries> => {
@@ -244,16 +371,9 @@ class WatchLoop {
     const isBehind = this.#differsSince !== undefined || this.#fragments.isWaiting
     let seen = await read(!isBehind)
     if (isBehind && isEqual(seen)) seen = await read(true)
-    if (isEqual(seen)) {
-      assertNewest(seen, fingerprint)
-      this.#position.advanceTo(seen.header.revision)
-      return true
-    }
-    // The watch must deliver the difference soon. If it does not, it is dead.
-    this.#differsSince ??= this.#comparedAt
-    const silentMs = this.#clock.now() - this.#differsSince
-    if (silentMs >= timeoutMs) throw stalled(silentMs)
-    return false
+    if (!isEqual(seen)) return 0
+    assertNewest(seen, fingerprint)
+    return seen.header.revision
   }
 
   /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
@@ -264,19 +384,23 @@ class WatchLoop {
 
   /** Another term may belong to a restored backup. A new watch then runs the history check. */
   #assertSame({ clusterId, revision, term }: Header): void {
-    const position = this.#position
-    if (clusterId !== position.clusterId) throw forked('the cluster is another')
-    if (revision < position.revision) throw forked(`the revision went back from ${position.revision} to ${revision}`)
-    if (term === position.term) return
-    throw unavailable(`the term was ${position.term}, and is ${term}`)
+    const latest = this.#revision
+    if (clusterId !== this.#head.clusterId) throw forked('the cluster is another')
+    if (revision < latest) throw forked(`the revision went back from ${latest} to ${revision}`)
+    if (term === this.#head.term) return
+    throw unavailable(`the term was ${this.#head.term}, and is ${term}`)
   }
 
-  async #bookmark(): Promise<RevisionBatch> {
-    return { events: [], version: await this.#version() }
-  }
-
-  #version(): Promise<string> {
-    return this.#position.version(this.#session, this.#settings.range)
+  /** The events since the last batch, if all ranges have one revision. */
+  async *#batch(): AsyncGenerator<RevisionBatch> {
+    if (this.isBehind) return
+    const parts = this.#parts
+    this.#parts = new Map()
+    const versions = new Map<string, string>()
+    for (const { collection, range, position } of this.#ranges)
+      versions.set(collection, await position.version(this.#session, range))
+    this.#yieldedAt = this.#clock.now()
+    yield { parts, versions }
   }
 }
 

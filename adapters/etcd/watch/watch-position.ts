@@ -7,7 +7,7 @@ import type { Session } from '../transport/session.js'
 
 /** The position of a watch: all events up to its revision have been delivered. */
 export class WatchPosition {
-  readonly clusterId: string
+  readonly #clusterId: string
   readonly #term: number
   readonly #raftIndex: number
   readonly #newest: HistoryFingerprint
@@ -17,7 +17,7 @@ export class WatchPosition {
     { clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>,
     newest: HistoryFingerprint,
   ) {
-    this.clusterId = clusterId
+    this.#clusterId = clusterId
     this.#term = term
     this.#raftIndex = raftIndex
     this.#revision = revision
@@ -26,10 +26,6 @@ export class WatchPosition {
 
   get revision(): number {
     return this.#revision
-  }
-
-  get term(): number {
-    return this.#term
   }
 
   /** All events up to `revision` have been delivered. */
@@ -57,7 +53,7 @@ export class WatchPosition {
   /** The version of the last event. */
   async version(session: Session, range: KeyRange): Promise<string> {
     const fingerprint = await this.fingerprint(session, range)
-    const [{ clusterId }, term, revision, raftIndex] = [this, this.#term, this.#revision, this.#raftIndex]
+    const [clusterId, term, revision, raftIndex] = [this.#clusterId, this.#term, this.#revision, this.#raftIndex]
     return formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
   }
 }

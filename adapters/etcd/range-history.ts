@@ -1,0 +1,145 @@
+import type { SourceError } from '../../src/contract/errors.js'
+import type { CollectionBatch, HistoryWatchContext, SharedHistory } from '../../src/contract/shared-history.js'
+import type { SourceContext, WatchEvent } from '../../src/contract/source.js'
+import { expired } from '../common/source-errors.js'
+import type { EntryCodec } from './entry-codec.js'
+import { checkLogin, type EtcdClusterOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
+import { parseVersion } from './history/etcd-version.js'
+import type { Header } from './transport/etcd-messages.js'
+import { etcd3Transport } from './transport/etcd3-transport.js'
+import { grpcTransport } from './transport/grpc-transport.js'
+import { coverOf, type KeyRange } from './transport/key-range.js'
+import { KNOWN_LOSSES, losesEvents } from './transport/server-version.js'
+import { Session } from './transport/session.js'
+import type { Transport } from './transport/transport.js'
+import { type WatchedRange, watchRanges } from './watch/watch-loop.js'
+
+/**
+ * After this number of watches that end at the same versions without an event, the ranges are listed. The second watch
+ * uses fragments.
+ */
+const MOST_STUCK = 2
+const NOT_STUCK = { after: '', attempts: 0 }
+
+/** A range of keys, and what makes events of its entries. */
+interface Member {
+  readonly range: KeyRange
+  readonly codec: EntryCodec<unknown>
+}
+
+/** The history of ranges of one cluster. All have one watch. */
+export class RangeHistory implements SharedHistory {
+  readonly name = 'etcd'
+  readonly holdMs: number | undefined
+  readonly heartbeatMs: number
+  readonly transport: Transport
+  readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
+  readonly #progressMs: number
+  readonly #timeoutMs: number
+  readonly #members = new Map<string, Member>()
+  readonly #versionsSeen = new Set<string>()
+  /** The versions at which consecutive watches ended before their first event. */
+  #stuck = NOT_STUCK
+
+  /** `call`: the function that the user called, for errors. */
+  constructor(options: EtcdClusterOptions, call: string) {
+    const { client, endpoints = [], auth, credentials } = options
+    this.transport =
+      client === undefined
+        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, check: checkLogin, call })
+        : etcd3Transport(client, call)
+    this.holdMs = options.holdMs
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS
+    this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
+    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
+    // A progress request is sent after this time of silence, and its response may take as long.
+    this.#progressMs = this.heartbeatMs / 2
+  }
+
+  /** Adds a range. Returns the name of its collection. */
+  add(name: string, member: Member): string {
+    let collection = name
+    for (let n = 2; this.#members.has(collection); n++) collection = `${name}#${n}`
+    this.#members.set(collection, member)
+    return collection
+  }
+
+  async *watch(context: HistoryWatchContext): AsyncGenerator<CollectionBatch> {
+    const { positions, signal, clock, onProgressRequest, requestAudit, warn } = context
+    const ranges = Array.from(positions, ([collection, position]): WatchedRange => {
+      return { collection, range: this.#member(collection).range, from: parseVersion(position) }
+    })
+    const [first, ...others] = ranges
+    if (first === undefined) return
+    const after = [...positions.values()].join(' ')
+    const attempts = this.#stuck.after === after ? this.#stuck.attempts : 0
+    if (attempts >= MOST_STUCK) {
+      this.#stuck = NOT_STUCK
+      throw expired(`${attempts} watches in a row ended before a whole revision had arrived`)
+    }
+    const [session, head] = await this.openAtHead({ signal, clock }, first.range)
+    const openedAt = clock.now()
+    const from = Math.min(...ranges.map((each) => each.from.revision))
+    let isStuck = head.revision > from
+    const lost = new Map<string, SourceError>()
+    try {
+      const settings = {
+        cover: coverOf([first.range, ...others.map(({ range }) => range)]),
+        hasFragments: this.transport.hasFragments || attempts > 0,
+        progressMs: this.#progressMs,
+        timeoutMs: this.#timeoutMs,
+        ...this.#settings,
+      }
+      const callbacks = {
+        signal,
+        clock,
+        onProgressRequest,
+        requestAudit: (reason: string) => requestAudit?.(reason),
+        onServerVersion: (version: string) => this.#served(version, warn),
+      }
+      for await (const { parts, versions } of watchRanges(session, head, ranges, lost, settings, callbacks)) {
+        const [version = ''] = versions.values()
+        isStuck &&= parseVersion(version).revision <= from
+        const decoded = new Map<string, readonly WatchEvent<unknown>[]>()
+        for (const [collection, events] of parts) {
+          const { codec } = this.#member(collection)
+          decoded.set(
+            collection,
+            events.map(({ isDelete, kv }) => (isDelete ? codec.delete(kv) : codec.put(kv))),
+          )
+        }
+        yield { version, versions, parts: decoded, lost: new Map(lost) }
+        lost.clear()
+      }
+    } finally {
+      session.close()
+      isStuck &&= clock.now() - openedAt >= this.#progressMs
+      this.#stuck = isStuck ? { after, attempts: attempts + 1 } : NOT_STUCK
+    }
+  }
+
+  openAtHead(context: Pick<SourceContext, 'signal' | 'clock'>, range: KeyRange): Promise<[Session, Header]> {
+    return this.open(context, (session, timeoutMs) => session.head(range, timeoutMs))
+  }
+
+  /** Opens a session at an endpoint that responds to the first request. */
+  open<V>(
+    { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
+    first: (session: Session, timeoutMs: number) => Promise<V>,
+  ): Promise<[Session, V]> {
+    return Session.open(this.transport, { signal, clock, timeoutMs: this.#timeoutMs }, first)
+  }
+
+  #member(collection: string): Member {
+    const member = this.#members.get(collection)
+    if (member === undefined) throw new Error(`there is no collection ${collection}`)
+    return member
+  }
+
+  /** Warns once of each server version that may lose events. */
+  #served(version: string, warn: SourceContext['warn']): void {
+    if (warn === undefined || this.#versionsSeen.has(version)) return
+    this.#versionsSeen.add(version)
+    if (losesEvents(version)) warn(`etcd ${version} ${KNOWN_LOSSES}`)
+  }
+}
