@@ -1,5 +1,5 @@
 /**
- * Sources over Redis or Valkey, a writer of collections, leases of replicas, and the store of a relay.
+ * Sources over Redis or Valkey, a writer of collections, a database of several ones, leases of replicas, and the store of a relay.
  *
  * @module listwatch/redis
  */
@@ -11,6 +11,13 @@ export {
   type RedisCollectionSourceOptions,
   redisCollectionSource,
 } from './collection/redis-collection-source.js'
+export {
+  type RedisDatabase,
+  type RedisDatabaseCollectionOptions,
+  type RedisDatabaseOptions,
+  type RedisTransaction,
+  redisDatabase,
+} from './collection/redis-database.js'
 export {
   type RedisShardedWriter,
   type RedisWriter,

@@ -1,4 +1,5 @@
-import { type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisDatabase, redisWriter } from '../../adapters/redis/index.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -8,11 +9,81 @@ interface Item {
   readonly value: string
 }
 
+type Changes = readonly { readonly key: string; readonly value: string | undefined }[]
+
+/** What differs between a collection of its own and one of a database. */
+interface Form {
+  /** What the names of its keys end with. */
+  readonly history: readonly [log: string, position: string]
+  source(port: number): ListerWatcher<Item>
+  writer(port: number): {
+    write(changes: Changes): Promise<string>
+    /** Writes a value that is not JSON. */
+    corrupt(key: string): Promise<unknown>
+    close(): Promise<void>
+  }
+}
+
+type FormOf = (driver: DriverName, name: string, heartbeatMs: number) => Form
+
+export const collectionForm: FormOf = (driver, name, heartbeatMs) => ({
+  history: ['s', 'm'],
+  source: (port) => redisCollectionSource<Item>({ client: userClient(driver, port), collection: name, heartbeatMs }),
+  writer: (port) => {
+    const client = userClient(driver, port)
+    const writer = redisWriter<Item>({ client, collection: name })
+    const raw = redisWriter<string>({ client, collection: name, codec: 'string' })
+    return {
+      write: (changes) =>
+        writer.apply(
+          changes.map(({ key, value }) => (value === undefined ? { delete: key } : { put: key, object: { value } })),
+        ),
+      corrupt: (key) => raw.apply([{ put: key, object: '{' }]),
+      close: async () => {
+        await writer.close()
+        await raw.close()
+      },
+    }
+  },
+})
+
+export const databaseForm: FormOf = (driver, name, heartbeatMs) => ({
+  history: ['log', 'meta'],
+  source: (port) =>
+    redisDatabase({ client: userClient(driver, port), database: name, heartbeatMs }).collection<Item>('items'),
+  writer: (port) => {
+    const client = userClient(driver, port)
+    const database = redisDatabase({ client, database: name })
+    const [items, others] = [database.collection<Item>('items'), database.collection<Item>('others')]
+    const raw = redisDatabase({ client, database: name })
+    const texts = raw.collection<string>('items', { codec: 'string' })
+    return {
+      write: (changes) =>
+        database.commit((tx) => {
+          tx.put(others, 'other', { value: 'of another collection' })
+          for (const { key, value } of changes) {
+            if (value === undefined) tx.delete(items, key)
+            else tx.put(items, key, { value })
+          }
+        }),
+      corrupt: (key) => raw.commit((tx) => tx.put(texts, key, '{')),
+      close: async () => {
+        await database.close()
+        await raw.close()
+      },
+    }
+  },
+})
+
 /** A collection of its own for each case, and a proxy before the server that can end connections. */
-export function redisHarness(server: { readonly redis: RedisServer }, driver: DriverName): ListerWatcherHarness<Item> {
+export function redisHarness(
+  server: { readonly redis: RedisServer },
+  driver: DriverName,
+  form: FormOf,
+): ListerWatcherHarness<Item> {
   let cases = 0
   return {
-    create: (wish) => subjectOf(server.redis, driver, `${driver} ${++cases}`, wish),
+    create: (wish) => subjectOf(server.redis, form, driver, wish, `${form.name} ${driver} ${++cases}`),
     unsupported: {
       openTransactions: 'an apply is one script',
       versions: 'a field of a hash has no version',
@@ -23,39 +94,31 @@ export function redisHarness(server: { readonly redis: RedisServer }, driver: Dr
 
 async function subjectOf(
   redis: RedisServer,
+  formOf: FormOf,
   driver: DriverName,
-  name: string,
   { heartbeatMs }: ConformanceOptions,
+  name: string,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
-  const source = redisCollectionSource<Item>({
-    client: userClient(driver, proxy.port),
-    collection: name,
-    heartbeatMs,
-  })
-  const client = userClient(driver, redis.port)
-  const writer: RedisWriter<Item> = redisWriter<Item>({ client, collection: name })
-  const raw: RedisWriter<string> = redisWriter<string>({ client, collection: name, codec: 'string' })
+  const form = formOf(driver, name, heartbeatMs)
+  const writer = form.writer(redis.port)
+  const [log, position] = form.history.map((part) => `{${name}}:${part}`)
   const admin = redis.client()
   return {
-    source,
+    source: form.source(proxy.port),
     read: ({ value }) => value,
     refuses: (key) => (key.isWellFormed() ? undefined : 'its unpaired surrogate is not UTF-8'),
-    write: (changes) =>
-      writer.apply(
-        changes.map(({ key, value }) => (value === undefined ? { delete: key } : { put: key, object: { value } })),
-      ),
-    compact: async () => void (await admin.xtrim(`{${name}}:s`, 'MAXLEN', 0)),
+    write: (changes) => writer.write(changes),
+    compact: async () => void (await admin.xtrim(String(log), 'MAXLEN', 0)),
     restore: async () => {
-      await admin.del(`{${name}}:s`, `{${name}}:m`)
-      await writer.apply([])
+      await admin.del(String(log), String(position))
+      await writer.write([])
     },
-    corrupt: async (key) => void (await raw.apply([{ put: key, object: '{' }])),
+    corrupt: async (key) => void (await writer.corrupt(key)),
     disconnect: () => proxy.reset(),
     connections: () => proxy.counts.open,
     dispose: async () => {
       await writer.close()
-      await raw.close()
       await proxy[Symbol.asyncDispose]()
     },
   }

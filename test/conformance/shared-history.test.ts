@@ -2,13 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { etcdCluster } from '../../adapters/etcd/index.js'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
+import { redisDatabase } from '../../adapters/redis/index.js'
 import { type CollectionBatch, isCollection, type SharedHistory } from '../../src/contract/shared-history.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeSharedHistory, type SharedHistorySubject } from '../../testing/index.js'
 import { followerOf, historyCases } from '../../testing/shared-history-conformance.js'
 import { useEtcd } from '../etcd/support.js'
 import { useServer } from '../postgres/support.js'
-import { describeEtcd, describePostgres } from '../servers/index.js'
+import { userClient } from '../redis/drivers.js'
+import { useRedis } from '../redis/support.js'
+import { describeEtcd, describePostgres, describeRedis } from '../servers/index.js'
 
 type Write = SharedHistorySubject['write']
 
@@ -67,6 +70,20 @@ describeEtcd('prefixes of etcd', async (server) => {
     }
     const [a, b] = prefixes
     return { sources: [cluster.collection({ prefix: a }), cluster.collection({ prefix: b })], write, keyOf }
+  })
+})
+
+describeRedis('collections of Redis', async (server) => {
+  const own = useRedis(server)
+  let names = 0
+  await describeSharedHistory('of one database', () => {
+    const database = redisDatabase({ client: userClient('ioredis 6', own.redis.port), database: `history-${++names}` })
+    const sources = [database.collection<string>('a'), database.collection<string>('b')] as const
+    const write: Write = (changes) =>
+      database.commit((tx) => {
+        for (const { to, key, value } of changes) tx.put(sources[to], key, value)
+      })
+    return { sources, write, dispose: () => database.close() }
   })
 })
 

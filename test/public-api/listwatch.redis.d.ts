@@ -25,6 +25,21 @@ export interface RedisCollectionSourceOptions<T> {
   readonly shardCount?: number
   readonly timeoutMs?: number
 }
+export interface RedisDatabase extends AsyncDisposable {
+  close(): Promise<void>
+  collection<T = unknown>(name: string, options?: RedisDatabaseCollectionOptions<T>): RedisCollectionSource<T>
+  commit(fn: (tx: RedisTransaction) => void, options?: ApplyOptions): Promise<Version>
+}
+export interface RedisDatabaseCollectionOptions<T> {
+  readonly codec?: RedisCodecName | { readonly decode: RedisDecode<T>; readonly encode: RedisEncode<T> }
+  readonly keys?: RedisKeys
+}
+export interface RedisDatabaseOptions
+  extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'>,
+    Pick<RedisWriterOptions<unknown>, 'retention'> {
+  readonly database: string
+  readonly holdMs?: number
+}
 export type RedisDecode<T> = (value: Uint8Array, key: string) => T
 export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string
 export type RedisKeys = 'string' | 'bytes'
@@ -69,6 +84,10 @@ export interface RedisStreamSourceOptions<T> {
   readonly timeoutMs?: number
   readonly whenTrimmed?: 'refuse' | 'fold'
 }
+export interface RedisTransaction {
+  delete(collection: ListerWatcher<unknown>, key: string): void
+  put<T>(collection: ListerWatcher<T>, key: string, object: NoInfer<T>): void
+}
 export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
 export declare class RedisWriteError extends Error {
   constructor(code: RedisWriteCode, message: string, options?: { readonly cause?: unknown; readonly version?: Version })
@@ -108,6 +127,7 @@ export declare function redisCollectionSource<T = unknown>(
 export declare function redisCollectionSource<T = unknown>(
   options: RedisCollectionSourceOptions<T> & { readonly shardCount?: undefined },
 ): RedisCollectionSource<T>
+export declare function redisDatabase(options: RedisDatabaseOptions): RedisDatabase
 export declare function redisKeysSource<T = unknown>(options: RedisKeysSourceOptions<T>): RedisKeysSource<T>
 export declare function redisLeases(options: RedisLeasesOptions): Leases
 export declare function redisRelayStore(options: RedisRelayStoreOptions): RelayStore

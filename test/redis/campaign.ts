@@ -91,9 +91,9 @@ class RedisCampaign extends FaultCampaign<Item> {
   async #begin(): Promise<void> {
     const isWhole = async (): Promise<boolean> => {
       await this.#writers[0]?.begin().catch(() => {})
-      return (await this.#pair.client.exists(`{${COLLECTION}}:m`)) === 1
+      return (await this.#pair.client.exists(`{${COLLECTION}}:m`, `{${COLLECTION}}:meta`)) === 2
     }
-    if ((await this.#pair.client.exists(`{${COLLECTION}}:h`)) === 1)
+    if ((await this.#pair.client.exists(`{${COLLECTION}}:h`, `{${COLLECTION}}:h:a`)) > 0)
       await waitUntil('a writer to be heard', isWhole, 20_000)
   }
 
@@ -154,13 +154,16 @@ class RedisCampaign extends FaultCampaign<Item> {
   async #trim(random: SeededRandom): Promise<void> {
     const { client } = this.#pair
     await this.moment(random)
-    for (const key of [`{${COLLECTION}}:s`, STREAM]) await client.xtrim(key, 'MAXLEN', random.below(4))
+    for (const key of [`{${COLLECTION}}:s`, `{${COLLECTION}}:log`, STREAM])
+      await client.xtrim(key, 'MAXLEN', random.below(4))
   }
 
   async #delete(random: SeededRandom): Promise<void> {
     const { client } = this.#pair
     const parts = random.pick(['hsm', 'hm', 'sm', 'm', 's'])
-    await client.del([...parts].map((part) => `{${COLLECTION}}:${part}`))
+    const ofDatabase = { h: ['h:a', 'h:b'], s: ['log'], m: ['meta'] }
+    const all = [...parts].flatMap((part) => [part, ...ofDatabase[part as 'h']])
+    await client.del(all.map((part) => `{${COLLECTION}}:${part}`))
     if (random.chance(0.5)) await client.del(STREAM, STREAM_TRUTH, STREAM_AT)
   }
 }

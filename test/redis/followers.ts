@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
-import { redisCollectionSource, redisKeysSource, redisStreamSource } from '../../adapters/redis/index.js'
+import { redisCollectionSource, redisDatabase, redisKeysSource, redisStreamSource } from '../../adapters/redis/index.js'
+import { isCollection } from '../../src/contract/shared-history.js'
 import type { ListerWatcher, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { CheckedSource } from '../support/checked-source.js'
@@ -10,6 +11,8 @@ import type { Item } from './mirror.js'
 import type { Pair } from './pair.js'
 
 export const COLLECTION = 'fuzzed'
+/** The collections of a database, which always have the same objects. */
+export const TWINS = ['a', 'b'] as const
 export const STREAM = 'stream'
 /** What the stream says in all, and up to which entry. */
 export const STREAM_TRUTH = 'stream-truth'
@@ -27,7 +30,8 @@ export class KindFollower extends Follower<Item> {
   readonly #truth: Truth
 
   constructor(name: string, source: ListerWatcher<Item>, pair: Pair, truth: Truth) {
-    const checker = source.hasReached === undefined ? {} : { checker: new OrderChecker(source) }
+    const isAlone = source.hasReached !== undefined && !isCollection(source)
+    const checker = isAlone ? { checker: new OrderChecker(source) } : {}
     super(source, { clock: fastClock(5), ...checker })
     this.name = name
     this.#pair = pair
@@ -47,14 +51,42 @@ export class KindFollower extends Follower<Item> {
   }
 }
 
+/** A mirror of one of two collections that are always equal, which is compared with the other one at each change. */
+class TwinFollower extends KindFollower {
+  readonly #torn = new Set<string>()
+
+  comparedWith({ informer: other }: KindFollower): void {
+    const look = (): void => {
+      const { informer } = this
+      const [own, theirs] = [informer, other].map((each) =>
+        Array.from(each.entries(), ([key, { n }]) => `${key} ${n}`)
+          .toSorted()
+          .join(),
+      )
+      // One that has left its history has another version.
+      if (informer.version === other.version && own !== theirs) this.#torn.add(`torn at ${informer.version}`)
+    }
+    this.informer.subscribe({ add: look, update: look, delete: look })
+  }
+
+  override async differences(): Promise<string[]> {
+    return [...this.#torn, ...(await super.differences())]
+  }
+}
+
 /** A mirror of each kind, all at this port. */
 export function followersAt(pair: Pair, port: number): KindFollower[] {
   const client = userClient('ioredis 6', port)
   const collection = redisCollectionSource<Item>({ client, collection: COLLECTION, ...times })
-  const first = new KindFollower('collection', collection, pair, async (redis) => {
-    const values = Object.entries(await redis.hgetall(`{${COLLECTION}}:h`))
-    return new Map(values.map(([key, value]) => [key, /\d+/.exec(value)?.[0] ?? '']))
-  })
+  const hash =
+    (part: string): Truth =>
+    async (redis) => {
+      const values = Object.entries(await redis.hgetall(`{${COLLECTION}}:${part}`))
+      return new Map(values.map(([key, value]) => [key, /\d+/.exec(value)?.[0] ?? '']))
+    }
+  const database = redisDatabase({ client, database: COLLECTION, ...times })
+  const twins = TWINS.map((name) => new TwinFollower(name, database.collection(name), pair, hash(`h:${name}`)))
+  for (const [at, twin] of twins.entries()) twin.comparedWith(twins[1 - at] ?? twin)
   const stream = redisStreamSource<Item>({
     client,
     stream: STREAM,
@@ -63,7 +95,8 @@ export function followersAt(pair: Pair, port: number): KindFollower[] {
     ...times,
   })
   return [
-    first,
+    new KindFollower('collection', collection, pair, hash('h')),
+    ...twins,
     new KindFollower(
       'stream',
       stream,

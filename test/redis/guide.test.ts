@@ -64,6 +64,12 @@ describeServer('redis 7.0', 'docs/reference/redis.md', (server) => {
     expect(errors).toEqual([])
   })
 
+  test('the program of a database shows what it wrote, and ends, with the rights of `both` for its keys', async () => {
+    const both = rights.find((line) => line.startsWith('ACL SETUSER both'))?.replace('both', 'bank') ?? ''
+    await own.redis.client().call('ACL', ...both.replace('…', 'word').replace('flags', 'bank').split(/\s+/).slice(1))
+    expect(await run('redisDatabase({', `redis://bank:word@${own.redis.endpoint}`)).toBe('{ balance: 40 }\n')
+  })
+
   test('the program of a stream shows what it wrote, and ends', async () => {
     expect(await run('redisStreamSource<')).toBe('{ cents: 250 }\n')
   })

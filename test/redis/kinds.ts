@@ -1,6 +1,7 @@
 import {
   type RedisClient,
   redisCollectionSource,
+  redisDatabase,
   redisKeysSource,
   redisStreamSource,
   redisWriter,
@@ -42,6 +43,23 @@ export const kinds: readonly Kind[] = [
       return await writer.apply([n === undefined ? { delete: key } : { put: key, object: { n } }])
     },
     keys: (name) => ['h', 's', 'm'].map((part) => `{${name}}:${part}`),
+  },
+  {
+    name: 'a collection of a database',
+    hasMarks: true,
+    shown: (values) => values,
+    source: (client, name, heartbeatMs = HEARTBEAT_MS) =>
+      redisDatabase({ client, database: name, heartbeatMs, ...times }).collection<Item>('items'),
+    write: async (client, name, key, n) => {
+      await using database = redisDatabase({ client, database: name })
+      const [items, others] = [database.collection<Item>('items'), database.collection<Item>('others')]
+      return await database.commit((tx) => {
+        tx.put(others, key, { n: -1 })
+        if (n === undefined) tx.delete(items, key)
+        else tx.put(items, key, { n })
+      })
+    },
+    keys: (name) => ['h:items', 'h:others', 'log', 'meta'].map((part) => `{${name}}:${part}`),
   },
   {
     name: 'a stream',

@@ -2,7 +2,13 @@ import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, test } from 'vitest'
 import { crc16, slotOf } from '../../adapters/redis/connection/hash-slot.js'
-import { redisCollectionSource, redisKeysSource, redisStreamSource, redisWriter } from '../../adapters/redis/index.js'
+import {
+  redisCollectionSource,
+  redisDatabase,
+  redisKeysSource,
+  redisStreamSource,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 
 const lazy = { lazyConnect: true } as const
 const clients = {
@@ -71,6 +77,19 @@ const kinds: readonly (readonly [kind: string, make: (options: never) => unknown
   ['a stream', redisStreamSource, streams],
   ['plain keys', redisKeysSource, plain],
   [
+    'a database',
+    redisDatabase,
+    [
+      ['no name', { client: good.client }, 'option "database" is missing'],
+      [
+        'a name with a hash tag',
+        { client: good.client, database: '{a}' },
+        'must be a string without { and }, not empty',
+      ],
+      ['no end of the history', { client: good.client, database: 'a', holdMs: -1 }, 'option "holdMs"'],
+    ],
+  ],
+  [
     'a writer',
     redisWriter,
     [...both, ['no history', { ...good, retention: 0 }, 'must be a whole number of at least 1']],
@@ -116,6 +135,28 @@ describe('invalid changes of a writer are refused at the call, and the error nam
     await expect(call).rejects.toThrow(TypeError)
     await expect(call).rejects.toThrow(says)
   })
+})
+
+test('a database refuses wrong names, options, sources and writes, at the call', async () => {
+  const shop = redisDatabase({ client: good.client, database: 'shop' })
+  await expect(shop.commit(() => {})).rejects.toThrow('the database has no collection')
+  const orders = shop.collection<number>('orders')
+  const wrong: readonly (readonly [call: () => unknown, says: string])[] = [
+    [() => shop.collection('a/b'), 'must be a well-formed string without "/", got "a/b"'],
+    [() => shop.collection('orders'), 'there is a collection "orders" already'],
+    [() => shop.collection('a', { codec: 'yaml' as 'json' }), 'must be one of "json", "string", "bytes"'],
+    [() => shop.collection('a', { codec: { decode: () => 1 } as never }), 'option "codec"'],
+  ]
+  for (const [call, says] of wrong) expect(call).toThrow(says)
+  const source = redisDatabase({ client: good.client, database: 'shop' }).collection<number>('orders')
+  const commits: readonly (readonly [fn: Parameters<typeof shop.commit>[0], says: string])[] = [
+    [(tx) => tx.put(source, 'a', 1), 'the source "redis:shop:orders" is not a source that redis:shop.collection()'],
+    [async (tx) => tx.put(orders, 'a', 1), 'commit: the function returned a promise'],
+    [(tx) => Array.from({ length: 3_501 }, (_, n) => tx.delete(orders, String(n))), 'commit: 3501 writes'],
+    [(tx) => tx.put(orders, '\ud800', 1), 'unpaired surrogate'],
+  ]
+  for (const [fn, says] of commits) await expect(shop.commit(fn)).rejects.toThrow(says)
+  await expect(shop.commit(() => {}, { ifVersion: '7' })).rejects.toThrow('must be a version of apply')
 })
 
 test.each(Object.entries(clients))('a %s is a client', (_what, client) => {

@@ -1,9 +1,17 @@
 import { Redis } from 'ioredis'
-import { type RedisChange, RedisWriteError, type RedisWriter, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisChange,
+  type RedisDatabase,
+  RedisWriteError,
+  type RedisWriter,
+  redisDatabase,
+  redisWriter,
+} from '../../adapters/redis/index.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { SeededRandom } from '../../testing/seeded-random.js'
 import { userClient } from './drivers.js'
-import { COLLECTION, PREFIX, STREAM, STREAM_AT, STREAM_TRUTH } from './followers.js'
+import { COLLECTION, PREFIX, STREAM, STREAM_AT, STREAM_TRUTH, TWINS } from './followers.js'
 import type { Item } from './mirror.js'
 
 /** The written keys: few, so that each is written, deleted and created again. */
@@ -18,21 +26,21 @@ end
 redis.call('SET', KEYS[3], id)
 return id`
 
-/** Writes a collection, and less often a stream and plain keys, over a network that fails. */
+/** Writes a collection and a database, and less often a stream and plain keys, over a network that fails. */
 export class FuzzWriter implements AsyncDisposable {
   #n = 0
   readonly #writer: RedisWriter<Item>
+  readonly #database: RedisDatabase
+  readonly #twins: readonly ListerWatcher<Item>[]
   readonly #plain: Redis
   #version: Version | undefined
 
   constructor(port: number) {
-    const name = COLLECTION
-    this.#writer = redisWriter<Item>({
-      client: userClient('ioredis 6', port),
-      collection: name,
-      retention: 500,
-      timeoutMs: 700,
-    })
+    const of = { client: userClient('ioredis 6', port), retention: 500, timeoutMs: 700 }
+    this.#writer = redisWriter<Item>({ ...of, collection: COLLECTION })
+    const database = redisDatabase({ ...of, database: COLLECTION })
+    this.#database = database
+    this.#twins = TWINS.map((name) => database.collection<Item>(name))
     this.#plain = new Redis({
       ...{ port, host: '127.0.0.1', commandTimeout: 700, retryStrategy: () => 50 },
       ...{ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
@@ -45,14 +53,26 @@ export class FuzzWriter implements AsyncDisposable {
     const names = random.chance(0.25) ? [...new Set([name(), name(), name(), name()])] : [name()]
     const changes = names.map((key) => [key, random.chance(0.3) ? undefined : ++this.#n] as const)
     const kind = random.next()
-    if (kind < 0.7) await this.#apply(changes, random.chance(0.3), signal)
+    if (kind < 0.3) await this.#commit(changes)
+    else if (kind < 0.7) await this.#apply(changes, random.chance(0.3), signal)
     else if (kind < 0.85) await this.#add(changes)
     else await this.#set(changes)
   }
 
-  /** Creates the collection of the existing fields, if it does not exist. */
+  /** Creates the collections of the existing fields, if they do not exist. */
   async begin(): Promise<void> {
     await this.#writer.apply([])
+    await this.#database.commit(() => {})
+  }
+
+  async #commit(changes: Changes): Promise<void> {
+    await this.#database.commit((tx) => {
+      for (const twin of this.#twins)
+        for (const [key, n] of changes) {
+          if (n === undefined) tx.delete(twin, key)
+          else tx.put(twin, key, { n })
+        }
+    })
   }
 
   async #apply(changes: Changes, isConditional: boolean, signal: AbortSignal): Promise<void> {
@@ -89,6 +109,7 @@ export class FuzzWriter implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#plain.disconnect()
     await this.#writer.close()
+    await this.#database.close()
   }
 }
 

@@ -60,6 +60,12 @@ const TABLES: readonly Table[] = [
   ['`natsRelayStore`', ['adapters/nats/relay-store NatsRelayStoreOptions']],
   ['`redisCollectionSource`', ['adapters/redis/collection/redis-collection-source RedisCollectionSourceOptions']],
   ['`redisWriter`', ['adapters/redis/collection/redis-writer RedisWriterOptions']],
+  [
+    '`redisDatabase`',
+    ['adapters/redis/collection/redis-database RedisDatabaseOptions'],
+    '`client`, `heartbeatMs`, `timeoutMs` and `retention` are those of `redisCollectionSource` and `redisWriter`.',
+  ],
+  ['`collection` of `redisDatabase`', ['adapters/redis/collection/redis-database RedisDatabaseCollectionOptions']],
   ['`redisRelayStore`', ['adapters/redis/collection/relay-store RedisRelayStoreOptions']],
   ['`redisStreamSource`', ['adapters/redis/stream/stream-source RedisStreamSourceOptions']],
   ['`redisKeysSource`', ['adapters/redis/keys/keys-source RedisKeysSourceOptions']],

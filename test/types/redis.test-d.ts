@@ -7,6 +7,7 @@ import {
   type RedisShardedWriter,
   type RedisWriter,
   redisCollectionSource,
+  redisDatabase,
   redisWriter,
 } from '../../adapters/redis/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -54,5 +55,14 @@ describe('collections of Redis', () => {
     void writer.apply([{ put: 'x', object: { on: true } }])
     // @ts-expect-error a put has an object
     void writer.apply([{ put: 'x' }])
+  })
+
+  test('of a database are written as what they are', () => {
+    const database = redisDatabase({ client, database: 'a' })
+    const flags = database.collection<Flag>('flags')
+    expectTypeOf(flags).toEqualTypeOf<RedisCollectionSource<Flag>>()
+    void database.commit((tx) => tx.put(flags, 'x', { enabled: true }))
+    // @ts-expect-error another object
+    void database.commit((tx) => tx.put(flags, 'x', {}))
   })
 })

@@ -26,17 +26,19 @@ export interface LogEntry {
   readonly committedAt: number
 }
 
-/** The current position of a collection, and the expected number of fields of its hash. */
+/** The current position of a history, and the expected number of fields of each hash. */
 export interface Meta extends Position {
-  readonly count: number
+  readonly counts: readonly number[]
 }
 
-/** Parses the reply to `HMGET meta e i n c`; undefined if the collection does not exist. */
+/** Parses the reply to `HMGET meta e i n`, with the field of each count; undefined if the history does not exist. */
 export function readMeta(reply: RedisReply | undefined): Meta | undefined {
-  const [epoch, id, chain, count] = repliesIn(reply).map((each) => (each === null ? '' : String(each)))
-  if (!epoch || !id || !chain || !count) return undefined
+  const [epoch, id, chain, ...counts] = repliesIn(reply).map((each) => (each === null ? '' : String(each)))
+  if (!epoch || !id || !chain) return undefined
   const position = positionOf(id, chain)
-  return position === undefined || position.epoch !== Number(epoch) ? undefined : { ...position, count: Number(count) }
+  return position === undefined || position.epoch !== Number(epoch)
+    ? undefined
+    : { ...position, counts: counts.map(Number) }
 }
 
 /** The entries in a reply to XREAD of one stream. */

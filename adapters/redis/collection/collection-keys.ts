@@ -1,7 +1,10 @@
 import { isCount } from '../../../src/util/validate-options.js'
 import { crc16, SLOTS } from '../connection/hash-slot.js'
 
-/** The three keys of a collection. They have the same hash tag, so that they are in one slot of a cluster. */
+/**
+ * The three keys of a collection. They have the same hash tag, so that they are in one slot of a cluster. Collections of
+ * a database share all but the hash.
+ */
 export interface CollectionKeys {
   /** A hash: the current objects. */
   readonly hash: string
@@ -9,11 +12,22 @@ export interface CollectionKeys {
   readonly stream: string
   /** A hash: epoch, id and chain of the newest entry, and the number of fields. */
   readonly meta: string
+  /** The field of `meta` that has the number of fields of `hash`. */
+  readonly count: string
+  /** What its keys begin with in the stream of a database. */
+  readonly start: string
 }
 
 export function collectionKeys(prefix: string, name: string): CollectionKeys {
   const tag = `${prefix}{${name}}`
-  return { hash: `${tag}:h`, stream: `${tag}:s`, meta: `${tag}:m` }
+  return { hash: `${tag}:h`, stream: `${tag}:s`, meta: `${tag}:m`, count: 'c', start: '' }
+}
+
+/** The keys of a collection of a database. Without a collection they are those of all, with a hash that is never written. */
+export function databaseKeys(prefix: string, name: string, collection: string): CollectionKeys {
+  const tag = `${prefix}{${name}}`
+  const start = collection === '' ? '' : `${collection}/`
+  return { hash: `${tag}:h:${collection}`, stream: `${tag}:log`, meta: `${tag}:meta`, count: `c${collection}`, start }
 }
 
 /** The name of the collection of one shard. */

@@ -23,11 +23,10 @@ export interface Verification {
   readonly isHead: boolean
   /** The expected number of fields of the hash after the newest entry. */
   readonly count: number
-  /** Describes a difference between the hash and its history. */
-  readonly flaw: string | undefined
+  /** Describes the differences between the hashes and their history, by the key of the hash. */
+  readonly flaws: ReadonlyMap<string, string>
 }
 
-const META_FIELDS = ['e', 'i', 'n', 'c'] as const
 const LAST_SEQUENCE = '18446744073709551615'
 
 export interface Field {
@@ -44,6 +43,8 @@ export interface FoundField {
 
 export interface CollectionReaderOptions {
   readonly keys: CollectionKeys
+  /** The collections that `verify` compares with the history. Default: the one with these keys. */
+  readonly verified?: readonly CollectionKeys[] | undefined
   readonly pageSize: number
   readonly responseSize: ResponseSizeLimit
 }
@@ -52,14 +53,16 @@ export interface CollectionReaderOptions {
 export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
+  readonly #verified: readonly CollectionKeys[]
   readonly #fields: AdaptivePageSize
   readonly #entries: AdaptivePageSize
   /** The id before the first entry of a history. */
   #before = '0-0'
 
-  constructor(session: Session, { keys, pageSize, responseSize }: CollectionReaderOptions) {
+  constructor(session: Session, { keys, verified = [keys], pageSize, responseSize }: CollectionReaderOptions) {
     this.#session = session
     this.#keys = keys
+    this.#verified = verified
     this.#fields = new AdaptivePageSize(pageSize, responseSize)
     this.#entries = new AdaptivePageSize(pageSize, responseSize)
   }
@@ -78,19 +81,19 @@ export class CollectionReader {
    * `exact` would begin another history, the field and the position are those of no collection.
    */
   async field(key: string): Promise<FoundField> {
-    const { hash, meta } = this.#keys
+    const { hash } = this.#keys
     const [place, length, found] = await this.#session.transaction([
-      ['HMGET', meta, ...META_FIELDS],
+      this.#readingMeta([this.#keys]),
       ['HLEN', hash],
       ['HGET', hash, key],
     ])
     const at = readMeta(place)
     const size = Number(length)
     const value = Buffer.isBuffer(found) ? found : undefined
-    if (at?.count === size) return { value, at }
+    if (at?.counts[0] === size) return { value, at }
     // Without a position, only a hash with this field was a collection before.
     if (at !== undefined || value !== undefined)
-      return { value: undefined, at: await this.#absent(), flaw: this.#difference(size, at) }
+      return { value: undefined, at: await this.#absent(), flaw: difference(hash, size, at?.counts[0]) }
     const here = await this.current()
     return 'absentAt' in here ? { value: undefined, at: here } : await this.field(key)
   }
@@ -155,10 +158,10 @@ export class CollectionReader {
    * longer reaches back to `floor`, only the numbers are compared.
    */
   async assertContinues(floor: Position | Absent): Promise<void> {
-    const { stream, meta } = this.#keys
+    const { stream } = this.#keys
     const before = 'absentAt' in floor ? '0-0' : idBefore(floor)
     const [place, found] = await this.#session.transaction([
-      ['HMGET', meta, ...META_FIELDS],
+      this.#readingMeta([]),
       ['XREAD', 'COUNT', 1, 'STREAMS', stream, before],
     ])
     const here = readMeta(place)
@@ -172,40 +175,39 @@ export class CollectionReader {
   }
 
   async #verifyPosition(at: Position): Promise<Verification> {
-    const { hash, stream, meta } = this.#keys
     const reading = this.#session.transaction([
-      ['HMGET', meta, ...META_FIELDS],
-      ['HLEN', hash],
-      ['XREAD', 'COUNT', this.#entries.size, 'STREAMS', stream, idOf(at)],
+      this.#readingMeta(this.#verified),
+      ['XREAD', 'COUNT', this.#entries.size, 'STREAMS', this.#keys.stream, idOf(at)],
+      ...this.#readingSizes(),
     ])
-    const [place, size, found] = await this.#within(this.#entries, reading)
+    const [place, found, ...sizes] = await this.#within(this.#entries, reading)
     const here = readMeta(place)
     assertSameHistory(at, here)
     const entries = written(this.#entriesIn(found ?? null))
     const last = entries.at(-1)?.position ?? at
     assertNotTrimmed(at, here, entries)
-    return { entries, isHead: last.sequence === here.sequence, count: here.count, flaw: this.#flaw(Number(size), here) }
+    const [count = 0] = here.counts
+    return { entries, isHead: last.sequence === here.sequence, count, flaws: this.#flaws(sizes, here) }
   }
 
   async #verifyAbsence(at: Absent): Promise<Verification> {
-    const { hash, stream, meta } = this.#keys
-    const [place, last, size] = await this.#session.transaction([
-      ['HMGET', meta, ...META_FIELDS],
-      ['XREVRANGE', stream, '+', '-', 'COUNT', 1],
-      ['HLEN', hash],
+    const [place, last, ...sizes] = await this.#session.transaction([
+      this.#readingMeta(this.#verified),
+      ['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', 1],
+      ...this.#readingSizes(),
     ])
     const here = readMeta(place)
     if (here === undefined) {
       // Entries of an older history may remain. The next history begins after them.
       const [newest] = repliesIn(last)
       if (newest !== undefined) this.#before = textOf(repliesIn(newest)[0])
-      return { entries: [], isHead: true, count: 0, flaw: Number(size) > 0 ? this.#orphans(Number(size)) : undefined }
+      return { entries: [], isHead: true, count: 0, flaws: this.#flaws(sizes, undefined) }
     }
     assertBeganAfter(at, here)
     this.#before = idBefore({ epoch: here.epoch, sequence: 0 })
     const entries = await this.read(at)
     if (entries.length === 0) throw expired('the first entries of a new history were trimmed')
-    return { entries, isHead: false, count: here.count, flaw: undefined }
+    return { entries, isHead: false, count: 0, flaws: new Map() }
   }
 
   async #absent(): Promise<Absent> {
@@ -214,32 +216,30 @@ export class CollectionReader {
     return { absentAt: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000) }
   }
 
-  #difference(size: number, meta: Meta | undefined): string {
-    const history = meta === undefined ? ' and no history' : `, and ${meta.count} according to its history`
-    return `${this.#keys.hash} has ${size} fields${history}`
+  #readingMeta(collections: readonly CollectionKeys[]): RedisCommand {
+    return ['HMGET', this.#keys.meta, 'e', 'i', 'n', ...collections.map(({ count }) => count)]
   }
 
-  #flaw(size: number, here: Meta): string | undefined {
-    const { meta } = this.#keys
-    return size === here.count
-      ? undefined
-      : `${this.#difference(size, here)}: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then apply([]) of a writer)`
+  #readingSizes(): readonly RedisCommand[] {
+    return this.#verified.map(({ hash }) => ['HLEN', hash])
+  }
+
+  /** The flaws of the hashes with these numbers of fields. Without `here` there is no history. */
+  #flaws(sizes: readonly RedisReply[], here: Meta | undefined): ReadonlyMap<string, string> {
+    const flaws = new Map<string, string>()
+    for (const [index, keys] of this.#verified.entries()) {
+      const size = Number(sizes[index])
+      if (size !== (here?.counts[index] ?? 0)) flaws.set(keys.hash, flawOf(keys, size, here?.counts[index]))
+    }
+    return flaws
   }
 
   async #readMeta(): Promise<Meta | undefined> {
-    const { hash, meta } = this.#keys
-    const [place, size] = await this.#session.transaction([
-      ['HMGET', meta, ...META_FIELDS],
-      ['HLEN', hash],
-    ])
+    const { hash } = this.#keys
+    const [place, size] = await this.#session.transaction([this.#readingMeta([this.#keys]), ['HLEN', hash]])
     const here = readMeta(place)
     if (here !== undefined || Number(size) === 0) return here
-    throw new SourceError(this.#orphans(Number(size)), { code: 'PROTOCOL' })
-  }
-
-  #orphans(size: number): string {
-    const { hash } = this.#keys
-    return `${this.#difference(size, undefined)}: apply([]) of a redisWriter makes it a collection, and DEL ${hash} empties it`
+    throw new SourceError(flawOf(this.#keys, Number(size)), { code: 'PROTOCOL' })
   }
 
   #idBefore(at: Position | Absent): string {
@@ -267,6 +267,19 @@ export class CollectionReader {
     this.#entries.arrived(entries.length, bytes)
     return entries
   }
+}
+
+function difference(hash: string, size: number, count: number | undefined): string {
+  return `${hash} has ${size} fields${count === undefined ? ' and no history' : `, and ${count} according to its history`}`
+}
+
+/** Describes a hash whose number of fields differs from its history, and the remedy. */
+function flawOf({ hash, meta, start }: CollectionKeys, size: number, count?: number): string {
+  const found = difference(hash, size, count)
+  const write = start === '' ? 'apply([]) of a redisWriter' : 'commit(() => {}) of a redisDatabase with all collections'
+  return count === undefined
+    ? `${found}: ${write} makes it a collection, and DEL ${hash} empties it`
+    : `${found}: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then ${write})`
 }
 
 /** The greatest id before this one. */

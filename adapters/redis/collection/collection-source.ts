@@ -9,7 +9,7 @@ import type {
   WatchContext,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { expired, unavailable } from '../../common/source-errors.js'
+import { unavailable } from '../../common/source-errors.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
@@ -19,19 +19,44 @@ import { checkRole, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
 import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
 import { advance, KEY_OFFSET, type LogEntry } from './change-log.js'
-import { type CollectionKeys, collectionKeys } from './collection-keys.js'
+import { type CollectionKeys, collectionKeys, databaseKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
 import { type Absent, formatVersion, includesMark, type Position, parseVersion } from './collection-version.js'
 
 export interface CollectionSettings<T> {
   readonly client: RedisClient
   readonly name: string
+  /** A collection of the database `name`; empty for all of them. Then their keys are `collection/key`. */
+  readonly collection?: string
   readonly codec: RedisCodecName | RedisDecode<T>
   readonly keys: RedisKeys
+  /** Makes the events, in place of `codec` and `keys`. */
+  readonly events?: Events<T>
   readonly blockMs: number
   readonly timeoutMs: number
   /** Whether a list of a collection that no writer has written is a warning: its name may be misspelled. */
   readonly warnsOfAbsence?: boolean
+}
+
+/** Makes events of keys and values. */
+export type Events<T> = Pick<EventCodec<T>, 'put' | 'delete'>
+
+/** What the watch of several collections proves beside the history. */
+export interface Proofs {
+  /** The collections whose hashes are compared with the history. */
+  readonly verified?: readonly CollectionKeys[]
+  /** Later positions, which must belong to the history. */
+  readonly positions?: readonly Version[]
+}
+
+/** The hashes of these keys differ from the history. */
+export class FlawError extends SourceError {
+  readonly flaws: ReadonlyMap<string, string>
+
+  constructor(flaws: ReadonlyMap<string, string>) {
+    super(`the version has expired: ${[...flaws.values()].join('; ')}`, { code: 'VERSION_EXPIRED' })
+    this.flaws = flaws
+  }
 }
 
 /** The maximum number of entries of one read. */
@@ -40,7 +65,8 @@ const MAX_ENTRIES = 1_000
 const VERIFY_BLOCKS = 5
 
 /**
- * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned.
+ * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter`, or `commit` of a
+ * `redisDatabase`, returned.
  *
  * @example
  * ```ts
@@ -75,30 +101,34 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
   readonly heartbeatMs: number
   readonly #settings: CollectionSettings<T>
   readonly #keys: CollectionKeys
-  readonly #codec: EventCodec<T>
+  readonly #codec: Events<T>
+  readonly #start: Buffer
   readonly #warnings: Warnings
   readonly #runner: SessionRunner<Connected>
   readonly #responseSize = new ResponseSizeLimit()
 
   constructor(settings: CollectionSettings<T>) {
+    const { client, name, collection, codec, keys } = settings
     this.#settings = settings
-    this.name = `redis:${settings.name}`
+    this.name = `redis:${name}${collection ? `:${collection}` : ''}`
     // A read waits for `blockMs`, and the verification after it may take as long as a timeout.
     this.heartbeatMs = settings.blockMs + settings.timeoutMs
-    this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
-    this.#codec = new EventCodec(settings.codec, settings.keys)
-    this.selection = JSON.stringify([this.#keys, String(settings.codec), settings.keys])
+    const prefix = keyPrefixOf(client)
+    this.#keys = collection === undefined ? collectionKeys(prefix, name) : databaseKeys(prefix, name, collection)
+    this.#start = Buffer.from(this.#keys.start)
+    this.#codec = settings.events ?? new EventCodec(codec, keys)
+    this.selection = JSON.stringify([this.#keys, String(codec), keys])
     this.#warnings = new Warnings(this.name)
-    this.#runner = plainRunner(new ClusterRoute(settings.client, this.#keys.meta), this.#warnings, settings)
+    this.#runner = plainRunner(new ClusterRoute(client, this.#keys.meta), this.#warnings, settings)
   }
 
   list(context: ListContext): AsyncGenerator<ListPage<T>> {
     return this.#runner.list(context, ({ session }) => this.#list(this.#reader(session, context.pageSize), context))
   }
 
-  watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  watch(context: WatchContext, proofs: Proofs = {}): AsyncGenerator<WatchBatch<T>> {
     return this.#runner.watch(context, ({ session }, current) =>
-      this.#watch(this.#reader(session, MAX_ENTRIES), session, current),
+      this.#watch(this.#reader(session, MAX_ENTRIES, proofs.verified), session, current, proofs),
     )
   }
 
@@ -138,8 +168,9 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     // Verified after `begin` was read: a later change of the history shows in the entries.
     if (floor !== undefined) await reader.assertContinues(parseVersion(floor))
     if ('absentAt' in begin) {
-      if (this.#settings.warnsOfAbsence === true)
-        this.#warnings.through(warn)(`no redisWriter has written the collection "${this.#settings.name}" yet`)
+      const { name, collection, warnsOfAbsence } = this.#settings
+      const absent = collection === undefined ? 'no redisWriter has written the collection' : 'nothing has written to'
+      if (warnsOfAbsence === true) this.#warnings.through(warn)(`${absent} "${name}" yet`)
       yield { events: [], version: formatVersion(begin) }
       return
     }
@@ -170,11 +201,11 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
       if (next === '0') break
     }
     for (;;) {
-      const { entries, isHead, count, flaw } = await reader.verify(at)
+      const { entries, isHead, count, flaws } = await reader.verify(at)
       const events = apply(entries)
       if (!isHead) yield { events }
       else {
-        if (flaw !== undefined) throw new SourceError(flaw, { code: 'PROTOCOL' })
+        for (const flaw of flaws.values()) throw new SourceError(flaw, { code: 'PROTOCOL' })
         if (keys.size !== count) throw unavailable(`the list found ${keys.size} keys of ${count}`)
         yield { events, version: formatVersion(at) }
         return
@@ -186,6 +217,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     reader: CollectionReader,
     session: Session,
     { clock, after, warn }: WatchContext,
+    { positions = [] }: Proofs,
   ): AsyncGenerator<WatchBatch<T>> {
     let at = parseVersion(after)
     const { blockMs, timeoutMs } = this.#settings
@@ -195,9 +227,11 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
       const committedAt = entries.at(-1)?.committedAt
       return { events, version: formatVersion(at), ...(committedAt === undefined ? {} : { committedAt }) }
     }
+    // A list of a branch of the history that was lost meanwhile is not a part of it.
+    for (const position of positions) if (position !== after) await reader.assertContinues(parseVersion(position))
     for (;;) {
-      const { entries, flaw } = await reader.verify(at)
-      if (flaw !== undefined) throw expired(flaw)
+      const { entries, flaws } = await reader.verify(at)
+      if (flaws.size > 0) throw new FlawError(flaws)
       await checkRole(session, this.#warnings.through(warn))
       yield batch(entries)
       const again = clock.now() + VERIFY_BLOCKS * blockMs
@@ -210,15 +244,16 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
 
   #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {
     const place = advance(at, entry)
-    for (const { field, value } of entry.changes)
-      events.push(
-        value === undefined ? this.#codec.delete(field, KEY_OFFSET) : this.#codec.put(field, value, KEY_OFFSET),
-      )
+    const keyAt = KEY_OFFSET + this.#start.length
+    for (const { field, value } of entry.changes) {
+      if (keyAt > KEY_OFFSET && !field.subarray(KEY_OFFSET, keyAt).equals(this.#start)) continue
+      events.push(value === undefined ? this.#codec.delete(field, keyAt) : this.#codec.put(field, value, keyAt))
+    }
     return place
   }
 
-  #reader(session: Session, pageSize: number): CollectionReader {
+  #reader(session: Session, pageSize: number, verified?: readonly CollectionKeys[]): CollectionReader {
     this.#responseSize.begin(session.clock.now())
-    return new CollectionReader(session, { keys: this.#keys, pageSize, responseSize: this.#responseSize })
+    return new CollectionReader(session, { keys: this.#keys, verified, pageSize, responseSize: this.#responseSize })
   }
 }

@@ -1,26 +1,32 @@
+import { type Clock, systemClock } from '../../../src/contract/clock.js'
 import { messageOf } from '../../../src/contract/errors.js'
-import type { Random } from '../../../src/contract/random.js'
+import { type Random, systemRandom } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
-import { type RedisReply, repliesIn } from '../connection/client.js'
+import { type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
+import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey, encodeValue } from '../connection/codec.js'
 import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
+import { Warnings } from '../connection/server-checks.js'
 import { type LogEntry, positionOf, readEntry } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, formatVersion, idOf, type Position, parseVersion } from './collection-version.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { RedisWriteError } from './write-error.js'
-import type { WriterConnection } from './writer-connection.js'
+import { WriterConnection } from './writer-connection.js'
 import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_SCRIPT_SHA } from './writer-script.js'
 
-export interface WriterSettings<T> {
-  readonly connection: WriterConnection
-  readonly keys: CollectionKeys
-  readonly codec: RedisCodecName | RedisEncode<T>
-  readonly keyForm: RedisKeys
-  readonly retention: number
-  readonly random: Random
+export interface WriterSettings {
+  readonly client: RedisClient
+  /** For warnings. */
+  readonly name: string
+  /** One collection, or all of a database. More may be added. */
+  readonly collections: readonly CollectionKeys[]
+  readonly retention?: number | undefined
+  readonly timeoutMs?: number | undefined
+  readonly clock?: Clock | undefined
+  readonly random?: Random | undefined
   /** Whether a collection whose hash has another number of fields than its history counts as deleted. */
-  readonly isExact: boolean
+  readonly isExact?: boolean
 }
 
 /** The maximum number of changes of one call: Lua cannot pass more fields to a command. */
@@ -28,21 +34,26 @@ export const MAX_CHANGES = 3_500
 /** The maximum number of remembered calls whose outcome is unknown. */
 const MAX_UNKNOWN = 1_000
 
-/** Writes one collection. */
-export class CollectionWriter<T> {
-  readonly #settings: WriterSettings<T>
+/** Writes one collection, or those of a database. `keys`: those that they have in common. */
+export class CollectionWriter {
+  readonly #settings: WriterSettings
+  readonly #keys: Pick<CollectionKeys, 'stream' | 'meta'>
+  readonly #connection: WriterConnection
   /**
    * The nonces of calls whose response was lost, by their arguments. A repeated call recognises its own entry by the
    * nonce.
    */
   readonly #unknown = new Map<string, string>()
 
-  constructor(settings: WriterSettings<T>) {
+  constructor(settings: WriterSettings, keys: Pick<CollectionKeys, 'stream' | 'meta'>) {
+    const { client, name, timeoutMs = 5_000, clock = systemClock } = settings
     this.#settings = settings
+    this.#keys = keys
+    const route = new ClusterRoute(client, keys.meta)
+    this.#connection = new WriterConnection({ route, clock, timeoutMs, warnings: new Warnings(name) })
   }
 
-  async apply(changes: readonly RedisChange<T>[], { ifVersion }: ApplyOptions = {}): Promise<Version> {
-    const encoded = changes.map((change) => this.#encode(change))
+  async apply(encoded: readonly EncodedChange[], { ifVersion }: ApplyOptions = {}): Promise<Version> {
     const expected = ifVersion === undefined ? undefined : parseVersion(ifVersion)
     const call =
       expected === undefined ? undefined : JSON.stringify([ifVersion, chainAfter({ chain: '', epoch: 0 }, '', encoded)])
@@ -58,17 +69,23 @@ export class CollectionWriter<T> {
     }
   }
 
+  close(): void {
+    this.#connection.close()
+  }
+
   async #run(
     changes: readonly EncodedChange[],
     expected: Position | Absent | undefined,
     nonce: string,
     isAgain: boolean,
   ): Promise<Position> {
-    const { keys, retention, isExact } = this.#settings
+    const { collections, retention = 10_000, isExact = false } = this.#settings
+    const { stream, meta } = this.#keys
     const [id, chain] =
       expected === undefined ? ['', ''] : 'absentAt' in expected ? ['none', ''] : [idOf(expected), expected.chain]
-    const numberedKeys = [3, keys.hash, keys.stream, keys.meta]
-    const own = [retention, id, chain, nonce, isExact ? 'exact' : '']
+    const numberedKeys = [2 + collections.length, stream, meta, ...collections.map(({ hash }) => hash)]
+    const names = collections.map(({ start }) => start).join('')
+    const own = [retention, id, chain, nonce, isExact ? 'exact' : '', names]
     const answer = await this.#script([...numberedKeys, ...own, ...scriptArguments(changes)])
     if (!(answer instanceof Error)) return positionIn(answer)
     const conflict = /^CONFLICT (\S+) (\S+)/.exec(messageOf(answer))
@@ -89,10 +106,9 @@ export class CollectionWriter<T> {
 
   /** The reply of the script. If the server has not cached the script, it is sent again with its text. */
   async #script(rest: readonly (string | number | Buffer)[]): Promise<RedisReply | Error> {
-    const { connection } = this.#settings
-    const answer = await connection.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
+    const answer = await this.#connection.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
     return answer instanceof Error && /^NOSCRIPT /.test(answer.message)
-      ? await connection.send(['EVAL', WRITER_SCRIPT, ...rest])
+      ? await this.#connection.send(['EVAL', WRITER_SCRIPT, ...rest])
       : answer
   }
 
@@ -119,17 +135,10 @@ export class CollectionWriter<T> {
 
   async #entry({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): Promise<LogEntry | undefined> {
     const id = `${epoch}-${sequence}`
-    const answer = await this.#settings.connection.send(['XRANGE', this.#settings.keys.stream, id, id])
+    const answer = await this.#connection.send(['XRANGE', this.#keys.stream, id, id])
     if (answer instanceof Error) throw refused(answer)
     const [reply] = repliesIn(answer)
     return reply === undefined ? undefined : readEntry(reply)
-  }
-
-  #encode(change: RedisChange<T>): EncodedChange {
-    const { codec, keyForm } = this.#settings
-    if (isPut(change))
-      return { key: encodeKey(change.put, keyForm), value: encodeValue(codec, change.object, change.put) }
-    return { key: encodeKey(change.delete, keyForm), value: undefined }
   }
 
   #remember(call: string, nonce: string, error: unknown): void {
@@ -144,7 +153,7 @@ export class CollectionWriter<T> {
   }
 
   #nonce(): string {
-    const { random } = this.#settings
+    const { random = systemRandom } = this.#settings
     return Array.from({ length: 3 }, () => Math.floor(random.next() * 2 ** 32).toString(36)).join('.')
   }
 }
@@ -162,6 +171,15 @@ function positionIn(answer: RedisReply): Position {
 
 function refused(answer: Error): RedisWriteError {
   return new RedisWriteError('NOT_WRITTEN', `nothing was written: ${answer.message}`, { cause: answer })
+}
+
+export function encodeChange<T>(
+  change: RedisChange<T>,
+  codec: RedisCodecName | RedisEncode<T>,
+  keys: RedisKeys,
+): EncodedChange {
+  if (!isPut(change)) return { key: encodeKey(change.delete, keys), value: undefined }
+  return { key: encodeKey(change.put, keys), value: encodeValue(codec, change.object, change.put) }
 }
 
 /** The key of a change. */

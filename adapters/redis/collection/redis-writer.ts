@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../../src/contract/clock.js'
-import { type Random, systemRandom } from '../../../src/contract/random.js'
+import type { Clock } from '../../../src/contract/clock.js'
+import type { Random } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
 import {
   checkOptions,
@@ -12,15 +12,12 @@ import {
 import { isRecord, propertiesOf } from '../../common/properties.js'
 import { isCodec } from '../../common/value-codec.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
-import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey } from '../connection/codec.js'
 import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
-import { Warnings } from '../connection/server-checks.js'
 import { collectionKeys, nameFlaw, shardName, shardOf, shardsFlaw } from './collection-keys.js'
 import { parseVersion } from './collection-version.js'
-import { CollectionWriter, keyOf, MAX_CHANGES } from './collection-writer.js'
+import { CollectionWriter, encodeChange, keyOf, MAX_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
-import { WriterConnection } from './writer-connection.js'
 
 /**
  * The options of `redisWriter`.
@@ -159,27 +156,27 @@ export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
 
 /** Writes one collection. `isExact`: a collection that has lost fields counts as deleted. */
 export class SingleWriter<T> implements RedisWriter<T> {
-  readonly #connection: WriterConnection
-  readonly #writer: CollectionWriter<T>
+  readonly #options: RedisWriterOptions<T>
+  readonly #writer: CollectionWriter
 
   constructor(options: RedisWriterOptions<T>, name: string, isExact = false) {
-    const { client, codec = 'json', keys: keyForm = 'string', retention = 10_000, timeoutMs = 5_000 } = options
-    const { clock = systemClock, random = systemRandom } = options
-    const keys = collectionKeys(keyPrefixOf(client), name)
-    const warnings = new Warnings(`redisWriter ${name}`)
-    this.#connection = new WriterConnection({ route: new ClusterRoute(client, keys.meta), clock, timeoutMs, warnings })
-    const connection = this.#connection
-    this.#writer = new CollectionWriter<T>({ connection, keys, codec, keyForm, retention, random, isExact })
+    this.#options = options
+    const keys = collectionKeys(keyPrefixOf(options.client), name)
+    this.#writer = new CollectionWriter({ ...options, name: `redisWriter ${name}`, collections: [keys], isExact }, keys)
   }
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {
     checkChanges(changes)
     checkOptions('apply', options, { ifVersion: isVersion })
-    return await this.#writer.apply(changes, options)
+    const { codec = 'json', keys = 'string' } = this.#options
+    return await this.#writer.apply(
+      changes.map((change) => encodeChange(change, codec, keys)),
+      options,
+    )
   }
 
   async close(): Promise<void> {
-    this.#connection.close()
+    this.#writer.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -229,7 +226,7 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
 /** How many properties of a wrong change an error names. */
 const SHOWN_PROPERTIES = 4
 
-const isVersion: OptionCheck = (value) => {
+export const isVersion: OptionCheck = (value) => {
   try {
     parseVersion(String(value))
     return undefined

@@ -1,20 +1,28 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Makes one atomic change of a collection: it adds an entry to the stream, applies it to the hash, and stores the new
- * position. Redis does not roll back a script, so everything that can fail comes first. An HSET that changes nothing,
- * and an HDEL of an absent field, check the permissions and the available memory. Then the entry is added.
+ * Makes one atomic change of a collection, or of several ones of a database: it adds an entry to the stream, applies it
+ * to the hashes, and stores the new position. Redis does not roll back a script, so everything that can fail comes
+ * first. An HSET that changes nothing, and an HDEL of an absent field, check the permissions and the available memory.
+ * Then the entry is added.
  *
- * KEYS: hash, stream, meta. ARGV: the number of entries to keep; the expected id and chain (empty: any; `none`: the
- * collection must not exist); a nonce; `exact` or empty; then `u` key value or `d` key for each change. It returns id
- * and chain. Without changes nothing is written, unless the collection does not exist: then it is created from the
- * fields of the hash. With `exact` it does not exist either if the hash has lost fields, or has foreign ones.
+ * KEYS: stream, meta, the hash of each collection. ARGV: the number of entries to keep; the expected id and chain
+ * (empty: any; `none`: the collection must not exist); a nonce; `exact` or empty; the name of each collection of a
+ * database and `/`, or empty; then `u` key value or `d` key for each change, with the name and `/` before the key. It
+ * returns id and chain. Without changes nothing is written, unless the collection does not exist: then it is created from
+ * the fields of the hashes. With `exact` it does not exist either if the hash has lost fields, or has foreign ones.
  *
  * The fields of an entry: `m` with the previous chain, the new chain, the nonce and the time in milliseconds; then `u`
  * and the key, with the value, or `d` and the key, with an empty value.
  */
 export const WRITER_SCRIPT = `
-local hash, stream, meta = KEYS[1], KEYS[2], KEYS[3]
+local stream, meta, names, isAlone = KEYS[1], KEYS[2], {}, ARGV[6] == ''
+for name in string.gmatch(ARGV[6], '[^/]+') do names[#names + 1] = name end
+if isAlone then names[1] = '' end
+local hashes, sizes, counts, fields = {}, {}, {}, { 'e', 'i', 'n' }
+for i, name in ipairs(names) do
+  hashes[name], fields[i + 3] = KEYS[i + 2], 'c' .. name
+end
 
 local function named(answer, key, kind)
   if type(answer) ~= 'table' or not answer.err then return nil end
@@ -22,27 +30,38 @@ local function named(answer, key, kind)
   return redis.error_reply('WRONGTYPE ' .. key .. ' is not a ' .. kind)
 end
 
-local m, size = redis.pcall('HMGET', meta, 'e', 'i', 'n', 'c'), redis.pcall('HLEN', hash)
-local refusal = named(m, meta, 'hash') or named(size, hash, 'hash')
+local m = redis.pcall('HMGET', meta, unpack(fields))
+local refusal = named(m, meta, 'hash')
+for i, name in ipairs(names) do
+  local size = redis.pcall('HLEN', hashes[name])
+  refusal = refusal or named(size, hashes[name], 'hash')
+  sizes[name], counts[name] = size, tonumber(m[i + 3]) or not isAlone and 0 or nil
+end
 if refusal then return refusal end
-local epoch, last, chain, count = m[1], m[2], m[3], tonumber(m[4])
-local isLost = last and chain and ARGV[5] == 'exact' and count ~= size
+local epoch, last, chain = m[1], m[2], m[3]
+local isLost = last and chain and ARGV[5] == 'exact' and counts[''] ~= sizes['']
 local ended = isLost and tonumber(epoch) or 0
-if isLost or not (last and chain and count) then epoch, last, chain = nil, nil, nil end
+if isLost or not (last and chain and counts[names[1]]) then epoch, last, chain = nil, nil, nil end
 if ARGV[2] == 'none' and epoch then return redis.error_reply('CONFLICT ' .. last .. ' ' .. chain) end
 if ARGV[2] ~= '' and ARGV[2] ~= 'none' and (last ~= ARGV[2] or chain ~= ARGV[3]) then
   return redis.error_reply('CONFLICT ' .. (last or 'none') .. ' ' .. (chain or 'none'))
 end
-if epoch and #ARGV < 6 then return { last, chain } end
+if epoch and #ARGV < 7 then return { last, chain } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local function split(key)
+  if isAlone then return '', key end
+  return string.match(key, '^([^/]*)/(.*)$')
+end
 
 local function forbidden(deletes)
   local set = last and redis.pcall('HSET', meta, 'e', epoch) or redis.pcall('HSET', meta, 'e', '', 'no value')
   if type(set) == 'table' and not string.find(set.err, 'number of arguments') then return set end
-  if not deletes or redis.call('HMGET', hash, ARGV[4])[1] then return nil end
-  local del = redis.pcall('HDEL', hash, ARGV[4])
-  return type(del) == 'table' and del or nil
+  for hash in pairs(deletes) do
+    local del = not redis.call('HMGET', hash, ARGV[4])[1] and redis.pcall('HDEL', hash, ARGV[4])
+    if type(del) == 'table' then return del end
+  end
 end
 
 local function begin()
@@ -59,14 +78,17 @@ local function begin()
       if newest >= number then number = newest + 1 end
     end
   end
-  epoch, last, chain, count = string.format('%.0f', number), nil, '', size
-  if size > 0 then chain = 'adopted' end
+  epoch, last, chain = string.format('%.0f', number), nil, ''
+  for name, size in pairs(sizes) do
+    counts[name] = size
+    if size > 0 then chain = 'adopted' end
+  end
 end
 
 local function add()
   local fields = { 'm', '' }
   local sum = { chain, epoch, ARGV[4] }
-  local i, deletes = 6, false
+  local i, deletes = 7, {}
   while i <= #ARGV do
     local key, value = ARGV[i + 1], ''
     fields[#fields + 1] = ARGV[i] .. key
@@ -78,7 +100,7 @@ local function add()
       sum[#sum + 1] = value
       i = i + 1
     else
-      deletes = true
+      deletes[hashes[split(key)]] = true
     end
     fields[#fields + 1] = value
     i = i + 2
@@ -102,17 +124,23 @@ if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.fi
   id, following = add()
 end
 if type(id) == 'table' then return named(id, stream, 'stream') end
-local i = 6
+local i = 7
 while i <= #ARGV do
+  local name, key = split(ARGV[i + 1])
   if ARGV[i] == 'u' then
-    count = count + redis.call('HSET', hash, ARGV[i + 1], ARGV[i + 2])
+    counts[name] = counts[name] + redis.call('HSET', hashes[name], key, ARGV[i + 2])
     i = i + 3
   else
-    count = count - redis.call('HDEL', hash, ARGV[i + 1])
+    counts[name] = counts[name] - redis.call('HDEL', hashes[name], key)
     i = i + 2
   end
 end
-redis.call('HSET', meta, 'e', epoch, 'i', id, 'n', following, 'c', count)
+local place = { 'e', epoch, 'i', id, 'n', following }
+for name, count in pairs(counts) do
+  place[#place + 1] = 'c' .. name
+  place[#place + 1] = count
+end
+redis.call('HSET', meta, unpack(place))
 return { id, following }
 `
 
