@@ -163,17 +163,11 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
    * A list with a `floor` verifies the history as a watch from there does: a restored history may have more entries by
    * now.
    */
-  async *#list(reader: CollectionReader, { floor, warn }: ListContext): AsyncGenerator<ListPage<T>> {
+  async *#list(reader: CollectionReader, { floor }: ListContext): AsyncGenerator<ListPage<T>> {
     const begin = await reader.current()
     // Verified after `begin` was read: a later change of the history shows in the entries.
     if (floor !== undefined) await reader.assertContinues(parseVersion(floor))
-    if ('absentAt' in begin) {
-      const { name, collection, warnsOfAbsence } = this.#settings
-      const absent = collection === undefined ? 'no redisWriter has written the collection' : 'nothing has written to'
-      if (warnsOfAbsence === true) this.#warnings.through(warn)(`${absent} "${name}" yet`)
-      yield { events: [], version: formatVersion(begin) }
-      return
-    }
+    if ('absentAt' in begin) return yield { events: [], version: formatVersion(begin) }
     const keys = new Set<string>()
     let at: Position | Absent = begin
     const apply = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
@@ -239,7 +233,15 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
         yield batch(following)
         if (clock.now() >= again) break
       }
+      // After a silent time: a reader often starts before its writer, but a name that is misspelt is never written.
+      if ('absentAt' in at) this.#warnOfAbsence(warn)
     }
+  }
+
+  #warnOfAbsence(warn: WatchContext['warn']): void {
+    const { name, collection, warnsOfAbsence } = this.#settings
+    const absent = collection === undefined ? 'no redisWriter has written the collection' : 'nothing has written to'
+    if (warnsOfAbsence === true) this.#warnings.through(warn)(`${absent} "${name}" yet`)
   }
 
   #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {
