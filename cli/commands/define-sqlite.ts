@@ -1,4 +1,4 @@
-import { list, name } from '../args/parsers.js'
+import { count, list, name } from '../args/parsers.js'
 import type { Command } from '../bundled.js'
 
 /** Adds the command `sqlite` with its subcommands. */
@@ -10,7 +10,7 @@ export function defineSqlite(program: Command): void {
     .argument('<file>', 'app.db')
     .requiredOption('--table <name>', 'the table', name)
     .option('--key <columns>', 'columns of a unique index, separated by commas; default: the primary key', list)
-    .option('--keep-rows <rows>', 'rows that the log of the file keeps; default 1000000')
+    .option('--keep-rows <rows>', 'rows that the log of the file keeps; default 1000000', count)
     .option('--print', 'print the SQL that fits the table, and do nothing')
     .addHelpText(
       'after',

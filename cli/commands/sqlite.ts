@@ -8,20 +8,18 @@ import {
 } from '../../adapters/sqlite/index.js'
 import { oneOrAll } from '../args/parsers.js'
 import { colors } from '../bundled.js'
-import { CliError } from '../output/cli-error.js'
 import { thousands } from '../output/status-view.js'
 import { withSqlite } from '../sources/open-sqlite.js'
 
 interface InstallFlags {
   readonly table: string
   readonly key?: readonly string[]
-  readonly keepRows?: string
+  readonly keepRows?: number
   readonly print?: boolean
 }
 
 /** Creates a table's change log, or prints the migration for that. */
-export async function sqliteInstall(file: string, { print, keepRows, ...rest }: InstallFlags): Promise<void> {
-  const options = keepRows === undefined ? rest : { ...rest, keepRows: rowsOf(keepRows) }
+export async function sqliteInstall(file: string, { print, ...options }: InstallFlags): Promise<void> {
   if (print === true) {
     process.stdout.write(await withSqlite(file, (database) => installChangeLogSql(database, options)))
     return
@@ -80,10 +78,4 @@ export async function sqliteUninstall(
 export async function sqliteEpoch(file: string): Promise<void> {
   await withSqlite(file, startEpoch, 'write')
   process.stdout.write(`began another epoch of ${file}; each mirror lists again\n`)
-}
-
-function rowsOf(text: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new CliError(`--keep-rows needs a whole number above 0, got "${text}"`)
 }

@@ -345,7 +345,7 @@ export class View<R> implements Dependent {
     }
     if (isThenable(value)) {
       value.then(undefined, () => {}) // Its rejection has no other handler.
-      const message = `${this.#of.name}: the function returned a promise; it must be synchronous`
+      const message = 'the function returned a promise; it must be synchronous'
       throw toSourceError(new OptionError(message, { option: 'each' }), { phase: 'derive', source: this.#of.name })
     }
     if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
