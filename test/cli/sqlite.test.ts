@@ -62,7 +62,7 @@ test('sqlite install, status, epoch and uninstall, and the commands that read th
 
 test.each([
   [['sqlite', 'install', '/none/app.db', '--table', 'orders'], '/none/app.db: unable to open database file'],
-  [['sqlite', 'install', 'app.db', '--table', 'orders', '--keep-rows', '0'], 'It must be a whole number from 1.'],
+  [['sqlite', 'install', 'app.db', '--table', 'orders', '--keep-rows', '0'], 'It must be a whole number from 1'],
   [['sqlite', 'uninstall', 'app.db'], 'name a table with --table, or everything with --all'],
   [
     ['watch', 'app.db', '--table', 'orders', '--rls', 'row-local'],
