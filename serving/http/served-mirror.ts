@@ -130,6 +130,15 @@ export class ServedMirror<T> {
     checkOptions('serveHttp: the collections of a scope', where, Object.fromEntries(isKnown))
   }
 
+  /** Whether several informers are served by name. One informer has no name, and its keys are served as they are. */
+  get hasCollections(): boolean {
+    return this.#only === undefined
+  }
+
+  has(collection: string): boolean {
+    return this.#informers.has(collection)
+  }
+
   /** Distinguishes the scopes of this mirror. */
   scopeName(where: Where): string {
     return [...this.#informers.keys()].map((each) => scopeName(this.#whereOf(where, each))).join()
@@ -154,7 +163,8 @@ export class ServedMirror<T> {
 
   /** The values of indexes of a collection that a scope selects. */
   #whereOf(where: Where, collection: string): Where {
-    return this.#only === undefined ? ((where[collection] ?? {}) as Where) : where
+    if (this.#only !== undefined) return where
+    return Object.hasOwn(where, collection) ? (where[collection] as Where) : {}
   }
 }
 
@@ -168,6 +178,8 @@ class JoinedChanges<T> implements ServedChanges<T> {
   /** Whether there was a batch since the last one here, or a stream has ended. */
   #news = Promise.withResolvers<void>()
   #replaying: number
+  /** Whether the first batch was taken, which has what the collections had at the beginning. */
+  #isReplayed = false
   #end: { readonly error?: unknown } | undefined
 
   constructor(mirror: ServedMirror<T>, streams: ReadonlyMap<string, ChangeStream<T>>, clock: Clock) {
@@ -183,7 +195,7 @@ class JoinedChanges<T> implements ServedChanges<T> {
   }
 
   get backlog(): { readonly keys: number } {
-    let keys = this.#changes.size
+    let keys = this.#isReplayed ? this.#changes.size : 1
     for (const { backlog } of this.#streams.values()) keys += backlog.keys
     return { keys }
   }
@@ -206,6 +218,7 @@ class JoinedChanges<T> implements ServedChanges<T> {
       const changes = [...this.#changes.values()]
       this.#changes = new Map()
       this.#news = Promise.withResolvers()
+      this.#isReplayed = true
       yield { changes, version: this.version, isSynced: true }
     }
   }

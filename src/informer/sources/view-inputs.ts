@@ -1,3 +1,4 @@
+import { isEpochChange } from '../../contract/errors.js'
 import type { Sink } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
 import type { Settle } from '../../util/deadline.js'
@@ -64,13 +65,19 @@ export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
 }
 
 /**
- * Returns the least of these versions of the inputs; empty if one has none. Undefined if the inputs have no common history.
+ * Returns the least of these versions of the inputs; empty if one has none, or one of another epoch. Undefined if the
+ * inputs have no common history.
  */
 export function leastVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
   if (haveSeveralRoots(inputs)) return undefined
   const [{ source } = {}] = rootsOf(inputs).values()
   if (versions.includes('')) return ''
-  return versions.reduce((least, each) => (source?.hasReached?.(least, each) === true ? each : least))
+  try {
+    return versions.reduce((least, each) => (source?.hasReached?.(least, each) === true ? each : least))
+  } catch (error) {
+    if (isEpochChange(error)) return '' // One that has left its history shows an earlier epoch.
+    throw error
+  }
 }
 
 /** A name that several roots have gets a suffix. */
