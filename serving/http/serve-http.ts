@@ -397,7 +397,7 @@ export class MirrorServer<T> {
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
-      const invalid = !this.#isShare && Object.keys(where).length === 0 ? new InvalidKeys() : undefined
+      const invalid = !this.#isShare && name === this.#mirror.scopeName({}) ? new InvalidKeys() : undefined
       feed = new MirrorFeed(this.#mirror, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }

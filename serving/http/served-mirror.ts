@@ -8,6 +8,7 @@ import { internalsOf, leastVersion } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import { CountingMap } from '../../src/util/counting-map.js'
 import type { Wait } from '../../src/util/deadline.js'
 import { checkOptions, isWhere } from '../../src/util/validate-options.js'
 import { type EncodedParts, encodedParts } from './encoded-parts.js'
@@ -36,11 +37,14 @@ export class ServedMirror<T> {
   /** The informer, if it is served alone. Its keys have no prefix. */
   readonly #only: Informer<T, object> | undefined
   readonly #clock: Clock
+  /** The invalid objects of all collections, and the number of changes of each of their maps. */
+  #invalid: { readonly all: CountingMap<string, unknown>; readonly changes: readonly number[] }
 
   constructor(served: Informer<T, object> | Informers<T>, clock: Clock) {
     this.#only = served instanceof Map ? undefined : (served as Informer<T, object>)
     this.#informers = served instanceof Map ? served : new Map([['', this.#only as Informer<T, object>]])
     this.#clock = clock
+    this.#invalid = { all: new CountingMap(), changes: [] }
   }
 
   get name(): string {
@@ -68,13 +72,19 @@ export class ServedMirror<T> {
     return [...this.#informers.values()].some((each) => internalsOf(each)?.objects.isRouting === true)
   }
 
-  /** The invalid objects by key. */
+  /** The invalid objects by key: the same map until they change. */
   get invalid(): ReadonlyMap<string, unknown> {
     if (this.#only !== undefined) return this.#only.invalid
-    const all = new Map<string, unknown>()
-    for (const [collection, { invalid }] of this.#informers)
-      for (const [key, error] of invalid) all.set(prefixed(collection, key), error)
-    return all
+    const changes = Array.from(this.#informers.values(), ({ invalid }) =>
+      invalid instanceof CountingMap ? invalid.changes : Number.NaN,
+    )
+    if (changes.some((each, i) => each !== this.#invalid.changes[i])) {
+      const all = new CountingMap<string, unknown>()
+      for (const [collection, { invalid }] of this.#informers)
+        for (const [key, error] of invalid) all.set(prefixed(collection, key), error)
+      this.#invalid = { all, changes }
+    }
+    return this.#invalid.all
   }
 
   get sources(): Sources {

@@ -68,10 +68,38 @@ test.each(['constructor', '__proto__'])('a collection may have the name "%s"', a
   expect(follower.size).toBe(1)
 })
 
+test('[V18] a scope that selects whole collections by their names has their invalid objects', async () => {
+  const source = memorySource<Row>({ entries: [['1', { tenant: '' }]] })
+  const transform = (row: Row): Row => {
+    if (row.tenant === '') throw new Error('no tenant')
+    return row
+  }
+  const orders = mirrorOf(source, { transform })
+  const mirror = serveHttp(
+    { orders, limits: mirrorOf(memorySource<Row>()) },
+    { scope: () => ({ where: { orders: {} } }) },
+  )
+  expect((await listOf(mirror(get('/list')))).events.map(({ type }) => type)).toContain('invalid')
+})
+
+test('a frame of several collections compares invalid objects only if they have changed', async () => {
+  const source = memorySource<Row>({ entries: [['1', acme]] })
+  const transform = (): Row => {
+    throw new Error('invalid')
+  }
+  const orders: Informer<unknown, object> = mirrorOf(source, { transform })
+  await orders.synced()
+  const mirror = new ServedMirror(new Map([['orders', orders]]), new VirtualClock())
+  const { invalid } = mirror
+  expect(mirror.invalid).toBe(invalid)
+  source.put('2', acme)
+  await vi.waitFor(() => expect([...mirror.invalid.keys()]).toEqual(['orders/1', 'orders/2']))
+})
+
 test('a scope with an unknown index of one collection leaves no subscription of another', async () => {
   const { orders, limits } = shop()
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { limits: { other: 1 } } }) as never })
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { limits: { other: 1 } } }) })
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(orders.inspect().subscriptions.count).toBe(0)
   warned.mockRestore()
@@ -101,9 +129,9 @@ test('a split source of one served informer has its objects', async () => {
 test('[V28] the first list of an empty scope waits until later changes follow it', async () => {
   const clock = new SliceClock()
   const { database, sources, orders, limits } = shop({ clock, slices: sliceEachStep(2) }, [])
-  orders.subscribe({ add() {} }, { where: { tenant: 'birch' } as never })
+  orders.subscribe({ add() {} }, { where: { tenant: 'birch' } })
   await clock.advance(2_000)
-  const mirror = serveHttp({ orders, limits }, { clock, scope: () => ({ where: { orders: acme } }) as never })
+  const mirror = serveHttp({ orders, limits }, { clock, scope: () => ({ where: { orders: acme } }) })
   const isRouting = (): boolean => internalsOf(orders)?.objects.isRouting === true
   clock.hold()
   database.commit((tx) => {
@@ -156,10 +184,7 @@ test('[V22] collections behind a balancer that alternates between servers are li
 test('[V8] no collection keeps objects of the scope that it had before another one was listed', async () => {
   const { orders, limits, upstream } = shop()
   let tenant = 'birch'
-  const mirror = serveHttp(
-    { orders, limits },
-    { scope: () => ({ where: { orders: { tenant }, limits: { tenant } } }) as never },
-  )
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { orders: { tenant }, limits: { tenant } } }) })
   const isListed = Promise.withResolvers<void>()
   let lists = 0
   const handler: Handler = async (request) => {
