@@ -4,7 +4,7 @@ import type { Entry } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { internalsOf, leastVersion } from '../../src/informer/internals.js'
+import { commonVersion, internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
@@ -58,13 +58,13 @@ export class ServedMirror<T> {
 
   /**
    * The version of the upstream source after a batch of this version; empty if there is none at the time. Of several
-   * collections it is the one that all have reached.
+   * collections it is the one that all have.
    */
   upstreamAt(version: Version = ''): string {
     if (this.#only !== undefined) return this.#only.status.sources === undefined ? version : SEVERAL_SOURCES
     const inputs = [...this.#informers.values()].flatMap((each) => internalsOf(each) ?? [])
     const isKnown = inputs.length === this.#informers.size
-    return (isKnown ? leastVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
+    return (isKnown ? commonVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
   }
 
   /** Whether a store shows a large commit, of which no change may be queued yet. */

@@ -10,6 +10,8 @@ import {
   type Informer,
   type InformerOptions,
   type Lifecycle,
+  type ListerWatcher,
+  SourceError,
 } from '../../../../src/index.js'
 import { internalsOf } from '../../../../src/informer/internals.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
@@ -171,6 +173,45 @@ test('[V28] if a collection that has left shows another epoch, the mirror has no
   const mirror = new ServedMirror(new Map(informers), clock)
   expect([mirror.entry('orders/1')?.object, mirror.upstreamAt(mirror.version)]).toEqual([{ at: 9 }, ''])
   resolve()
+})
+
+test('[V6] if a collection of a server had left, a follower goes back at another server only as to another history', async () => {
+  const source = memorySource<Row>({ entries: ['orders/1', 'limits/1'].map((key) => [key, acme]), heartbeatMs: 200 })
+  const behind: ListerWatcher<unknown> = {
+    name: 'behind',
+    list: (context) => source.list(context),
+    async *watch({ after, signal }) {
+      yield { events: [], version: after }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    },
+    hasReached: (at, mark) => source.hasReached(at, mark),
+  }
+  let isLost = false
+  const [ahead, other] = [source, behind].map((each) => {
+    const split = splitSource(each, (key) => key.split('/')[0])
+    const inner = split.collection<Row>('limits')
+    const list: typeof inner.list = (context) => {
+      if (!isLost) return inner.list(context)
+      throw new SourceError('the collection is lost', { code: 'NOT_FOUND' })
+    }
+    const [orders, limits] = [mirrorOf(split.collection<Row>('orders')), mirrorOf({ ...inner, list })]
+    return { mirror: serveHttp({ orders, limits }, { heartbeatMs: 200 }), limits }
+  })
+  let handler = ahead?.mirror as Handler
+  const { orders, both } = follow(() => handler, { upstream: source })
+  const seen: string[] = []
+  orders.on('error', ({ code }) => void seen.push(code))
+  await both.synced({ timeoutMs: 5_000 })
+  await other?.limits.synced()
+  source.put('orders/2', acme)
+  isLost = true
+  ahead?.limits.relist().catch(() => {})
+  source.put('orders/3', acme)
+  await vi.waitFor(() => expect([orders.size, ahead?.limits.status.state]).toEqual([3, 'failed']))
+  handler = other?.mirror as Handler
+  await ahead?.mirror.close()
+  await vi.waitFor(() => expect(orders.size).toBe(1), { timeout: 5_000 })
+  expect(seen).toContain('EPOCH_CHANGED')
 })
 
 test('[V22] collections behind a balancer that alternates between servers are listed from one of them', async () => {
