@@ -212,7 +212,8 @@ class Http<T> implements HttpSource<T> {
         version = String(fields['version'])
         this.#endedEpochs.assertSameEpoch(version, context)
         if (fields['hasEnded'] !== true) this.#endedEpochs.assertNotBehind(listed, context)
-        if (fields['collection'] !== collection) throw withoutCollections(this.name)
+        if (fields['collection'] !== collection)
+          throw collection === undefined ? notServed('a list of all objects') : withoutCollections(this.name)
         this.#listedFeed = listed.feed
       } else if (type === 'part' || type === 'batch') yield { events: eventsIn(fields['events']) as ListEvent<T>[] }
       else if (type === 'end') {
