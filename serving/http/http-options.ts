@@ -102,7 +102,7 @@ export interface HttpCollectionsOptions extends HttpSourceOptions {
  */
 export interface HttpCollections {
   /**
-   * Returns a collection as a source. It is empty if the server has no collection of this name.
+   * Returns a collection as a source. If the server has no collection of this name, its lists fail with `NOT_FOUND`.
    * @throws OptionError if the name has a "/".
    */
   collection<T = unknown>(name: string): ListerWatcher<T>

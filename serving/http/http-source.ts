@@ -10,6 +10,7 @@ import {
 } from '../../adapters/common/upstream-versions.js'
 import { wallNowOf } from '../../src/contract/clock.js'
 import { isEpochChange, OptionError, SourceError } from '../../src/contract/errors.js'
+import type { CollectionBatch, HistoryWatchContext } from '../../src/contract/shared-history.js'
 import {
   DEFAULT_HEARTBEAT_MS,
   type ListContext,
@@ -83,9 +84,9 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
  */
 export function httpCollections(options: HttpCollectionsOptions): HttpCollections {
   const { holdMs, ...rest } = { ...options }
-  const source = checkedSource<unknown>('httpCollections', rest)
+  const source = checkedSource<unknown>('httpCollections', rest, true)
   checkOptions('httpCollections', { holdMs }, { holdMs: isDelayOrInfinity })
-  const history = new SplitHistory(source, placeOf, holdMs)
+  const history = new MirrorHistory(source, placeOf, holdMs)
   return {
     collection: (name) => {
       assertCollectionName(name)
@@ -94,7 +95,17 @@ export function httpCollections(options: HttpCollectionsOptions): HttpCollection
   }
 }
 
-function checkedSource<T>(call: string, options: HttpSourceOptions): HttpSource<T> {
+/** The collections of one mirror. All have lists of one feed, so that its changes fit to each of them. */
+class MirrorHistory extends SplitHistory {
+  override async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
+    const feeds = new Set(Array.from(context.positions.values(), (each) => parseVersion(each)?.feed))
+    if (feeds.size > 1)
+      throw new SourceError('the lists are of different servers or scopes', { code: 'VERSION_EXPIRED' })
+    yield* super.watch(context)
+  }
+}
+
+function checkedSource<T>(call: string, options: HttpSourceOptions, hasCollections = false): HttpSource<T> {
   checkOptions(call, options, {
     url: isUrl,
     name: isName,
@@ -105,7 +116,7 @@ function checkedSource<T>(call: string, options: HttpSourceOptions): HttpSource<
   })
   if (options?.url === undefined) throw new OptionError(`${call}: option "url" is missing`, { option: 'url' })
   const send = options.fetch ?? ((address: string, init: RequestInit) => globalThis.fetch(address, init))
-  return new Http<T>(options, send)
+  return new Http<T>(options, send, hasCollections)
 }
 
 /** @internal Returns a source over another transport than HTTP. The options were checked. */
@@ -127,11 +138,17 @@ class Http<T> implements HttpSource<T> {
   readonly #endedEpochs: EndedEpochs
   /** The feed that a mirror follows, at the version of its last list, or after which its last watch began. */
   readonly #followedFeeds = new WeakMap<object, HttpVersion>()
+  /** Whether it is the source of several collections, which are one mirror. */
+  readonly #hasCollections: boolean
+  /** The feed of the last list of a collection, as far as its server is known to have it. */
+  #listedFeed: string | undefined
 
   constructor(
     { url, name, headers, heartbeatMs = DEFAULT_HEARTBEAT_MS, upstream }: Omit<HttpSourceOptions, 'fetch'>,
     send: SendRequest,
+    hasCollections = false,
   ) {
+    this.#hasCollections = hasCollections
     const address = new URL(url)
     this.name = name ?? `http:${address.host}${address.pathname.replace(/\/$/, '')}`
     this.heartbeatMs = heartbeatMs
@@ -144,14 +161,15 @@ class Http<T> implements HttpSource<T> {
   }
 
   list(context: ListContext): AsyncIterable<ListPage<T>> {
-    return withOwnSignal(context.signal, (own) => this.#list(context, own.signal))
+    return withOwnSignal(context.signal, (own) => this.#list(this.#own(context), own.signal))
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    return withOwnSignal(context.signal, (own) => this.#watch(context, own))
+    return withOwnSignal(context.signal, (own) => this.#watch(this.#own(context), own))
   }
 
-  async head({ signal, mirror = this }: SourceContext): Promise<Version> {
+  async head(context: SourceContext): Promise<Version> {
+    const { signal, mirror = this } = this.#own(context)
     const own = new OwnSignal(signal)
     try {
       return await this.#version(own.signal, this.#followedFeeds.get(mirror))
@@ -171,12 +189,17 @@ class Http<T> implements HttpSource<T> {
     return isLaterEpoch(at, mark, this.#upstream, this.name)
   }
 
+  /** All collections are one mirror. `splitSource` has names of its own for collections of a source without them. */
+  #own<C extends SourceContext>(context: C): C {
+    return this.#hasCollections ? { ...context, mirror: this } : context
+  }
+
   async *#list(context: ListContext, signal: AbortSignal): AsyncGenerator<ListPage<T>> {
     let version: Version | undefined
-    const { collection } = context
+    const collection = this.#hasCollections ? context.collection : undefined
     const query = new URLSearchParams(this.#endedEpochs.queryFor(context))
     if (collection !== undefined) query.set('collection', collection)
-    for await (const received of this.#requests.events(query.size === 0 ? '/list' : `/list?${query}`, signal)) {
+    for await (const received of this.#listed(query, signal)) {
       context.alive?.()
       if (received === undefined) continue
       const { type, fields } = received
@@ -189,6 +212,9 @@ class Http<T> implements HttpSource<T> {
         version = String(fields['version'])
         this.#endedEpochs.assertSameEpoch(version, context)
         if (fields['hasEnded'] !== true) this.#endedEpochs.assertNotBehind(listed, context)
+        if (fields['collection'] !== collection)
+          throw collection === undefined ? notServed('a list of all objects') : withoutCollections(this.name)
+        this.#listedFeed = listed.feed
       } else if (type === 'part' || type === 'batch') yield { events: eventsIn(fields['events']) as ListEvent<T>[] }
       else if (type === 'end') {
         this.#follows(context, parseVersion(version))
@@ -196,6 +222,19 @@ class Http<T> implements HttpSource<T> {
       } else throw notServed('a list')
     }
     throw new SourceError('the list ended early', { code: 'UNAVAILABLE' })
+  }
+
+  /** Yields the events of a list: of a collection, from the server that the others have, as long as it answers. */
+  async *#listed(query: URLSearchParams, signal: AbortSignal): ReturnType<MirrorRequests['events']> {
+    const events = () => this.#requests.events(query.size === 0 ? '/list' : `/list?${query}`, signal)
+    if (this.#hasCollections && this.#listedFeed !== undefined) query.set('feed', this.#listedFeed)
+    try {
+      yield* events()
+    } catch (error) {
+      if (!(error instanceof OtherFeed)) throw error
+      query.delete('feed')
+      yield* events()
+    }
   }
 
   async *#watch(context: WatchContext, own: OwnSignal): AsyncGenerator<WatchBatch<T>> {
@@ -218,6 +257,7 @@ class Http<T> implements HttpSource<T> {
       }
     } catch (error) {
       if (isResumed) return
+      if (error instanceof OtherFeed || isEpochChange(error)) this.#listedFeed = undefined
       throw this.#endedEpochs.ended(error, context, position.feed, at)
     } finally {
       removeListener()
@@ -337,6 +377,15 @@ async function mergedUntil<T>(
     const sequence = parseVersion(value.version)?.sequence ?? Number.POSITIVE_INFINITY
     if (sequence >= until) return { events, version: value.version }
   }
+}
+
+function withoutCollections(of: string): SourceError {
+  return new SourceError(
+    `${of} serves one informer: use httpSource, or serve several as serveHttp({ orders, limits })`,
+    {
+      code: 'NOT_FOUND',
+    },
+  )
 }
 
 /** Each frame has the next sequence. A server of another version may send some in a form that is not known here. */

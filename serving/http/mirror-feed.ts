@@ -97,7 +97,12 @@ export class MirrorFeed<T> {
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
     this.#list = new FeedList(this, () => mirror.encode(where, this.#options.invalid ?? [], options.hasSharedChunks))
-    this.#stream = mirror.changes(where, this.#closing.signal)
+    try {
+      this.#stream = mirror.changes(where, this.#closing.signal)
+    } catch (error) {
+      this.#closing.abort() // The streams of other collections may have begun.
+      throw error
+    }
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
     void this.#follow()

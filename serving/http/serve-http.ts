@@ -374,8 +374,13 @@ export class MirrorServer<T> {
     const feed = await this.feedOf(scope, request.signal)
     if (path === 'watch') return this.#watch(feed, url, request, right)
     if (path === 'version') return this.#version(feed, url, request.signal)
-    const data = { ...repeated(url), ...(hasEnded && { hasEnded }) }
-    const collection = url.searchParams.get('collection') ?? undefined
+    const collection = this.#mirror.hasCollections ? (url.searchParams.get('collection') ?? undefined) : undefined
+    if (collection !== undefined) {
+      if (!this.#mirror.has(collection))
+        return failure(404, 'NOT_FOUND', `the collection ${JSON.stringify(collection)} is not served`)
+      if (isOfOtherFeed(feed, url)) return ofOtherFeed(feed)
+    }
+    const data = { ...repeated(url), ...(hasEnded && { hasEnded }), ...(collection !== undefined && { collection }) }
     return events(await feed.list(request, data, right, collection), 'no-store')
   }
 
@@ -392,7 +397,7 @@ export class MirrorServer<T> {
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
-      const invalid = !this.#isShare && Object.keys(where).length === 0 ? new InvalidKeys() : undefined
+      const invalid = !this.#isShare && name === this.#mirror.scopeName({}) ? new InvalidKeys() : undefined
       feed = new MirrorFeed(this.#mirror, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
@@ -446,7 +451,7 @@ export class MirrorServer<T> {
   }
 
   async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
-    if ((url.searchParams.get('feed') ?? feed.id) !== feed.id) return ofOtherFeed(feed)
+    if (isOfOtherFeed(feed, url)) return ofOtherFeed(feed)
     if (url.searchParams.has('fresh')) {
       try {
         await this.#mirror.fresh({ timeoutMs: SYNC_MS, signal })
@@ -487,6 +492,11 @@ function events(body: Follower, caching: string): Response {
 function repeated({ searchParams }: URL): { readonly request?: string } {
   const request = searchParams.get('request')
   return request === null ? {} : { request }
+}
+
+/** Whether a request is for another feed than that of its server and scope. */
+function isOfOtherFeed({ id }: { readonly id: string }, { searchParams }: URL): boolean {
+  return (searchParams.get('feed') ?? id) !== id
 }
 
 /** With the id of the feed, a follower knows how many servers have answered. */

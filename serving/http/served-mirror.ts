@@ -4,10 +4,11 @@ import type { Entry } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { internalsOf, leastVersion } from '../../src/informer/internals.js'
+import { commonVersion, internalsOf } from '../../src/informer/internals.js'
 import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import { CountingMap } from '../../src/util/counting-map.js'
 import type { Wait } from '../../src/util/deadline.js'
 import { checkOptions, isWhere } from '../../src/util/validate-options.js'
 import { type EncodedParts, encodedParts } from './encoded-parts.js'
@@ -36,11 +37,14 @@ export class ServedMirror<T> {
   /** The informer, if it is served alone. Its keys have no prefix. */
   readonly #only: Informer<T, object> | undefined
   readonly #clock: Clock
+  /** The invalid objects of all collections, and the number of changes of each of their maps. */
+  #invalid: { readonly all: CountingMap<string, unknown>; readonly changes: readonly number[] }
 
   constructor(served: Informer<T, object> | Informers<T>, clock: Clock) {
     this.#only = served instanceof Map ? undefined : (served as Informer<T, object>)
     this.#informers = served instanceof Map ? served : new Map([['', this.#only as Informer<T, object>]])
     this.#clock = clock
+    this.#invalid = { all: new CountingMap(), changes: [] }
   }
 
   get name(): string {
@@ -54,13 +58,13 @@ export class ServedMirror<T> {
 
   /**
    * The version of the upstream source after a batch of this version; empty if there is none at the time. Of several
-   * collections it is the one that all have reached.
+   * collections it is the one that all have.
    */
   upstreamAt(version: Version = ''): string {
     if (this.#only !== undefined) return this.#only.status.sources === undefined ? version : SEVERAL_SOURCES
     const inputs = [...this.#informers.values()].flatMap((each) => internalsOf(each) ?? [])
     const isKnown = inputs.length === this.#informers.size
-    return (isKnown ? leastVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
+    return (isKnown ? commonVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
   }
 
   /** Whether a store shows a large commit, of which no change may be queued yet. */
@@ -68,13 +72,19 @@ export class ServedMirror<T> {
     return [...this.#informers.values()].some((each) => internalsOf(each)?.objects.isRouting === true)
   }
 
-  /** The invalid objects by key. */
+  /** The invalid objects by key: the same map until they change. */
   get invalid(): ReadonlyMap<string, unknown> {
     if (this.#only !== undefined) return this.#only.invalid
-    const all = new Map<string, unknown>()
-    for (const [collection, { invalid }] of this.#informers)
-      for (const [key, error] of invalid) all.set(prefixed(collection, key), error)
-    return all
+    const changes = Array.from(this.#informers.values(), ({ invalid }) =>
+      invalid instanceof CountingMap ? invalid.changes : Number.NaN,
+    )
+    if (changes.some((each, i) => each !== this.#invalid.changes[i])) {
+      const all = new CountingMap<string, unknown>()
+      for (const [collection, { invalid }] of this.#informers)
+        for (const [key, error] of invalid) all.set(prefixed(collection, key), error)
+      this.#invalid = { all, changes }
+    }
+    return this.#invalid.all
   }
 
   get sources(): Sources {
@@ -130,6 +140,15 @@ export class ServedMirror<T> {
     checkOptions('serveHttp: the collections of a scope', where, Object.fromEntries(isKnown))
   }
 
+  /** Whether several informers are served by name. One informer has no name, and its keys are served as they are. */
+  get hasCollections(): boolean {
+    return this.#only === undefined
+  }
+
+  has(collection: string): boolean {
+    return this.#informers.has(collection)
+  }
+
   /** Distinguishes the scopes of this mirror. */
   scopeName(where: Where): string {
     return [...this.#informers.keys()].map((each) => scopeName(this.#whereOf(where, each))).join()
@@ -154,7 +173,8 @@ export class ServedMirror<T> {
 
   /** The values of indexes of a collection that a scope selects. */
   #whereOf(where: Where, collection: string): Where {
-    return this.#only === undefined ? ((where[collection] ?? {}) as Where) : where
+    if (this.#only !== undefined) return where
+    return Object.hasOwn(where, collection) ? (where[collection] as Where) : {}
   }
 }
 
@@ -168,6 +188,8 @@ class JoinedChanges<T> implements ServedChanges<T> {
   /** Whether there was a batch since the last one here, or a stream has ended. */
   #news = Promise.withResolvers<void>()
   #replaying: number
+  /** Whether the first batch was taken, which has what the collections had at the beginning. */
+  #isReplayed = false
   #end: { readonly error?: unknown } | undefined
 
   constructor(mirror: ServedMirror<T>, streams: ReadonlyMap<string, ChangeStream<T>>, clock: Clock) {
@@ -183,7 +205,7 @@ class JoinedChanges<T> implements ServedChanges<T> {
   }
 
   get backlog(): { readonly keys: number } {
-    let keys = this.#changes.size
+    let keys = this.#isReplayed ? this.#changes.size : 1
     for (const { backlog } of this.#streams.values()) keys += backlog.keys
     return { keys }
   }
@@ -206,6 +228,7 @@ class JoinedChanges<T> implements ServedChanges<T> {
       const changes = [...this.#changes.values()]
       this.#changes = new Map()
       this.#news = Promise.withResolvers()
+      this.#isReplayed = true
       yield { changes, version: this.version, isSynced: true }
     }
   }

@@ -8,7 +8,7 @@ import type { InformerSources } from './sources/informer-sources.js'
 import type { RelayedMirror } from './sources/relayed-mirror.js'
 
 export type { RelayedMirror } from './sources/relayed-mirror.js'
-export { leastVersion } from './sources/view-inputs.js'
+export { commonVersion } from './sources/view-inputs.js'
 
 /** The parts of an informer that other entry points of this package use beside its public methods. */
 export interface Internals {

@@ -1,3 +1,4 @@
+import { isEpochChange } from '../../contract/errors.js'
 import type { Sink } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
 import type { Settle } from '../../util/deadline.js'
@@ -64,13 +65,21 @@ export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
 }
 
 /**
- * Returns the least of these versions of the inputs; empty if one has none. Undefined if the inputs have no common history.
+ * Returns the version that all inputs have, of these; empty if one has none, or another one than the others. Undefined if
+ * the inputs have no common history.
  */
-export function leastVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
+export function commonVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
   if (haveSeveralRoots(inputs)) return undefined
-  const [{ source } = {}] = rootsOf(inputs).values()
   if (versions.includes('')) return ''
-  return versions.reduce((least, each) => (source?.hasReached?.(least, each) === true ? each : least))
+  const [{ source } = {}] = rootsOf(inputs).values()
+  const [first = '', ...others] = versions
+  const includes = (at: Version, mark: Version): boolean => source?.hasReached?.(at, mark) === true
+  try {
+    return others.every((each) => each === first || (includes(first, each) && includes(each, first))) ? first : ''
+  } catch (error) {
+    if (isEpochChange(error)) return '' // One that has left its history shows an earlier epoch.
+    throw error
+  }
 }
 
 /** A name that several roots have gets a suffix. */

@@ -108,7 +108,7 @@ test('[V28] a large commit reaches the followers of a scope in one step, also if
   await vi.waitFor(() => expect([...seen].toSorted()).toEqual(['1,1,1,1', '2,2,2,2', '3,3,3,3']))
 }, 60_000)
 
-test('[V28] a collection that has left its history holds the upstream version of all back', async () => {
+test('[V28] if a collection has left its history, there is no upstream version of all', async () => {
   const clock = new VirtualClock()
   const database = new FaultyDatabase()
   const version = database.write({ orders: { 1: 1 }, limits: { 1: 1 } })
@@ -123,7 +123,7 @@ test('[V28] a collection that has left its history holds the upstream version of
   database.lost.set('limits', 'NOT_FOUND')
   database.write({ orders: { 1: 2 }, limits: { 1: 2 } })
   await clock.advance(10)
-  expect([mirror.entry('orders/1')?.object, mirror.upstreamAt(mirror.version)]).toEqual([{ at: 2 }, version])
+  expect([mirror.entry('orders/1')?.object, mirror.upstreamAt(mirror.version)]).toEqual([{ at: 2 }, ''])
 })
 
 test(
