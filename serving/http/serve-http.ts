@@ -91,9 +91,9 @@ export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>
  * ```
  */
 export interface CollectionsScope<M extends ServedInformers> extends Pick<RequestScope, 'signal'> {
-  /** For each collection as in `MirrorScope`. Default: all objects of the collection. */
+  /** For each collection as in `MirrorScope`; `{}` selects all its objects. Default: all objects of all collections. */
   readonly where?: {
-    readonly [C in keyof M]?: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
+    readonly [C in keyof M]: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
   }
 }
 
@@ -227,7 +227,7 @@ export function serveHttp<T, I extends object>(informer: Informer<T, I>, options
  * const mirror = serveHttp({ orders, limits }, {
  *   scope: (request) => {
  *     const tenant = request.headers.get('x-tenant') ?? ''
- *     return { where: { orders: { tenant }, limits: { tenant } } } // A collection that is not named is served whole.
+ *     return { where: { orders: { tenant }, limits: {} } } // All limits.
  *   },
  * })
  * ```

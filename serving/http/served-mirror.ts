@@ -1,5 +1,6 @@
 import { SEVERAL_SOURCES } from '../../adapters/common/upstream-versions.js'
 import type { Clock } from '../../src/contract/clock.js'
+import { OptionError } from '../../src/contract/errors.js'
 import type { Entry } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
@@ -131,13 +132,17 @@ export class ServedMirror<T> {
   }
 
   /**
-   * A collection that a scope misspells would be served whole.
-   * @throws OptionError for an unknown collection, and for values that are not a plain object.
+   * A collection that a scope misspells or leaves out would be served whole.
+   * @throws OptionError for an unknown collection, for one that is missing, and for values that are not a plain object.
    */
   assertWhere(where: object): void {
-    if (this.#only !== undefined) return
-    const isKnown = Array.from(this.#informers.keys(), (each) => [each, isWhere] as const)
-    checkOptions('serveHttp: the collections of a scope', where, Object.fromEntries(isKnown))
+    const names = Object.keys(where)
+    if (this.#only !== undefined || names.length === 0) return
+    const call = 'serveHttp: the collections of a scope'
+    checkOptions(call, where, Object.fromEntries(Array.from(this.#informers.keys(), (each) => [each, isWhere])))
+    const missing = [...this.#informers.keys()].find((each) => !names.includes(each))
+    if (missing === undefined) return
+    throw new OptionError(`${call}: "${missing}" is missing; {} selects all its objects`, { option: missing })
   }
 
   /** Whether several informers are served by name. One informer has no name, and its keys are served as they are. */

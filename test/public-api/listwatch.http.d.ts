@@ -2,7 +2,7 @@ import type { Clock, SourceContext } from 'listwatch/adapter'
 import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
 export interface CollectionsScope<M extends ServedInformers> extends Pick<RequestScope, 'signal'> {
   readonly where?: {
-    readonly [C in keyof M]?: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
+    readonly [C in keyof M]: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
   }
 }
 export interface HttpCollections {

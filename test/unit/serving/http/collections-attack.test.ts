@@ -79,7 +79,7 @@ test('[V18] a scope that selects whole collections by their names has their inva
   const orders = mirrorOf(source, { transform })
   const mirror = serveHttp(
     { orders, limits: mirrorOf(memorySource<Row>()) },
-    { scope: () => ({ where: { orders: {} } }) },
+    { scope: () => ({ where: { orders: {}, limits: {} } }) },
   )
   expect((await listOf(mirror(get('/list')))).events.map(({ type }) => type)).toContain('invalid')
 })
@@ -101,7 +101,7 @@ test('a frame of several collections compares invalid objects only if they have 
 test('a scope with an unknown index of one collection leaves no subscription of another', async () => {
   const { orders, limits } = shop()
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { limits: { other: 1 } } }) })
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { orders: {}, limits: { other: 1 } } }) })
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(orders.inspect().subscriptions.count).toBe(0)
   warned.mockRestore()
@@ -133,7 +133,7 @@ test('[V28] the first list of an empty scope waits until later changes follow it
   const { database, sources, orders, limits } = shop({ clock, slices: sliceEachStep(2) }, [])
   orders.subscribe({ add() {} }, { where: { tenant: 'birch' } })
   await clock.advance(2_000)
-  const mirror = serveHttp({ orders, limits }, { clock, scope: () => ({ where: { orders: acme } }) })
+  const mirror = serveHttp({ orders, limits }, { clock, scope: () => ({ where: { orders: acme, limits: {} } }) })
   const isRouting = (): boolean => internalsOf(orders)?.objects.isRouting === true
   clock.hold()
   database.commit((tx) => {

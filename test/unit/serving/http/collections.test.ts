@@ -193,10 +193,10 @@ test(
   BANK_TIMEOUT_MS,
 )
 
-test('[V29] a scope of several collections selects the objects of each, and is refused if it names a collection that is not served', async () => {
+test('[V29] a scope of several collections selects the objects of each, and is refused if it names another one, or not each', async () => {
   const { orders, limits, follow } = shop()
   let where: object = { orders: { tenant: 'acme' }, limits: { tenant: 'acme' } }
-  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where }) })
+  const mirror = serveHttp({ orders, limits }, { scope: () => ({ where }) as never })
   const follower = follow({}, mirror)
   await follower.orders.synced({ timeoutMs: 5_000 })
   expect([follower.orders.size, follower.limits.size]).toEqual([1, 0])
@@ -204,6 +204,9 @@ test('[V29] a scope of several collections selects the objects of each, and is r
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(String(warned.mock.calls[0])).toContain('unknown option "order"; allowed are orders, limits')
+  where = { orders: { tenant: 'acme' } }
+  expect((await mirror(get('/list'))).status).toBe(500)
+  expect(String(warned.mock.calls[1])).toContain('"limits" is missing; {} selects all its objects')
   warned.mockRestore()
 })
 
