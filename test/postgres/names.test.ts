@@ -140,7 +140,7 @@ describePostgres('names in SQL', (postgres) => {
     expect(foreign).toEqual([])
   })
 
-  test('no statement of the library calls anything of a schema that is on the search path before pg_catalog', async () => {
+  test('[P21] no statement of the library calls anything of a schema that is on the search path before pg_catalog', async () => {
     const outcomes: unknown[] = []
     for (const path of ['public', 'shadow, pg_catalog, public']) {
       const { db, roles } = await prepared()
