@@ -201,9 +201,7 @@ describe('folders', () => {
     ).toEqual([])
   })
 
-  test('no imports form a cycle', () => {
-    expect(cycles(all)).toEqual([])
-  })
+  test('no imports form a cycle', () => expect(cycles(all)).toEqual([]))
 
   test('the core and the memory source run in browsers: only node-or-browser.ts names what Node alone has', () => {
     const inBrowsers = [...core, ...adapters.filter((path) => adapterOf(path) === 'memory')]
@@ -461,9 +459,7 @@ describe('types are never escaped from', () => {
     expect(castsOf('src/store/undo-journal.ts').length).toBeGreaterThan(2)
   })
 
-  test('no @ts-ignore and no other', () => {
-    expect(all.filter((path) => /@ts-[a-z]/.test(textOf(path)))).toEqual([])
-  })
+  test('no @ts-ignore and no other', () => expect(all.filter((path) => /@ts-[a-z]/.test(textOf(path)))).toEqual([]))
 
   test('no linter is silenced in the core', () => {
     expect(core.filter((path) => /biome-ignore|oxlint-disable|eslint-disable/.test(textOf(path)))).toEqual([])

@@ -195,7 +195,5 @@ describe('the check finds', () => {
     '```sh title=x\ny\n```\n',
     '- ```sh\n  x\n  ```\n',
     '```c++\nx\n```\n',
-  ])('a block that it cannot read: %j', (document) => {
-    expect(otherFencesIn(document)).not.toEqual([])
-  })
+  ])('a block that it cannot read: %j', (document) => expect(otherFencesIn(document)).not.toEqual([]))
 })

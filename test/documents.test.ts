@@ -81,9 +81,7 @@ describe('every TypeScript block of the documents and docstrings compiles agains
 
   test.each(blocks.map(({ place, language }, at) => [place, `block-${at}.${language}(`] as const))(
     '%s',
-    (_place, file) => {
-      expect(errors.filter((line) => line.startsWith(file))).toEqual([])
-    },
+    (_place, file) => expect(errors.filter((line) => line.startsWith(file))).toEqual([]),
   )
 })
 
@@ -105,7 +103,5 @@ describe('every file and folder that a document names exists', () => {
     expect(pathsIn(textOf(path)).filter((named) => !exists(named))).toEqual([])
   })
 
-  test('such names are found', () => {
-    expect(pathsIn(textOf('CONTRIBUTING.md')).length).toBeGreaterThan(20)
-  })
+  test('such names are found', () => expect(pathsIn(textOf('CONTRIBUTING.md')).length).toBeGreaterThan(20))
 })

@@ -226,10 +226,7 @@ describe('the checks of expressions', () => {
     expect(flawsIn(expr, await printedFamilies())).toEqual([expect.stringContaining(flaw)])
   })
 
-  test.each(['  - name: other\n', '      - alert: ListwatchX\n        expr: up\n'])(
-    'reject %j in the rules',
-    (line) => {
-      expect(() => rulesIn(`${textOf('docs/reference/prometheus-rules.yml')}${line}`)).toThrow('not a rule')
-    },
+  test.each(['  - name: other\n', '      - alert: ListwatchX\n        expr: up\n'])('reject %j in the rules', (line) =>
+    expect(() => rulesIn(`${textOf('docs/reference/prometheus-rules.yml')}${line}`)).toThrow('not a rule'),
   )
 })

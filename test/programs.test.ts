@@ -24,9 +24,7 @@ describe('every program compiles against the built package, and what it says is 
     errors = stdout.split('\n').filter((line) => line !== '')
   })
 
-  test.each(programs)('%s', (name) => {
-    expect(errors.filter((line) => line.includes(`${name}.ts(`))).toEqual([])
-  })
+  test.each(programs)('%s', (name) => expect(errors.filter((line) => line.includes(`${name}.ts(`))).toEqual([]))
 
   test('and so does what they are run with', () => {
     expect(errors.filter((line) => !programs.some((name) => line.includes(`${name}.ts(`)))).toEqual([])

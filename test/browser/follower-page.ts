@@ -29,7 +29,5 @@ async function run(): Promise<void> {
   seen['state'] = orders.status.state
 }
 
-await run().catch((error: unknown) => {
-  seen['error'] = error instanceof Error ? `${error.stack}` : String(error)
-})
+await run().catch((error: unknown) => (seen['error'] = error instanceof Error ? `${error.stack}` : String(error)))
 await fetch('/seen', { method: 'POST', body: JSON.stringify(seen) })

@@ -404,9 +404,7 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await stranger.close()
   })
 
-  test('caused no error and no request that its policy forbids', () => {
-    expect(problems).toEqual([])
-  })
+  test('caused no error and no request that its policy forbids', () => expect(problems).toEqual([]))
 
   test('says that the program has ended', async () => {
     await world.inspector.close()

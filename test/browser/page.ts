@@ -62,7 +62,5 @@ async function run(): Promise<void> {
   seen['runs'] = runs
 }
 
-await run().catch((error: unknown) => {
-  seen['error'] = error instanceof Error ? `${error.stack}` : String(error)
-})
+await run().catch((error: unknown) => (seen['error'] = error instanceof Error ? `${error.stack}` : String(error)))
 await fetch('/seen', { method: 'POST', body: JSON.stringify(seen) })

@@ -91,9 +91,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
 ]
 
 describe('a mistake prints one line with the fix, and sets exit code 2', () => {
-  test.each(mistakes)('%s', async (_what, args, says) => {
-    expect(await refusalOf(listwatch(args))).toContain(says)
-  })
+  test.each(mistakes)('%s', async (_what, args, says) => expect(await refusalOf(listwatch(args))).toContain(says))
 
   const SCHEMES =
     'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://),'

@@ -24,9 +24,7 @@ test('each case fails for at least one broken source', () => {
   expect([...cases.keys()].filter((name) => !failing.has(name))).toEqual([])
 })
 
-test('no two cases have the same name', () => {
-  expect(cases.size).toBe(conformanceCases.length)
-})
+test('no two cases have the same name', () => expect(cases.size).toBe(conformanceCases.length))
 
 describe('a missing capability', () => {
   const dependent = conformanceCases.filter(({ needs }) => needs.length > 0)

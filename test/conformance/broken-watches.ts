@@ -236,9 +236,8 @@ function splitting(watch: Watches, size: number): Watches {
   return async function* (context) {
     let safe = context.after
     for await (const batch of watch(context)) {
-      for (let at = 0; at + size < batch.events.length; at += size) {
+      for (let at = 0; at + size < batch.events.length; at += size)
         yield { events: batch.events.slice(at, at + size), version: safe }
-      }
       const rest = batch.events.length % size
       yield {
         ...batch,

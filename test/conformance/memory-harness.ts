@@ -54,9 +54,8 @@ export function memorySubject({ heartbeatMs }: ConformanceOptions, settled?: () 
 
 /** The real memory source has no versions(). This one exists for its cases. */
 async function* versionsOf(memory: MemorySource<Item>, context: ListContext): AsyncIterable<VersionPage> {
-  for await (const { events, ...page } of memory.list(context)) {
+  for await (const { events, ...page } of memory.list(context))
     yield { ...page, keys: events.map(({ key = '', version = '' }) => ({ key, version })) }
-  }
 }
 
 export const memoryHarness: ListerWatcherHarness<Item> = {

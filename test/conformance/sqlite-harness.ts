@@ -73,9 +73,7 @@ function subjectOf(open: Open, journalMode: string, suffix: string): ListerWatch
     write,
     read: ({ value }) => String(value),
     refuses: (key) => (key.isWellFormed() ? undefined : 'a text of SQLite holds only whole characters'),
-    compact: () => {
-      writer.exec('DELETE FROM listwatch_log WHERE n < (SELECT max(n) FROM listwatch_log)')
-    },
+    compact: () => void writer.exec('DELETE FROM listwatch_log WHERE n < (SELECT max(n) FROM listwatch_log)'),
     restore: () => startEpoch(writer),
     corrupt: (key) => {
       put.run(key, 2n ** 60n) // Beyond the numbers of JavaScript.

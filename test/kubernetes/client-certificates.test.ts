@@ -66,9 +66,7 @@ function ofFunction(): Program {
   let user = {}
   return {
     kubeConfig: (kubernetes, port) => () => configOf(kubernetes, port, user),
-    give: ({ cert, key }) => {
-      user = { certData: cert.toString('base64'), keyData: key.toString('base64') }
-    },
+    give: ({ cert, key }) => (user = { certData: cert.toString('base64'), keyData: key.toString('base64') }),
   }
 }
 

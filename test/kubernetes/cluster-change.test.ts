@@ -31,9 +31,7 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
     options.prepare?.(fake)
   }
   await Mirror.with({ ...options, prepare, configOf }, async (mirror) => {
-    const go = (): void => {
-      hasMoved = true
-    }
+    const go = () => (hasMoved = true)
     await act({ mirror, other, go })
   })
   await waitUntil('nothing to be left', () => other.connections === 0)
@@ -54,12 +52,8 @@ async function arrived({ mirror, other }: Move): Promise<void> {
 function outcome(promise: Promise<unknown>): { readonly code: string | undefined } {
   const outcome: { code: string | undefined } = { code: undefined }
   promise.then(
-    () => {
-      outcome.code = 'resolved'
-    },
-    (error: unknown) => {
-      outcome.code = String((error as { readonly code?: unknown }).code)
-    },
+    () => (outcome.code = 'resolved'),
+    (error: unknown) => (outcome.code = String((error as { readonly code?: unknown }).code)),
   )
   return outcome
 }

@@ -14,9 +14,7 @@ import { Stage } from './stage.js'
 const ACCOUNT = 'var/run/secrets/kubernetes.io/serviceaccount'
 
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'credentials-'))
-})
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'credentials-'))))
 afterEach(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
@@ -152,9 +150,7 @@ describeKubernetes('credentials', (server) => {
             return stage.codes.includes('UNAUTHORIZED')
           })
         },
-        adopt: (number) => {
-          current = number
-        },
+        adopt: (number) => (current = number),
         // At another server.
         relists: 1,
       })

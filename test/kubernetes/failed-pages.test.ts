@@ -156,9 +156,7 @@ describe('a page after the first', () => {
       async (mirror) => {
         const reading = mirror.keys()
         let isRead = false
-        void reading.then(() => {
-          isRead = true
-        })
+        void reading.then(() => (isRead = true))
         await mirror.untilPassing('them to be read', () => isRead)
         expect([requested(mirror), (await reading).length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
       },

@@ -77,9 +77,7 @@ describe('a history that went back', () => {
     withBackup({}, async ({ mirror, restore, converged }) => {
       restore()
       let hasGhost: boolean | undefined
-      const fresh = mirror.informer.fresh().then(() => {
-        hasGhost = mirror.informer.has('default/ghost')
-      })
+      const fresh = mirror.informer.fresh().then(() => (hasGhost = mirror.informer.has('default/ghost')))
       await mirror.untilPassing('fresh() to resolve', () => hasGhost !== undefined)
       await fresh
       await converged()

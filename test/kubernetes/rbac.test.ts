@@ -70,9 +70,7 @@ describeKubernetes('the right to read', (server) => {
     }))
 
   describe('by the manifests in docs/reference/kubernetes.md', () => {
-    test('are found', () => {
-      expect(blocks.length).toBe(3)
-    })
+    test('are found', () => expect(blocks.length).toBe(3))
 
     test.each(blocks.map(({ place, text }, at) => [place, text, at] as const))(
       '%s has the rights that its rules name, and no others',

@@ -35,9 +35,7 @@ describe('a watch of what is quiet', () => {
     Mirror.live({ fill: 1 }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       let next: Exchange | undefined
-      mirror.fake.next(isWatch, (exchange) => {
-        next = exchange
-      })
+      mirror.fake.next(isWatch, (exchange) => (next = exchange))
       await mirror.untilPassing('a request for another', () => next !== undefined)
       expect(watch?.isOpen).toBe(true)
       next?.open()
@@ -61,9 +59,7 @@ describe('a watch of what is quiet', () => {
   test('is read while another is opened', () =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
-      mirror.fake.next(isHead, (exchange) => {
-        held = exchange
-      })
+      mirror.fake.next(isHead, (exchange) => (held = exchange))
       await mirror.untilPassing('a request for another', () => held !== undefined)
       const version = mirror.fake.collection.put('k0', 'after')
       await mirror.until('the event to be there', () => mirror.hasReached(version))
@@ -73,9 +69,7 @@ describe('a watch of what is quiet', () => {
   test.each([503, 403])('is kept if it receives data again, although another is refused (%i)', (code) =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
-      mirror.fake.next(isHead, (exchange) => {
-        held = exchange
-      })
+      mirror.fake.next(isHead, (exchange) => (held = exchange))
       await mirror.untilPassing('a request for another', () => held !== undefined)
       mirror.fake.collection.put('k0', 'meanwhile')
       await mirror.healed()

@@ -103,9 +103,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
               : `INSERT INTO items VALUES (${n % 7}, ${n}, 'loaded') ON CONFLICT (id) DO UPDATE SET n = excluded.n`,
           ),
         rotate: (number) => demand(stage, passwords[number] ?? ''),
-        adopt: (number) => {
-          current = passwords[number]
-        },
+        adopt: (number) => (current = passwords[number]),
       })
     })
   })

@@ -67,9 +67,8 @@ export async function isAlarmRaised(db: Database): Promise<unknown> {
 /** Runs statements one after the other. Returns the messages of those that failed. */
 export async function attempt(client: Client, statements: readonly string[]): Promise<string[]> {
   const messages: string[] = []
-  for (const statement of statements) {
+  for (const statement of statements)
     await client.query(statement).catch((error: unknown) => messages.push(String(error)))
-  }
   return messages
 }
 
@@ -138,9 +137,7 @@ export function pooledClient(db: Database): Client {
   let processID: number | null = null
   Object.defineProperty(client, 'processID', {
     get: () => processID,
-    set: (id: number | null) => {
-      processID = id === null ? null : -id
-    },
+    set: (id: number | null) => (processID = id === null ? null : -id),
   })
   return client
 }

@@ -78,9 +78,8 @@ describePostgres('leases in Postgres', (postgres) => {
       return client.listenerCount('error')
     }
     const before = await errorListeners()
-    for (let renewal = 0; renewal < 3; renewal++) {
+    for (let renewal = 0; renewal < 3; renewal++)
       expect(await errorOf(renew(session, renewal))).toMatchObject({ code: 'NOT_FOUND' })
-    }
     expect({ clients: pool.totalCount, listeners: await errorListeners() }).toEqual({ clients: 1, listeners: before })
   })
 

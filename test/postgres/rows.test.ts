@@ -115,9 +115,8 @@ describePostgres('rows', (postgres) => {
         `bytea_output = 'escape'`,
         `timezone = 'Asia/Kolkata'`,
         'extra_float_digits = -5',
-      ]) {
+      ])
         await db.sql(`ALTER DATABASE ${db.name} SET ${setting}`)
-      }
       await db.sql(`CREATE TABLE t (id timestamptz PRIMARY KEY, i interval, b bytea, f float8)`)
       const row = (day: string): string =>
         `INSERT INTO t VALUES ('${day}', '1 day 02:00', '\\x00ff', 0.1::float8 + 0.2)`

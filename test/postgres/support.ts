@@ -234,9 +234,8 @@ export async function expectMirrorEqualsTable(
   const expected = await tableContents(database, options, key, role)
   expect(new Map(informer.entries())).toEqual(expected)
   await waitUntil('the changes to be handled', () => fold.objects.size === informer.size)
-  for (const [known, object] of informer.entries()) {
+  for (const [known, object] of informer.entries())
     await waitUntil(`${known} to be delivered`, () => Object.is(fold.objects.get(known), object))
-  }
 }
 
 async function tableContents(

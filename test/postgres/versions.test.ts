@@ -249,9 +249,7 @@ describePostgres('the connections of a source', (postgres) => {
           return made
         }
         let isOver = false
-        const over = (): void => {
-          isOver = true
-        }
+        const over = () => (isOver = true)
         const source = db.source({ table: 't', ...PATIENT, connect: client })
         const ended = call(source, { ...context, signal: stop.signal }).then(over, over)
         await waitUntil('the silence, or the end', () => asked > silentAt || isOver, 2_000).catch(() => {

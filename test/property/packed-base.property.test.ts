@@ -213,9 +213,7 @@ class Pair {
 
   async #done(write: void | Promise<void>): Promise<void> {
     let isDone = write === undefined
-    void write?.then(() => {
-      isDone = true
-    })
+    void write?.then(() => (isDone = true))
     for (let i = 0; !isDone && i < 1_000; i++) await this.clock.advance(1)
     expect(isDone).toBe(true)
   }

@@ -150,9 +150,8 @@ describe('[I9] an ordered index equals the recomputed one', () => {
         expect(Array.from(by.entries(value), ([, object]) => object)).toEqual(expected)
         expect(by.count(value)).toBe(expected.length)
         const values = [...by.values()]
-        for (const [i, each] of values.slice(1).entries()) {
+        for (const [i, each] of values.slice(1).entries())
           expect(compareScalars(values[i] ?? each, each)).toBeLessThan(0)
-        }
         for (const { at } of all()) {
           if (at !== undefined) expect(values.some((each) => compareScalars(each, at[0] ?? each) === 0)).toBe(true)
         }

@@ -62,9 +62,7 @@ class Replica implements AsyncDisposable {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text
       })
-    this.#process.on('message', () => {
-      this.isSynced = true
-    })
+    this.#process.on('message', () => (this.isSynced = true))
     this.exited = new Promise((resolve) => this.#process.on('close', resolve))
   }
 

@@ -197,9 +197,7 @@ class PairProxy implements FaultProxy {
       reset: () => {
         this.#reset++
       },
-      closed: () => {
-        this.#pairs.delete(pair)
-      },
+      closed: () => void this.#pairs.delete(pair),
     })
     this.#pairs.add(pair)
     if (this.#welcome === 'ignore') pair.dropServer()

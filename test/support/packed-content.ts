@@ -141,7 +141,5 @@ export function failLists(source: Source): () => void {
     if (isDown) throw new SourceError('it is down', { code: 'UNAVAILABLE' })
     return list.call(source, context)
   }
-  return () => {
-    isDown = false
-  }
+  return () => (isDown = false)
 }

@@ -10,9 +10,7 @@ describePostgres('leases in Postgres', async (postgres) => {
   const at = useServer(postgres)
   const pools: Pool[] = []
   let database: Database
-  beforeAll(async () => {
-    database = await installed(at.server.port)
-  })
+  beforeAll(async () => (database = await installed(at.server.port)))
   afterAll(() => Promise.all(pools.map((pool) => pool.end())))
   await leasesConformance('with a pool', {
     create: (group) => {

@@ -38,9 +38,7 @@ export class GroupSystem implements SystemUnderTest {
     this.#callers = new Callers(scenario, life)
     this.drivers = shards.map((shard) => new InformerDriver(shard, life))
     for (const driver of this.drivers) driver.mayStopInWrite = false
-    this.drivers.forEach((driver, nth) => {
-      this.#names.set(driver, shards[nth]?.name ?? '')
-    })
+    this.drivers.forEach((driver, nth) => void this.#names.set(driver, shards[nth]?.name ?? ''))
     const { group, slotGroups } = this.#formed()
     this.#group = group
     this.#slots = slotGroups.map(({ members, max, isNested }) => {

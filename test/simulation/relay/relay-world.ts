@@ -200,9 +200,7 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
       ...this.#processes.flatMap(({ relay, informer }) => [relay.stop(), informer.stop()]),
     ]
     Promise.all(stopping).then(
-      () => {
-        areStopped = true
-      },
+      () => (areStopped = true),
       (error: unknown) => this.crashed(error),
     )
     yield

@@ -142,9 +142,7 @@ export class ReplicaWorld extends World {
       case 'away':
         if (this.#replicas.some(({ runs }) => runs.size > 0)) this.mark('the lease store was away while a key ran')
         this.store.isAvailable = false
-        this.clock.in(forMs, () => {
-          this.store.isAvailable = true
-        })
+        this.clock.in(forMs, () => (this.store.isAvailable = true))
         break
       case 'fork':
         if (this.#replicas.some(({ runs }) => runs.size > 0)) this.mark('the lease store lost writes while a key ran')

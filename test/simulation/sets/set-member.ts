@@ -86,9 +86,7 @@ export class SetMember extends BackendShard implements Member {
   removed(): void {
     this.isIn = false
     this.#isLeaving = true
-    queueMicrotask(() => {
-      this.#isLeaving = false
-    })
+    queueMicrotask(() => (this.#isLeaving = false))
     this.removals++
     this.#reflectorChecker?.stopped()
     this.#reflectorChecker = undefined

@@ -254,9 +254,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
     if (this.#mirror.isStopped) this.#replace(true, random)
     let isClosed = false
     Promise.all(this.#left.map((mirror) => mirror.close())).then(
-      () => {
-        isClosed = true
-      },
+      () => (isClosed = true),
       (error: unknown) => this.crashed(error),
     )
     yield* this.until(() => isClosed, since + CLOSE_MS)

@@ -51,9 +51,7 @@ export class SimClock {
   in(ms: number, fn: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
     pushDue(this.#heap, due)
-    return () => {
-      due.fire = undefined
-    }
+    return () => (due.fire = undefined)
   }
 
   sleep(ms: number): Promise<void> {

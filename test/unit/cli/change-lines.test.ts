@@ -50,9 +50,7 @@ describe('a change as a line', () => {
     ])
   })
 
-  test('a delete shows the key', () => {
-    expect(linesOf([deleted('1', { id: 1 })])).toEqual(['12:34:56 - 1'])
-  })
+  test('a delete shows the key', () => expect(linesOf([deleted('1', { id: 1 })])).toEqual(['12:34:56 - 1']))
 
   test('with chosen fields shows these, of adds and deletes too', () => {
     const options = { fields: ['status', 'doc.a', 'missing', 'x.y'] }

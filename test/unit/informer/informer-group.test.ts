@@ -158,9 +158,7 @@ describe('a group', () => {
     ['a value that is not an informer', () => groupInformers([{} as never]), 'informers or groups (wrong: element 0)'],
     ['maxRelists: 0', () => groupInformers([], { maxRelists: 0 }), '"maxRelists" must be a whole number of at least 1'],
     ['an unknown option', () => groupInformers([], { max: 1 } as never), 'unknown option "max"'],
-  ])('with %s is a TypeError', (_what, call, message) => {
-    expect(call).toThrow(message)
-  })
+  ])('with %s is a TypeError', (_what, call, message) => expect(call).toThrow(message))
 })
 
 describe('maxRelists', () => {

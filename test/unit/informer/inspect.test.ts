@@ -180,9 +180,7 @@ describe('inspect()', () => {
     })
     informer.on('error', () => {})
     onTestFinished(() => assertCleanStop(informer, clock))
-    for (let i = 0; i < 80; i++) {
-      informer.reconcile(() => Promise.reject(new Error(long)), { name: `${i}${long}` })
-    }
+    for (let i = 0; i < 80; i++) informer.reconcile(() => Promise.reject(new Error(long)), { name: `${i}${long}` })
     await informer.start().synced()
     await clock.advance(10)
     const picture = informer.inspect()

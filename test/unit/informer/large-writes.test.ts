@@ -306,9 +306,7 @@ describe('a large batch', () => {
     const { clock, informer } = world
     const runs: string[] = []
     const controller = informer.reconcile(
-      async (key, { object, lastObject }) => {
-        runs.push(`${key} ${object?.n} ${lastObject?.n}`)
-      },
+      async (key, { object, lastObject }) => void runs.push(`${key} ${object?.n} ${lastObject?.n}`),
       { filter: () => true },
     )
     await clock.advance(0)

@@ -70,9 +70,7 @@ test('[H14] a mirror that misses an object of packed content is not saved before
   life.source.put('k0', { n: 1_000 })
   const mend = failLists(life.source)
   // The first batch of the watch waits until all objects are decoded.
-  const first = await whenShown({ ...life, hasHandler: false }, () => {
-    life.cache.damagedKeys.add(`k${KEYS - 1}`)
-  })
+  const first = await whenShown({ ...life, hasHandler: false }, () => void life.cache.damagedKeys.add(`k${KEYS - 1}`))
   await first.clock.advance(5_000)
   expect([first.informer.get('k0'), first.informer.has(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, false])
   await assertCleanStop(first.informer, first.clock)
@@ -264,9 +262,7 @@ describe('invalid keys of packed content', () => {
       // Not inside the step of the store that decodes the key.
       queueMicrotask(() => {
         const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
-        void adding.then((half) => {
-          added = half.count(true)
-        })
+        void adding.then((half) => (added = half.count(true)))
       })
     }
     await clock.advance(300_000)

@@ -133,9 +133,7 @@ describe('[law 7] hasSynced is true only after the whole first list has been pro
 })
 
 describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
-  test('every holds 10 000 changes by default', () => {
-    expect(DEFAULT_CAPACITY).toBe(10_000)
-  })
+  test('every holds 10 000 changes by default', () => expect(DEFAULT_CAPACITY).toBe(10_000))
 
   test('every holds capacity changes unmerged, latest accepts every batch', () => {
     const queue = new ChangeQueue<string>({ capacity: 3 })
@@ -193,9 +191,7 @@ describe('drain and pop', () => {
   test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
     const { fifo, apply } = composed()
     let batch: DeltaBatch<string> | undefined
-    const waiting = fifo[take]().then((came) => {
-      batch = came
-    })
+    const waiting = fifo[take]().then((came) => (batch = came))
     await settled()
     expect(batch).toBeUndefined()
     apply('1', put('a', '1'))

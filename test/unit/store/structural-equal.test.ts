@@ -108,9 +108,7 @@ describe('structuralEqual', () => {
     ['properties that are not enumerable', hiding('1'), hiding('1')],
     ['one instance with private fields', { opaque }, { opaque }],
     ['500 levels', nested(500), nested(500)],
-  ])('equal: %s', (_, a, b) => {
-    expect([structuralEqual(a, b, made), structuralEqual(b, a, made)]).toEqual([true, true])
-  })
+  ])('equal: %s', (_, a, b) => expect([structuralEqual(a, b, made), structuralEqual(b, a, made)]).toEqual([true, true]))
 
   test.each<[string, unknown, unknown]>([
     ['one property more', { a: 1 }, { a: 1, b: undefined }],

@@ -33,9 +33,7 @@ interface Follower {
 
 function follow(informer: Informer<Item, Indexes>, options: SubscribeOptions<Item, Indexes>): Follower {
   const lines: string[] = []
-  const tell = ({ type, key, object }: Change<Item>): void => {
-    lines.push(`${type} ${key}${object.n}`)
-  }
+  const tell = ({ type, key, object }: Change<Item>): void => void lines.push(`${type} ${key}${object.n}`)
   return { lines, subscription: informer.subscribe({ add: tell, update: tell, delete: tell }, options) }
 }
 
@@ -171,12 +169,9 @@ describe('a replay that selects from many objects', () => {
   test('[W11] lets a controller wait until the objects in its scope are known', async () => {
     const { clock, informer } = await live()
     const runs: string[] = []
-    const controller = informer.reconcile(
-      async (key, { object }) => {
-        runs.push(`${key}${object?.n}`)
-      },
-      { filter: isSmall },
-    )
+    const controller = informer.reconcile(async (key, { object }) => void runs.push(`${key}${object?.n}`), {
+      filter: isSmall,
+    })
     controller.enqueue('e')
     await clock.slice()
     expect(runs).toEqual([])

@@ -63,9 +63,7 @@ function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { mi
   }
 }
 
-beforeAll(() => {
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-})
+beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
 afterAll(() => context.disable())
 
 describe('instrumentInformers', () => {

@@ -63,9 +63,7 @@ describe('a line of a watch', () => {
 
   test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
     '%s is invalid, and throws nothing',
-    (text) => {
-      expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } })
-    },
+    (text) => expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } }),
   )
 })
 
@@ -240,7 +238,5 @@ describe('several items of a list in one piece', () => {
     ['they are not UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
     ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
     ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
-  ])('are decoded one by one if %s', (_what, run) => {
-    expect(decoder.tryRun(run, between)).toBeUndefined()
-  })
+  ])('are decoded one by one if %s', (_what, run) => expect(decoder.tryRun(run, between)).toBeUndefined())
 })

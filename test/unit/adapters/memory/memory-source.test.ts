@@ -30,9 +30,7 @@ async function follow<T>(source: MemorySource<T>, after: Version): Promise<Watch
     const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onProgressRequest }
     for await (const batch of source.watch(context)) watching.batches.push(batch)
   }
-  read().catch((error: unknown) => {
-    watching.error = error
-  })
+  read().catch((error: unknown) => (watching.error = error))
   await clock.advance(0)
   return watching
 }

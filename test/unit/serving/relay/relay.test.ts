@@ -515,7 +515,5 @@ describe('wrong arguments', () => {
     ['relaySource: option "store" is missing', () => relaySource({} as never)],
     ['option "upstream" must have the method hasReached', () => relaySource({ store, upstream: 1 as never })],
     ['relayCache: the store must be a relay store', () => relayCache({} as never)],
-  ])('are refused: %s', (message, call) => {
-    expect(call).toThrow(message)
-  })
+  ])('are refused: %s', (message, call) => expect(call).toThrow(message))
 })

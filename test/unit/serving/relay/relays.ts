@@ -33,9 +33,7 @@ const stops: (() => Promise<void>)[] = []
 
 /** Each test of the file that calls this begins with the same random numbers, and stops its relays and followers. */
 export function useRelays(): void {
-  beforeEach(() => {
-    numbers = new SeededRandom(1)
-  })
+  beforeEach(() => (numbers = new SeededRandom(1)))
 
   afterEach(async () => {
     await meanwhile(30_000, Promise.all(stops.splice(0).map((stop) => stop())))

@@ -173,9 +173,7 @@ describe('a controller on several replicas', () => {
       group.add({ leases: leavingLate(leases, () => clock.sleep(100)) })
       await group.clock.advance(JOIN_MS)
       let isStopped = false
-      const stopped = group.informers[0]?.stop(options).then(() => {
-        isStopped = true
-      })
+      const stopped = group.informers[0]?.stop(options).then(() => (isStopped = true))
       await group.clock.advance(99)
       expect(isStopped).toBe(false)
       await group.clock.advance(2)
