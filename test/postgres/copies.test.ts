@@ -54,7 +54,7 @@ describePostgres('a database that is copied', (postgres) => {
 
     async function restoredByPgDump(db: Database): Promise<Database> {
       const { host, port, user, database } = db.config()
-      const args = ['--inserts', '--exclude-schema=traps', `postgres://${user}@${host}:${port}/${database}`]
+      const args = ['--inserts', `postgres://${user}@${host}:${port}/${database}`]
       const env = { ...process.env, ...postgres.env }
       const dump = await runProgram(join(postgres.binDir, 'pg_dump'), args, { env })
       const copy = await elsewhere.database()

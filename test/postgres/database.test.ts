@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { test } from 'vitest'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
@@ -11,7 +12,6 @@ import {
   type Transfer,
 } from '../support/bank.js'
 import { useServer } from './support.js'
-import { TrappedClient } from './traps.js'
 
 const FAULTS = [
   `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'consistent' AND datname = current_database()`,
@@ -33,7 +33,7 @@ describePostgres('a database of Postgres', (postgres) => {
           INSERT INTO ${table} SELECT id, ${AMOUNT} FROM generate_series(1, ${ACCOUNTS}) id`)
         await db.install(table, { bulk: 15 })
       }
-      const connect = () => new TrappedClient(db.config({ application_name: 'consistent' }))
+      const connect = () => new Client(db.config({ application_name: 'consistent' }))
       const shop = postgresDatabase({ connect, pollIntervalMs: 200, holdMs: Infinity })
       const writer = async () => {
         const client = await db.connect()

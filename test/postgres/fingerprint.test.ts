@@ -118,7 +118,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
     const db = await at.installed(ROWS)
     for (const [n, change] of more.entries()) {
       if ((change.since ?? 0) > major) continue
-      await db.sql(`CREATE SCHEMA of${n}; SET search_path = of${n}, traps`)
+      await db.sql(`CREATE SCHEMA of${n}; SET search_path = of${n}`)
       await db.sql(change.setup)
       await db.sql(`SELECT listwatch.install('t')`)
       await expectMoved(db, change)

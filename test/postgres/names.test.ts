@@ -101,8 +101,6 @@ describePostgres('names in SQL', (postgres) => {
   /** A database with the tables, which belong to one of the roles. */
   async function prepared(): Promise<{ readonly db: Database; readonly roles: Roles }> {
     const db = await at.database()
-    // Without the traps of other tests, which would end a statement before the next one is sent.
-    await db.sql(`ALTER DATABASE ${db.name} RESET search_path`)
     const roles = Object.fromEntries(ROLES.map((role) => [role, `${db.name}_${role}`])) as Roles
     await db.sql(`${Object.values(roles)
       .map((role) => `CREATE ROLE ${role} LOGIN`)

@@ -17,7 +17,6 @@ import { waitUntil } from '../servers/wait-until.js'
 import { Fold } from '../support/fold.js'
 import { context } from '../support/source-calls.js'
 import { startForTests } from '../support/start-for-tests.js'
-import { TRAPPED_PATH, TrappedClient, trappedTemplate } from './traps.js'
 
 export { context as contextOf, listed } from '../support/source-calls.js'
 
@@ -116,7 +115,7 @@ export class Database {
   }
 
   async install(table: string, options: Omit<ChangeLogOptions, 'table'> = {}): Promise<void> {
-    const client = new TrappedClient(this.config())
+    const client = new Client(this.config())
     await client.connect()
     try {
       await installChangeLog(client, { table, ...options })
@@ -128,7 +127,7 @@ export class Database {
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
     const { connection, ...rest } = options
     return postgresSource<T>({
-      connect: () => new TrappedClient(this.config(connection)),
+      connect: () => new Client(this.config(connection)),
       pollIntervalMs: 200,
       ...rest,
     })
@@ -152,8 +151,7 @@ export async function freshDatabase(
   atEnd: AtEnd = onTestFinished,
 ): Promise<Database> {
   const admin = new Database('postgres', server.port)
-  await alone(admin, `CREATE DATABASE ${name} TEMPLATE ${await trappedTemplate(server)} STRATEGY FILE_COPY`)
-  await alone(admin, `ALTER DATABASE ${name} SET search_path = ${TRAPPED_PATH}`)
+  await alone(admin, `CREATE DATABASE ${name} STRATEGY FILE_COPY`)
   atEnd(async () => {
     if (server.pid !== undefined) await alone(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   })
