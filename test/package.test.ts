@@ -80,8 +80,7 @@ describe('the packed files', () => {
   })
 
   test('contain a page of the API reference for each entry point, without a warning of TypeDoc', () => {
-    expect(typedoc.output).toBe('')
-    expect(typedoc.status).toBe(0)
+    expect([typedoc.output, typedoc.status]).toEqual(['', 0])
     const modules = Object.keys(manifest.exports).filter((name) => manifest.exports[name]?.types !== undefined)
     const pages = modules.map((name) => `${REFERENCE}${join('listwatch', name).replaceAll('/', '.')}.md`)
     expect(pages.length).toBeGreaterThan(15)

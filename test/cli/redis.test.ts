@@ -180,8 +180,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await client.call('ACL', 'SETUSER', ...rules.split(' '))
     const child = listwatch(command)
     await synced(child)
-    expect(told(child)[0]).toEqual(expect.arrayContaining(['add']))
-    expect(child.errors).toBe('')
+    expect([told(child)[0], child.errors]).toEqual([expect.arrayContaining(['add']), ''])
   })
 
   test('rediss:// uses TLS, and accepts only trusted certificates', async () => {

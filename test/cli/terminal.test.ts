@@ -192,9 +192,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       await child.ended
       const [, change = '', ...picture] = terminal().text.split('\n')
       expect(change).toMatch(/^\d\d:\d\d:\d\d ~ 1 note=a → "long long.*…$/)
-      expect(change).toHaveLength(40)
-      expect(picture).toHaveLength(3)
-      expect(terminal().wraps).toBe(0)
+      expect([change.length, picture.length, terminal().wraps]).toEqual([40, 3, 0])
       expectTidy(session)
     })
 

@@ -27,8 +27,7 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
       expect([stage.informer.get('1')?.n, stage.informer.has('-1')]).toEqual([0, false])
       await stage.query(`COMMIT PREPARED '${stage.database}'`)
       await stage.healed()
-      expect([stage.informer.get('1')?.n, stage.informer.has('-1')]).toEqual([42, true])
-      expect(stage.relists).toBe(2)
+      expect([stage.informer.get('1')?.n, stage.informer.has('-1'), stage.relists]).toEqual([42, true, 2])
       expect(stage.errors.at(-1)).toMatchObject({ code: 'VERSION_EXPIRED' })
     }))
 

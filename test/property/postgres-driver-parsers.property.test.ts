@@ -58,8 +58,7 @@ test('a common timestamp is read without the parser of pg', () => {
   )
   const faster = fasterParser(TIMESTAMPTZ, parse)
   calls.length = 0
-  expect(faster('2026-03-04 05:06:07.089+02')).toEqual(new Date('2026-03-04T05:06:07.089+02:00'))
-  expect(calls).toEqual([])
+  expect([faster('2026-03-04 05:06:07.089+02'), calls]).toEqual([new Date('2026-03-04T05:06:07.089+02:00'), []])
   expect(faster('0044-03-15 12:00:00+00 BC')).toEqual(ofDriver('0044-03-15 12:00:00+00 BC'))
   expect(calls).toEqual(['0044-03-15 12:00:00+00 BC'])
 })

@@ -19,9 +19,7 @@ describe('worker threads', () => {
     })
     await informer.fresh()
     for (const worker of workers) await waitUntil('the transaction', async () => (await ask(worker)).sum === sum())
-    expect(watches()).toBe(1)
-    expect(packs()).toBe(1)
-    expect(snapshots()).toBe(0)
+    expect([watches(), packs(), snapshots()]).toEqual([1, 1, 0])
   })
 
   test('load no HTTP client and no HTTP server, which would take memory in each thread', async () => {

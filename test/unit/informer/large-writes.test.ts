@@ -239,8 +239,7 @@ describe('a large batch', () => {
       if (versions.at(-1) !== informer.version) versions.push(informer.version)
       return false
     })
-    expect(informer.version).toBe('3')
-    expect(versions.slice(0, 2)).toEqual(['1', '2'])
+    expect([informer.version, versions.slice(0, 2)]).toEqual(['3', ['1', '2']])
     expect(lines.slice(4)).toEqual(['update a10', 'delete b2', 'add e5', 'update a20', 'delete e5'])
   })
 
@@ -270,8 +269,7 @@ describe('a large batch', () => {
         const lines = told(informer, scope)
         await clock.slices()
         if (!isCommitted) {
-          expect(lines.slice(0, first.length).sort()).toEqual(first)
-          expect(lines.slice(first.length)).toEqual(later)
+          expect([lines.slice(0, first.length).sort(), lines.slice(first.length)]).toEqual([first, later])
         }
         expect(Array.from(fold.objects, ([key, { n }]) => `${key}${n}`).sort()).toEqual(last)
       }
@@ -471,8 +469,7 @@ describe('the store of a large write', () => {
     snapshot[Symbol.dispose]()
     expect(indexer.store.pinCount).toBe(1)
     await clock.slices()
-    expect([indexer.store.pinCount, indexer.store.held]).toEqual([0, undefined])
-    expect(indexer.version).toBe('2')
+    expect([indexer.store.pinCount, indexer.store.held, indexer.version]).toEqual([0, undefined, '2'])
   })
 
   test('[W1] lists a source of a set at once if it has few changes, however many objects the others have', () => {
@@ -563,8 +560,7 @@ describe('the sources of a set during a large write of another source', () => {
     await clock.advance(0)
     const sizes: number[] = []
     for (; clock.isPaused && c.lists.length === 0; await clock.slice()) sizes.push(informer.size)
-    expect([sizes, informer.size]).toEqual([[4, 4], 2])
-    expect(deleted).toEqual(['b1 source-removed', 'b2 source-removed'])
+    expect([sizes, informer.size, deleted]).toEqual([[4, 4], 2, ['b1 source-removed', 'b2 source-removed']])
     await clock.slices()
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'c1', 'c2'])
   })
@@ -585,8 +581,7 @@ describe('the sources of a set during a large write of another source', () => {
     await begin()
     sources.remove('b')
     await expect(informer.waitFor('1', { source: 'b' })).rejects.toThrow('there is no source "b"; there are a')
-    expect([...informer.versions.keys()]).toEqual(['a'])
-    expect(Object.keys(informer.status.sources ?? {})).toEqual(['a'])
+    expect([[...informer.versions.keys()], Object.keys(informer.status.sources ?? {})]).toEqual([['a'], ['a']])
     await clock.slices()
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
   })

@@ -176,8 +176,7 @@ describe('added and removed sources', () => {
     await clock.advance(0)
     set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
     await clock.advance(10)
-    expect(told.slice(3)).toEqual(['add z relist'])
-    expect(informer.status.sources?.['ap']?.state).toBe('live')
+    expect([told.slice(3), informer.status.sources?.['ap']?.state]).toEqual([['add z relist'], 'live'])
     const waited = informer.waitFor('99.1.1', { source: 'eu' }).catch((error: SourceError) => error.code)
     set.remove('eu')
     eu.put('b', pod('n2'))
@@ -231,8 +230,7 @@ describe('[M6] a key that two sources provide', () => {
     await world.clock.advance(0)
     release(world)
     await world.clock.advance(5_000)
-    expect(world.informer.get('a')).toEqual(pod('other'))
-    expect(lines.slice(3)).toEqual(told)
+    expect([world.informer.get('a'), lines.slice(3)]).toEqual([pod('other'), told])
   })
 
   test('a shared key stays with the first source while its object is invalid', async () => {

@@ -52,8 +52,10 @@ describe('a replay that selects from many objects', () => {
       seen.push(calls.length)
       return false
     })
-    expect(seen).toEqual([0, 1, 2, 3, 4, 5])
-    expect(calls.sort()).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect([seen, calls.sort()]).toEqual([
+      [0, 1, 2, 3, 4, 5],
+      ['a', 'b', 'c', 'd', 'e'],
+    ])
     expect(lines).toEqual(['add a1', 'add c3', 'add e5'])
   })
 
@@ -134,8 +136,7 @@ describe('a replay that selects from many objects', () => {
     if (stopped !== undefined) expect([clock.isPaused, await outcomeOf(stopped, clock)]).toEqual([true, 'pending'])
     await clock.slices()
     await clock.advance(0)
-    expect([calls, lines, errors]).toEqual([2, [], []])
-    expect(subscription.backlog.keys).toBe(0)
+    expect([calls, lines, errors, subscription.backlog.keys]).toEqual([2, [], [], 0])
     if (stopped !== undefined) expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
@@ -153,8 +154,7 @@ describe('a replay that selects from many objects', () => {
       },
     })
     await clock.slices()
-    expect(lines).toEqual(['add b12', 'add d14', 'add e5'])
-    expect(inner).toEqual([['add a1', 'add c3', 'add e5']])
+    expect([lines, inner]).toEqual([['add b12', 'add d14', 'add e5'], [['add a1', 'add c3', 'add e5']]])
     expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('the filter of "strict"')])
   })
 

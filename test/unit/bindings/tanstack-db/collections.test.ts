@@ -52,8 +52,7 @@ describe('a collection', () => {
     expect([collection.id, collection.status, collection.size]).toEqual([world.informer.name, 'loading', 0])
     world.informer.start()
     await world.clock.advance(0)
-    expect(collection.status).toBe('ready')
-    expect(totals(collection.entries())).toEqual({ 1: 1, 2: 2, 3: 3 })
+    expect([collection.status, totals(collection.entries())]).toEqual(['ready', { 1: 1, 2: 2, 3: 3 }])
   })
 
   test.each([0, 3])('is ready with %i objects, made before the first list or after it', async (count) => {
@@ -115,8 +114,7 @@ describe('a collection', () => {
       source.put('1', order(total))
       await clock.advance(0)
     }
-    expect(collection.status).toBe('ready')
-    expect(transactions).toEqual([['update 1'], ['update 1']])
+    expect([collection.status, transactions]).toEqual(['ready', [['update 1'], ['update 1']]])
     expect(totals(collection.entries())).toEqual({ 1: 20, 2: 2, 3: 3 })
     expect(warn.mock.calls).toEqual([
       [expect.stringMatching(/subscriber .* threw: the chart is broken/), expect.objectContaining({ code: 'HANDLER' })],
@@ -200,8 +198,7 @@ describe('the cleanup of a collection', () => {
     expect(collection.size).toBe(0)
     collection.startSyncImmediate()
     await clock.advance(0)
-    expect([collection.status, collection.size]).toEqual(['ready', 4])
-    expect(informer.inspect().subscriptions.count).toBe(1)
+    expect([collection.status, collection.size, informer.inspect().subscriptions.count]).toEqual(['ready', 4, 1])
   })
 
   test('[U8] happens when it has had no subscriber for the time gcTime', async () => {
@@ -222,8 +219,7 @@ describe('the cleanup of a collection', () => {
     const cleaned = collection.cleanup()
     await clock.advance(0)
     await cleaned
-    expect(transactions).toEqual([])
-    expect(collection.status).toBe('cleaned-up')
+    expect([transactions, collection.status]).toEqual([[], 'cleaned-up'])
   })
 })
 

@@ -147,8 +147,7 @@ describe('a controller on several replicas', () => {
     group.add({ key: 'key-1' })
     await group.clock.advance(20_000)
     await closed
-    expect(run?.context.signal.aborted).toBe(true)
-    expect(group.keysOf(1)).toEqual([])
+    expect([run?.context.signal.aborted, group.keysOf(1)]).toEqual([true, []])
     for (const settle of settles) settle()
     await group.clock.advance(3_000)
     expect(group.keysOf(1)).toEqual(['key-1'])
@@ -161,8 +160,7 @@ describe('a controller on several replicas', () => {
     const closed = group.controllers[0]?.close()
     await group.clock.advance(200)
     await closed
-    expect(group.keysOf(1).sort()).toEqual(released.sort())
-    expect(group.leases.records).toHaveLength(1)
+    expect([group.keysOf(1).sort(), group.leases.records.length]).toEqual([released.sort(), 1])
   })
 
   test.each([{}, { drainMs: 5_000 }])(
@@ -177,8 +175,7 @@ describe('a controller on several replicas', () => {
       await group.clock.advance(99)
       expect(isStopped).toBe(false)
       await group.clock.advance(2)
-      expect(isStopped).toBe(true)
-      expect(leases.records).toEqual([])
+      expect([isStopped, leases.records]).toEqual([true, []])
       await stopped
     },
   )
@@ -203,8 +200,7 @@ describe('a controller on several replicas', () => {
     const closed = group.controllers[0]?.close({ drain: true })
     await group.clock.advance(10_000)
     await closed
-    expect(group.keysOf(0).sort()).toEqual(owned.sort())
-    expect(new Set(group.keysOf(1))).toEqual(new Set(KEYS))
+    expect([group.keysOf(0).sort(), new Set(group.keysOf(1))]).toEqual([owned.sort(), new Set(KEYS)])
   })
 
   test('[L5][L12] when a lease ends its runs abort, no run begins, and the replica joins again', async () => {
