@@ -39,21 +39,8 @@ const blocks = blocksOf()
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
   .concat(exampleBlocks())
 const project = new UserProject([
-  '@kubernetes/client-node',
-  '@nats-io',
-  '@opentelemetry/api',
-  '@tanstack/db',
-  '@types/express',
-  '@types/node',
-  '@types/pg',
-  '@types/react',
-  'etcd3',
-  'express',
-  'ioredis',
-  'pg',
-  'react',
-  'vitest',
-  'zod',
+  ...'@kubernetes/client-node @nats-io @opentelemetry/api @tanstack/db @types/express @types/node'.split(' '),
+  ...'@types/pg @types/react etcd3 express ioredis pg react vitest zod'.split(' '),
 ])
 afterAll(() => project[Symbol.dispose]())
 

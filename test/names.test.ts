@@ -33,24 +33,10 @@ const rows = Array.from(
 )
 
 /** The names that other names have replaced. */
-const RETIRED_OPTIONS: readonly string[] = [
-  'heartbeatTimeoutMs',
-  'stallMs',
-  'progressMs',
-  'blockMs',
-  'connection',
-  'listen',
-  'shards',
-  'replicas',
-]
-const RETIRED_EXPORTS: readonly string[] = [
-  'redisCollection',
-  'redisStream',
-  'redisKeys',
-  'serveMirror',
-  'shareInformer',
-  'publish',
-]
+const RETIRED_OPTIONS: readonly string[] =
+  'heartbeatTimeoutMs stallMs progressMs blockMs connection listen shards replicas'.split(' ')
+const RETIRED_EXPORTS: readonly string[] =
+  'redisCollection redisStream redisKeys serveMirror shareInformer publish'.split(' ')
 
 function codesIn(text: string): string[] {
   return Array.from(text.matchAll(/`(?:new )?([\w…]+)`/g), ([, code = '']) => code)

@@ -31,19 +31,7 @@ describe('every program compiles against the built package, and what it says is 
   })
 
   test('there are as many as were promised', () => {
-    expect(programs.map((name) => name.slice(0, 2))).toEqual([
-      '01',
-      '02',
-      '03',
-      '04',
-      '05',
-      '06',
-      '07',
-      '08',
-      '09',
-      '10',
-      '11',
-    ])
+    expect(programs.map((name) => name.slice(0, 2))).toEqual('01 02 03 04 05 06 07 08 09 10 11'.split(' '))
   })
 })
 

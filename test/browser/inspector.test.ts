@@ -229,15 +229,9 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await page.keyboard.press('Escape')
     await page.reload()
     await page.waitForSelector('tbody td:text("Berlin")')
-    expect(await page.locator('th').allTextContents()).toEqual([
-      'key',
-      'tenant',
-      'status',
-      'total',
-      'customer.name',
-      'note',
-      'customer.city',
-    ])
+    expect(await page.locator('th').allTextContents()).toEqual(
+      'key tenant status total customer.name note customer.city'.split(' '),
+    )
     await page.click('summary')
     await page.click('.menu button')
     await page.keyboard.press('Escape')

@@ -43,21 +43,7 @@ const TABLES = `CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN code AS te
 const WHERE = 'n OPERATOR(pg_catalog.>=) 0'
 
 /** Names that the objects of the schema listwatch use. */
-const TYPES = [
-  'text',
-  'oid',
-  'int8',
-  'bool',
-  'xid8',
-  'pg_snapshot',
-  'jsonb',
-  'regclass',
-  'timestamptz',
-  'interval',
-  '"char"',
-  'name',
-  'int2',
-]
+const TYPES = 'text oid int8 bool xid8 pg_snapshot jsonb regclass timestamptz interval "char" name int2'.split(' ')
 const FUNCTIONS = [
   ['pg_current_snapshot()', 'pg_snapshot'],
   ['clock_timestamp()', 'timestamptz'],

@@ -29,14 +29,7 @@ const SLACK_MS = 2
 const CLOCK_READS = 60
 
 /** Codes without an immediate reconnect. */
-const DELAYED = new Set<string>([
-  'VERSION_EXPIRED',
-  'EPOCH_CHANGED',
-  'STALE_LIST',
-  'UNAUTHORIZED',
-  'NOT_FOUND',
-  'PROTOCOL',
-])
+const DELAYED = new Set<string>('VERSION_EXPIRED EPOCH_CHANGED STALE_LIST UNAUTHORIZED NOT_FOUND PROTOCOL'.split(' '))
 
 interface Cause {
   readonly at: number
