@@ -61,7 +61,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       await stage.healed()
       const delivered = stage.delivered.count
       const { items } = await other.list(`${stage.path}?resourceVersion=0`)
-      stage.proxy.redirect(way.port)
+      stage.proxy.retarget(way.port)
       stage.proxy.reset()
       await stage.until('several requests to the other server', () => way.counts.accepted >= 3)
       expect(items.map(({ metadata }) => metadata.name)).toContain('k2') // It is behind.

@@ -10,7 +10,7 @@ import {
 } from '../../adapters/kubernetes/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { describeKubernetes } from '../servers/index.js'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import { expectReleasedMembers } from '../support/released-members.js'
 import { useKubernetes } from './support.js'
 import { createWidgets } from './widgets.js'
@@ -71,11 +71,7 @@ describeKubernetes('kubernetesWriter', (server) => {
   }
   const read = async (name: string): Promise<Widget> =>
     (await own.kubernetes.admin.read(`${WIDGETS}/${name}`)) as unknown as Widget
-  const isGone = (name: string): Promise<boolean> =>
-    read(name).then(
-      () => false,
-      () => true,
-    )
+  const isGone = async (name: string): Promise<boolean> => !(await succeeds(read(name)))
 
   function reconcile(functions: FinalizerOptions<Widget>, name: string): Informer<Widget> {
     const kubeConfig = configOf()
@@ -356,12 +352,7 @@ describeKubernetes('kubernetesWriter', (server) => {
       const name = `alice-${resource.replace('/', '-')}`
       await expect(work(), resource).rejects.toThrow()
       await kubernetes.grant('alice', name, verbs, [resource])
-      const isAllowed = () =>
-        work().then(
-          () => true,
-          () => false,
-        )
-      await expect.poll(isAllowed, { timeout: 20_000, message: resource }).toBe(true)
+      await expect.poll(() => succeeds(work()), { timeout: 20_000, message: resource }).toBe(true)
     }
     expect((await read('governed')).metadata.finalizers).toEqual([FINALIZER])
   })

@@ -12,7 +12,7 @@ import { diagnosePostgres } from '../../cli/doctor/postgres.js'
 import { openPostgres } from '../../cli/sources/open-postgres.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres, describeServer, postgresVersions } from '../servers/index.js'
-import { startPgbouncer } from '../servers/pgbouncer.js'
+import { Pgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
 import {
   contextOf,
@@ -149,7 +149,7 @@ describeServer('pgbouncer', 'names in SQL', () => {
     if (postgres === undefined) throw new Error('there is no Postgres here: run npm run servers')
     const { binDir, env } = postgres
     await using server = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
-    await using pooler = await startPgbouncer({ targetPort: server.port, poolMode: 'transaction' })
+    await using pooler = await Pgbouncer.start({ targetPort: server.port, poolMode: 'transaction' })
     const db = await freshDatabase(server, 'pooled')
     await db.sql(`CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1); ${SHADOW}`)
     await db.install('t')

@@ -34,8 +34,6 @@ export interface FaultProxy extends AsyncDisposable {
   pass(): void
   /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
   hold(): void
-  /** From now on, new connections are passed on to that port. */
-  redirect(targetPort: number): void
   /**
    * A server that vanished: the connections it had are gone and their clients are never told; what they send is
    * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
@@ -137,10 +135,6 @@ class PairProxy implements FaultProxy {
 
   hold(): void {
     this.#setHeld(true)
-  }
-
-  redirect(targetPort: number): void {
-    this.#targetPort = targetPort
   }
 
   halfOpen({ newConnections = false }: { readonly newConnections?: boolean } = {}): void {

@@ -2,7 +2,7 @@ import { type ApiServer as Api, ApiServer, KUBE_TOKENS, type KubeUser } from './
 import { EtcdServer } from './etcd.js'
 import { KubeClient } from './kube-client.js'
 import type { FoundServer } from './locate.js'
-import { waitUntil } from './wait-until.js'
+import { succeeds, waitUntil } from './wait-until.js'
 
 /** The two programs that a control plane is made of here. */
 export interface KubernetesPrograms {
@@ -81,12 +81,7 @@ export class Kubernetes implements AsyncDisposable {
     ]
     const api = await ApiServer.start({ server: server.apiServer, etcdPort: etcd.port, flags: all, tokenReviewUrl })
     const kubernetes = new Kubernetes(options, etcd, api, await api.certificate())
-    const hasDefault = (): Promise<boolean> =>
-      kubernetes.admin.read('/api/v1/namespaces/default').then(
-        () => true,
-        () => false,
-      )
-    await waitUntil('the namespace "default"', hasDefault)
+    await waitUntil('the namespace "default"', () => succeeds(kubernetes.admin.read('/api/v1/namespaces/default')))
     return kubernetes
   }
 

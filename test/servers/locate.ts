@@ -5,6 +5,7 @@ import { messageOf } from '../../src/contract/errors.js'
 import type { Installation } from '../../tools/postgres/readable-install.js'
 import { cachedFolder, fillCache, isBeingFetched, whyLacking } from './cache.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
+import { succeeds } from './wait-until.js'
 
 export interface FoundServer extends Installation {
   readonly type: 'found'
@@ -90,8 +91,5 @@ function recipeOf(name: ServerName): Recipe {
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  )
+  return await succeeds(access(path))
 }

