@@ -43,8 +43,7 @@ function sectionsIn(path: string): ReadonlyMap<string, string> {
 
 /** Links that point nowhere in the tarball or on GitHub, as `README.md: docs/missing.md`. */
 function brokenLinksOf(path: string): string[] {
-  const links = Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
-  return links
+  return Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
     .filter((link) => !/^[a-z]+:/.test(link))
     .filter((link) => {
       const [file = '', anchor] = link.split('#', 2)

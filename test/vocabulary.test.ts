@@ -14,8 +14,11 @@ describe('the documents', () => {
   })
 
   test.each(documents)('%s wraps its prose at 120 columns', (path) => {
-    const lines = proseOf(textOf(path)).split('\n')
-    expect(lines.filter((line) => !line.startsWith('|') && line.length > 120)).toEqual([])
+    expect(
+      proseOf(textOf(path))
+        .split('\n')
+        .filter((line) => !line.startsWith('|') && line.length > 120),
+    ).toEqual([])
   })
 })
 

@@ -224,15 +224,13 @@ describe('several informers of one source whose kubeConfig changes to another cl
       mirror.fake.rule(isQuestion, refused)
       mirror.informer.start()
       await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
-      const code = await watched(mirror, version)
-      expect(code).toBe('EPOCH_CHANGED')
+      expect(await watched(mirror, version)).toBe('EPOCH_CHANGED')
       await arrived(move)
     }),
   )
 
   test('list once each if they have sources of their own that share a watch', () =>
-    withMove({}, async (move) => {
-      const { mirror, other, go } = move
+    withMove({}, async ({ mirror, other, go }) => {
       let hasMoved = false
       const kubeConfig = (): KubeConfig => (hasMoved ? other.config() : mirror.fake.config())
       const informers = [1, 2].map(() => informerOf(mirror, kubeConfig))

@@ -39,8 +39,7 @@ test('[K11] pages that break off again and again, as over a slow line, become sm
     },
     async (mirror) => {
       await read(mirror)
-      const limits = mirror.fake.lists.map(({ query }) => Number(query.get('limit')))
-      expect(limits.slice(0, 4)).toEqual([8, 8, 4, 2])
+      expect(mirror.fake.lists.map(({ query }) => Number(query.get('limit'))).slice(0, 4)).toEqual([8, 8, 4, 2])
     },
   ))
 

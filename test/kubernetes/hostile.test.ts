@@ -53,8 +53,7 @@ describe('an answer to a list', () => {
   test('with status 200 and an error in its body is that error', () =>
     Mirror.with(PAGED, async (mirror) => {
       const status = { kind: 'Status', metadata: {}, status: 'Failure', code: 403, message: 'not for you' }
-      const errors = await relisted(mirror, (exchange) => exchange.json(status))
-      expect(errors).toMatchObject([{ code: 'UNAUTHORIZED' }])
+      expect(await relisted(mirror, (exchange) => exchange.json(status))).toMatchObject([{ code: 'UNAUTHORIZED' }])
     }))
 
   test('whose envelope has no end is given up', () =>

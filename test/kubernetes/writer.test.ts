@@ -310,8 +310,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     forbidden.event({}, { reason: 'Nothing' })
     await forbidden.flush()
     expect(forbidden.dropped).toBe(2)
-    const codes = new Set(onError.mock.calls.map(([{ code }]) => code))
-    expect(codes).toEqual(new Set(['PROTOCOL', 'UNAUTHORIZED']))
+    expect(new Set(onError.mock.calls.map(([{ code }]) => code))).toEqual(new Set(['PROTOCOL', 'UNAUTHORIZED']))
 
     const recorder = writerOf().eventRecorder({ controller: 'example.com/operator' })
     recorder.event(object, { reason: 'Expires' })

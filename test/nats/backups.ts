@@ -29,8 +29,11 @@ export async function backupOf(admin: NatsConnection, stream: string): Promise<S
 }
 
 /** Creates a stream from a backup, as `nats stream restore` does. */
-export async function restore(admin: NatsConnection, stream: string, backup: StreamBackup): Promise<void> {
-  const { config, state, chunks } = backup
+export async function restore(
+  admin: NatsConnection,
+  stream: string,
+  { config, state, chunks }: StreamBackup,
+): Promise<void> {
   const response = await admin.request(`$JS.API.STREAM.RESTORE.${stream}`, JSON.stringify({ config, state }))
   const { deliver_subject: subject = '', error } = response.json<Reply & { deliver_subject?: string }>()
   if (error !== undefined) throw new Error(error.description)

@@ -148,8 +148,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
 
     test('after some bytes of a request: the request is sent again', () =>
       Stage.with({ server, clock: fastClock(SPEED), source: { ...quick, sql: 'n >= 0' } }, async (stage) => {
-        const cuts = [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000]
-        for (const [at, bytes] of cuts.entries()) {
+        for (const [at, bytes] of [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000].entries()) {
           const cut = stage.proxy.cutAfter(bytes, 'toServer')
           stage.informer.start()
           await cut

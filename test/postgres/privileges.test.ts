@@ -327,8 +327,7 @@ describePostgres('the installed objects', (postgres) => {
     /** The keys that a role finds in the log: none if it may not read it. */
     async function keysInLog(db: Database, role: string): Promise<unknown[]> {
       const client = await db.connect({ user: role })
-      const found = client.query(`SELECT k1 FROM ${await db.log('t')} WHERE k1 IS NOT NULL ORDER BY 1`)
-      return await found.then(
+      return await client.query(`SELECT k1 FROM ${await db.log('t')} WHERE k1 IS NOT NULL ORDER BY 1`).then(
         ({ rows }) => rows.map(({ k1 }) => Number(k1)),
         (error: unknown) => {
           expect(error).toMatchObject({ code: '42501' })

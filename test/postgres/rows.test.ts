@@ -274,8 +274,7 @@ describePostgres('rows', (postgres) => {
       await waitUntil('the row to leave', async () => (await db.sql(`SELECT FROM t WHERE ${where}`)).length === 0)
       expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
 
-      const error = await errorOf(mirror(db, { table: 't', sql: where }))
-      expect(error).toMatchObject({
+      expect(await errorOf(mirror(db, { table: 't', sql: where }))).toMatchObject({
         code: 'PROTOCOL',
         message: expect.stringMatching(/must depend on nothing but the row: .*IMMUTABLE/),
       })

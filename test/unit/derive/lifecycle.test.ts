@@ -14,8 +14,7 @@ const ORDERS = [
 ] as const
 const CUSTOMERS = [['a', { name: 'A', country: 'de' }]] as const
 
-function joined(world: ReturnType<typeof shop>) {
-  const { orders, customers } = world
+function joined({ orders, customers }: ReturnType<typeof shop>) {
   return derive({
     from: orders,
     reads: [customers],

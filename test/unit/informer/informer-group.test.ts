@@ -25,8 +25,7 @@ class Slow {
     this.sources.push(memory)
     const list = (context: ListContext): ReturnType<typeof memory.list> => this.#list(memory, context)
     const source: ListerWatcher<number> = { ...memory, name, list, watch: (context) => memory.watch(context) }
-    const informer = createInformer({ source, clock: this.clock, random: new SeededRandom(1) })
-    return informer.on('error', () => {})
+    return createInformer({ source, clock: this.clock, random: new SeededRandom(1) }).on('error', () => {})
   }
 
   async *#list(memory: MemorySource<number>, context: ListContext): ReturnType<MemorySource<number>['list']> {

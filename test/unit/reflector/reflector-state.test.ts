@@ -432,8 +432,7 @@ describe('the memory of the state', () => {
   })
 
   test('[R2] a relist that is requested during the delay of a watch opens a list instead', () => {
-    const machine = enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed)
-    expect(machine.last.effect).toEqual(LIST)
+    expect(enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed).last.effect).toEqual(LIST)
   })
 })
 

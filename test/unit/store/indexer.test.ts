@@ -133,8 +133,7 @@ describe('reading', () => {
   test('[S13] entries and keys return iterators like those of a Map', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red), put('b', blue))
-    const views = [indexer, indexer.snapshot()]
-    for (const view of views) {
+    for (const view of [indexer, indexer.snapshot()]) {
       const same = new Map(view.entries())
       expect(same.get('b')).toBe(blue)
       const colors = [...view.entries().map(([key, object]) => `${key}: ${object.color}`)]

@@ -19,8 +19,7 @@ describe('when', () => {
     informer.reconcile(async (key, { reason, object }) => void runs.push([key, reason, object]), { when })
     informer.start()
     await clock.advance(0)
-    const writes = [() => source.put('a', 1.5), () => source.put('a', 2.5), () => source.put('b', 3)]
-    for (const write of writes) {
+    for (const write of [() => source.put('a', 1.5), () => source.put('a', 2.5), () => source.put('b', 3)]) {
       write()
       await clock.advance(0)
     }
@@ -87,8 +86,7 @@ describe('when', () => {
       else source.put('a', next)
       await clock.advance(0)
     }
-    const told = folds.map(({ changes }) => changes.map(({ type, object }) => `${type} ${object.total}`))
-    expect(told).toEqual([
+    expect(folds.map(({ changes }) => changes.map(({ type, object }) => `${type} ${object.total}`))).toEqual([
       ['add 1', 'delete 6', 'add 7'],
       ['add 1', 'delete 1', 'add 5', 'delete 6', 'add 7'],
     ])

@@ -54,8 +54,7 @@ describe('metricsText', () => {
         return o
       },
     })
-    const before = metricsText([informer])
-    expect(before).toContain('listwatch_synced{informer="sizes"} 0\n')
+    expect(metricsText([informer])).toContain('listwatch_synced{informer="sizes"} 0\n')
     await informer.start().synced()
     const text = metricsText([informer])
     expect(text).toContain('listwatch_synced{informer="sizes"} 1\n')

@@ -77,8 +77,7 @@ describe('a port', () => {
     await shared.share.close()
     await waitUntil('the end of the events', () => new Promise((resolve) => setTimeout(resolve, 20, true)))
     for (const port of [byShare, byUser]) {
-      const follower = shared.follow({ port })
-      await expect(follower.synced({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(shared.follow({ port }).synced({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
   })
 

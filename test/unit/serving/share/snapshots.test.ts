@@ -189,8 +189,7 @@ describe('a follower lists', () => {
     expect((await join()).size).toBe(3)
     expect((await join()).size).toBe(3)
     expect(packs).toHaveBeenCalledTimes(1)
-    const warnings = warned.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('pack'))
-    expect(warnings).toEqual([
+    expect(warned.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('pack'))).toEqual([
       'serveShared cannot pack the object "odd": money is an instance of Money; workers list instead',
     ])
   })

@@ -103,8 +103,7 @@ describe('packed content that is kept', () => {
     // The layer of the third snapshot, which is newer than the others, has the ordinal of the deleted key.
     source.delete('k1')
     await clock.advance(100)
-    const seen = [first, second, third, informer].map((view) => [view.size, view.get('k0')?.n, view.get('k1')?.n])
-    expect(seen).toEqual([
+    expect([first, second, third, informer].map((view) => [view.size, view.get('k0')?.n, view.get('k1')?.n])).toEqual([
       [KEYS, 0, 1],
       [KEYS - 1, undefined, 1],
       [KEYS - 1, undefined, 1_001],
