@@ -25,11 +25,7 @@ const [options = '', functions = ''] = section.split(/^### /m)
 /** The rows of the table of options: the concept, its name, and the functions that have the option. */
 const rows = Array.from(
   options.matchAll(/^\| ([^|]+) \| `(\w+)` \| ([^|]+) \|$/gm),
-  ([, concept = '', name = '', by = '']) => ({
-    concept,
-    name,
-    by: codesIn(by),
-  }),
+  ([, concept = '', name = '', by = '']) => ({ concept, name, by: codesIn(by) }),
 )
 
 /** The names that other names have replaced. */

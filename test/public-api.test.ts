@@ -46,10 +46,7 @@ test('they mention types of their own entry point, of listwatch, of listwatch/ad
   const others = Array.from(pages, ([module, page]) =>
     Array.from(
       page.matchAll(/^import [^']*'([^']+)'|\bimport\('([^']+)'\)|[:<|&]\s*(any)\b/gm),
-      ([found, ...names]) => ({
-        found: `${module}: ${found}`,
-        name: names.join(''),
-      }),
+      ([found, ...names]) => ({ found: `${module}: ${found}`, name: names.join('') }),
     ).filter(({ name }) => !isKnown(module, name)),
   )
   expect(others.flat().map(({ found }) => found)).toEqual([])

@@ -69,11 +69,7 @@ async function describePolled(title: string, sourceOf: (endpoint: Endpoint) => L
   await describeListerWatcher(title, {
     create() {
       const endpoint = new Endpoint()
-      return {
-        source: sourceOf(endpoint),
-        read: ({ name }) => name,
-        write: (changes) => endpoint.write(changes),
-      }
+      return { source: sourceOf(endpoint), read: ({ name }) => name, write: (changes) => endpoint.write(changes) }
     },
     unsupported,
   })

@@ -28,11 +28,7 @@ async function subjectOf(
   { heartbeatMs }: ConformanceOptions,
 ): Promise<ListerWatcherSubject<Item>> {
   const proxy = await startFaultProxy({ targetPort: redis.port })
-  const source = redisCollectionSource<Item>({
-    client: userClient(driver, proxy.port),
-    collection: name,
-    heartbeatMs,
-  })
+  const source = redisCollectionSource<Item>({ client: userClient(driver, proxy.port), collection: name, heartbeatMs })
   const client = userClient(driver, redis.port)
   const writer: RedisWriter<Item> = redisWriter<Item>({ client, collection: name })
   const raw: RedisWriter<string> = redisWriter<string>({ client, collection: name, codec: 'string' })

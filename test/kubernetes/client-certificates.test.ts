@@ -125,11 +125,7 @@ describeKubernetes.concurrent('client certificates', (server) => {
 
   /** `way`: the port to which the fault proxy connects. */
   async function withMirror(program: Program, way: number, act: (stage: Stage) => Promise<void>): Promise<void> {
-    const stage = await Stage.open({
-      kubernetes,
-      speed: 1,
-      configOf: (port) => program.kubeConfig(kubernetes, port),
-    })
+    const stage = await Stage.open({ kubernetes, speed: 1, configOf: (port) => program.kubeConfig(kubernetes, port) })
     stage.proxy.retarget(way)
     await stage.run(async () => {
       await stage.fill(5)

@@ -6,10 +6,7 @@ import { isPlainList, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
-const PAGED: MirrorOptions = {
-  fill: 3,
-  streams: false,
-}
+const PAGED: MirrorOptions = { fill: 3, streams: false }
 
 /** Answers the next list like this, and later ones correctly. Returns the reported errors. */
 async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): Promise<SourceError[]> {

@@ -106,10 +106,7 @@ export const partitioned: Subject = {
   writes: [
     (random) => upsertNamed(random, `'i'`),
     (random) => upsertNamed(random, BIG),
-    (random) => ({
-      text: `UPDATE partitioned SET v = v + 1 WHERE name LIKE $1`,
-      values: [`%${random.below(20)}%`],
-    }),
+    (random) => ({ text: `UPDATE partitioned SET v = v + 1 WHERE name LIKE $1`, values: [`%${random.below(20)}%`] }),
     (random) => ({
       text: `UPDATE partitioned_${random.below(3)} SET v = v + 2, s = NULL WHERE v % 40 = $1`,
       values: [random.below(40)],

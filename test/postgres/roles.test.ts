@@ -42,13 +42,7 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.sql(
       `CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.02); RETURN n; END'`,
     )
-    const rows = await mirror(db, {
-      table: 't',
-      sql: 'slow(n) >= 0',
-      pollIntervalMs: 1_000,
-      wake: 'poll',
-      connection,
-    })
+    const rows = await mirror(db, { table: 't', sql: 'slow(n) >= 0', pollIntervalMs: 1_000, wake: 'poll', connection })
     const pause = performance.now() + 1_500
     await waitUntil('longer than the time-out', () => performance.now() > pause)
     await db.sql('UPDATE t SET n = 42 WHERE id = 1')

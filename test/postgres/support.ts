@@ -126,11 +126,7 @@ export class Database {
 
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
     const { connection, ...rest } = options
-    return postgresSource<T>({
-      connect: () => new Client(this.config(connection)),
-      pollIntervalMs: 200,
-      ...rest,
-    })
+    return postgresSource<T>({ connect: () => new Client(this.config(connection)), pollIntervalMs: 200, ...rest })
   }
 
   /** The name of a table's log. */

@@ -23,11 +23,7 @@ const numeric: readonly Scalar[] = [0, 1, 2n, 2n ** 60n, -(2n ** 70n), Number.Na
 const others: readonly Scalar[] = [true, 'x', 'xy', '', '\ud800', 'Ā', new Date(5), new Date(9), new Date(Number.NaN)]
 const scalar = fc.constantFrom(...numeric, ...others)
 const item: fc.Arbitrary<Item> = fc.record(
-  {
-    tenant: fc.constantFrom('t', 'u', 'v'),
-    tags: fc.array(scalar, { maxLength: 3 }),
-    at: fc.option(scalar),
-  },
+  { tenant: fc.constantFrom('t', 'u', 'v'), tags: fc.array(scalar, { maxLength: 3 }), at: fc.option(scalar) },
   { noNullPrototype: true },
 )
 const start = fc.uniqueArray(fc.tuple(fc.constantFrom(...keys), item), { selector: ([key]) => key, maxLength: 9 })
@@ -55,10 +51,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       deletes: fc.subarray(keys),
     }),
   },
-  {
-    weight: 4,
-    arbitrary: fc.record({ type: fc.constantFrom('snapshot', 'dispose', 'list', 'addIndex', 'indexes') }),
-  },
+  { weight: 4, arbitrary: fc.record({ type: fc.constantFrom('snapshot', 'dispose', 'list', 'addIndex', 'indexes') }) },
   { weight: 5, arbitrary: fc.record({ type: fc.constant('step' as const), turns: fc.integer({ min: 1, max: 6 }) }) },
 )
 

@@ -154,11 +154,7 @@ export class EtcdServer extends ServerProcess {
 
   /** A client of its own for the test; closed at the end. */
   client(options: Partial<IOptions> = {}): Etcd3 {
-    const client = new Etcd3({
-      hosts: this.url,
-      grpcOptions: { 'grpc.max_receive_message_length': -1 },
-      ...options,
-    })
+    const client = new Etcd3({ hosts: this.url, grpcOptions: { 'grpc.max_receive_message_length': -1 }, ...options })
     this.#clients.add(client)
     return client
   }
@@ -186,9 +182,7 @@ export class EtcdServer extends ServerProcess {
     await runProgram(
       join(this.server.binDir, tool),
       ['snapshot', 'restore', backup, ...flags, ...(options.args ?? [])],
-      {
-        env: { ...process.env, ...this.server.env, ETCDCTL_API: '3' },
-      },
+      { env: { ...process.env, ...this.server.env, ETCDCTL_API: '3' } },
     )
   }
 

@@ -49,15 +49,7 @@ export async function stage(count: number) {
     await informer.stop()
   })
   const sum = (): number => informer.list().reduce((total, { n }) => total + n, 0)
-  return {
-    memory,
-    informer,
-    share,
-    sum,
-    watches: () => watches,
-    snapshots: () => snapshots,
-    packs: () => packs,
-  }
+  return { memory, informer, share, sum, watches: () => watches, snapshots: () => snapshots, packs: () => packs }
 }
 
 /** A path for a socket, in a folder that is removed. */

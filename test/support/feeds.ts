@@ -31,10 +31,7 @@ export class Mirror<T, I extends object = object> {
   constructor(indexes?: (ix: IndexBuilder<T>) => I) {
     this.indexer = new Indexer<T, I>(
       { indexes },
-      {
-        report: (error) => this.errors.push(error),
-        onCommit: (commit) => this.#committed(commit),
-      },
+      { report: (error) => this.errors.push(error), onCommit: (commit) => this.#committed(commit) },
     )
     const versions = this.#versions()
     const { indexer, router, clock, errors, released } = this

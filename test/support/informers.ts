@@ -32,9 +32,7 @@ export function informerOf<T, I extends object, S extends ListerWatcher<T> | Sou
   {
     clock = new VirtualClock(),
     ...options
-  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & {
-    readonly clock?: VirtualClock
-  } = {},
+  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & { readonly clock?: VirtualClock } = {},
 ): World<T, I, S> {
   const informer = createInformer<T, I, T>({ ...options, source, clock, random: new SeededRandom(1) })
   const errors: SourceError[] = []

@@ -29,12 +29,7 @@ export type Sliced<S> = Omit<World<Item, Indexes, S>, 'clock'> & { readonly cloc
 /** An informer whose writes and searches run in slices of one step, and can be paused after each slice. */
 export function sliced<S extends ListerWatcher<Item> | SourceSet<Item>>(source: S, options: Options = {}): Sliced<S> {
   const clock = new SliceClock()
-  const world = informerOf<Item, Indexes, S>(source as never, {
-    indexes,
-    slices: sliceEachStep(0),
-    ...options,
-    clock,
-  })
+  const world = informerOf<Item, Indexes, S>(source as never, { indexes, slices: sliceEachStep(0), ...options, clock })
   onTestFinished(() => clock.release())
   return { ...world, clock }
 }

@@ -62,11 +62,7 @@ export class SetWorld extends SourceWorld {
   constructor(seed: number, options: ScheduleOptions = {}) {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
-      return {
-        ...settingsFor(decisions),
-        flips: false,
-        ...(maxRelists !== undefined && { maxRelists }),
-      }
+      return { ...settingsFor(decisions), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
     })
     const { decisions, settings } = this
     const isShared = decisions.chance('shared keys', 0.2)

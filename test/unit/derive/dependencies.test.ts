@@ -79,10 +79,7 @@ describe('[X6] a function runs again if and only if its object or something that
   test('a range', async () => {
     const { callsAfter, view } = await readingOrders(
       (orders) => orders.by.total({ gte: 3, lt: 6 }).map((o) => o.total),
-      {
-        a: order('x', 1),
-        b: order('x', 4),
-      },
+      { a: order('x', 1), b: order('x', 4) },
     )
     expect(await callsAfter((source) => source.put('a', order('x', 2)))).toBe(0)
     expect(await callsAfter((source) => source.put('c', order('x', 6)))).toBe(0)

@@ -209,9 +209,7 @@ describe('equals', () => {
 describe('freezing', () => {
   test('[B13] a handler that changes a frozen object throws a TypeError, which is reported', async () => {
     const { clock, informer, errors } = mirrorOf<Order, object>([['a', order(1)]])
-    informer.subscribe({
-      add: ({ object }) => void Object.assign(object, { total: 7 }),
-    })
+    informer.subscribe({ add: ({ object }) => void Object.assign(object, { total: 7 }) })
     await running({ clock, informer })
     expect(errors).toMatchObject([{ code: 'HANDLER', cause: expect.any(TypeError) }])
     expect(informer.get('a')?.total).toBe(1)

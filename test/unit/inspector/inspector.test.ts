@@ -479,10 +479,7 @@ describe('the inspector', () => {
       })
     await expect
       .poll(() => json('/api/object?key=b'))
-      .toMatchObject({
-        object: null,
-        history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }],
-      })
+      .toMatchObject({ object: null, history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }] })
   })
 
   test('continues after a request whose path is not valid', async () => {

@@ -41,11 +41,7 @@ function made(hooks: WriterOptions<Item> = {}) {
   const reports: SourceError[] = []
   const indexer = new Indexer(
     { indexes: declare },
-    {
-      onCommit: (commit) => void commits.push(commit),
-      report: (error) => reports.push(error),
-      ...hooks,
-    },
+    { onCommit: (commit) => void commits.push(commit), report: (error) => reports.push(error), ...hooks },
   )
   return {
     indexer,

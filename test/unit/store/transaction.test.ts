@@ -383,10 +383,7 @@ describe('[S7][S9] a callback that throws, at any call', () => {
     ['an index function', (fuse) => ({ mayLeaveOut: true, options: { indexes: declareWith(fuse) } })],
     [
       'transform, with onInvalid omit',
-      (fuse) => ({
-        mayLeaveOut: true,
-        options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' },
-      }),
+      (fuse) => ({ mayLeaveOut: true, options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' } }),
     ],
     ['a filter', (fuse) => ({ mayLeaveOut: true, inFilter: () => fuse.pass() })],
     ['a handler', (fuse) => ({ mayLeaveOut: false, inHandler: () => fuse.pass() })],

@@ -5,13 +5,7 @@ import { JsonListSplitter } from '../../../../adapters/kubernetes/decode/json-li
 import { type LineBlock, LineSplitter, linesOf } from '../../../../adapters/kubernetes/decode/line-splitter.js'
 import { scanMetadata } from '../../../../adapters/kubernetes/decode/metadata-scanner.js'
 
-const options = {
-  apiVersion: 'v1',
-  kind: 'Pod',
-  stripManagedFields: true,
-  metadataOnly: false,
-  maxObjectBytes: 10_000,
-}
+const options = { apiVersion: 'v1', kind: 'Pod', stripManagedFields: true, metadataOnly: false, maxObjectBytes: 10_000 }
 const decoder = new Decoder<unknown>(options)
 const whole = { isWhole: true, depth: 3 }
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))

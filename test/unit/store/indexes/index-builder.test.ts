@@ -17,12 +17,7 @@ function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
     reports.push({ message, cause, key })
   })
   for (const { index } of indexes) finish(store.addIndex(index))
-  return {
-    by,
-    store,
-    reports,
-    put: (key: string, value: unknown) => store.set({ key, object: { value } }),
-  }
+  return { by, store, reports, put: (key: string, value: unknown) => store.set({ key, object: { value } }) }
 }
 
 const scalarOf = ({ value }: Item): Scalar => value as Scalar
