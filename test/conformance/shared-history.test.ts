@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
 import { type CollectionBatch, isCollection, type SharedHistory } from '../../src/contract/shared-history.js'
@@ -83,11 +83,9 @@ const defects: readonly (readonly [string, (history: SharedHistory) => SharedHis
   ],
 ]
 
-describe('a broken history fails the case', () => {
-  test.each(defects)('%s', async (name, breakIt) => {
-    const subject = inMemory(breakIt)
-    const follower = followerOf(subject, 2_000)
-    await expect(historyCases.get(name)?.(subject, follower)).rejects.toThrow()
-    await follower.close()
-  })
+test.each(defects)('a broken history fails the case: %s', async (name, breakIt) => {
+  const subject = inMemory(breakIt)
+  const follower = followerOf(subject, 2_000)
+  await expect(historyCases.get(name)?.(subject, follower)).rejects.toThrow()
+  await follower.close()
 })

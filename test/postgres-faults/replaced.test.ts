@@ -45,36 +45,32 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
       })
     })
 
-    describe('a standby', () => {
-      test.each(['notify', 'poll'] as const)(
-        `answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion`,
-        async (wake) => {
-          await using server = await start()
-          await Stage.with({ server, source: { wake } }, async (stage) => {
-            await stage.live()
-            expect(await codeOfChangedPlan(stage)).toBe('0A000')
-            await server.halt('fast')
-            // Of the same owner as the other files.
-            await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
-            await server.restart()
-            await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
-            await waitUntil('it to be noticed', () =>
-              /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''),
-            )
-            const { relists } = stage
-            expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
+    test.each(['notify', 'poll'] as const)(
+      "a standby answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion",
+      async (wake) => {
+        await using server = await start()
+        await Stage.with({ server, source: { wake } }, async (stage) => {
+          await stage.live()
+          expect(await codeOfChangedPlan(stage)).toBe('0A000')
+          await server.halt('fast')
+          // Of the same owner as the other files.
+          await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
+          await server.restart()
+          await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
+          await waitUntil('it to be noticed', () => /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''))
+          const { relists } = stage
+          expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
 
-            await stage.query('SELECT pg_promote()')
-            await stage.query('UPDATE items SET n = 1')
-            await waitUntil('the relist', () => stage.relists > relists)
-            await stage.healed()
-            expect([relists, stage.relists]).toEqual([0, 1])
-            expect(stage.states).not.toContain('failed')
-            expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
-          })
-        },
-      )
-    })
+          await stage.query('SELECT pg_promote()')
+          await stage.query('UPDATE items SET n = 1')
+          await waitUntil('the relist', () => stage.relists > relists)
+          await stage.healed()
+          expect([relists, stage.relists]).toEqual([0, 1])
+          expect(stage.states).not.toContain('failed')
+          expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
+        })
+      },
+    )
 
     test('one that is shutting down is tried again, and resumed from', async () => {
       await using server = await start()

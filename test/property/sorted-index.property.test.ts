@@ -161,23 +161,21 @@ describe('[I9] an ordered index equals the recomputed one', () => {
   })
 })
 
-describe('[I9] a compound index equals the recomputed one', () => {
-  test('every prefix and range of a compound index is right, also with tuples of several lengths', () => {
-    const prefix = fc.array(scalars, { maxLength: 3 })
-    fc.assert(
-      fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {
-        const { index, put, all } = sorted()
-        const by = index.compound<Tuple>()
-        if (isKept) by([])
-        for (const each of items) put(each)
-        for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
-          expect(attempt(() => by(from, asked))).toEqual(outcome(all(), from, asked))
-          expect(by.count(from)).toBe(answer(all(), from, {}).length)
-        }
-      }),
-      runs(500),
-    )
-  })
+test('[I9] every prefix and range of a compound index is right, also with tuples of several lengths', () => {
+  const prefix = fc.array(scalars, { maxLength: 3 })
+  fc.assert(
+    fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {
+      const { index, put, all } = sorted()
+      const by = index.compound<Tuple>()
+      if (isKept) by([])
+      for (const each of items) put(each)
+      for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
+        expect(attempt(() => by(from, asked))).toEqual(outcome(all(), from, asked))
+        expect(by.count(from)).toBe(answer(all(), from, {}).length)
+      }
+    }),
+    runs(500),
+  )
 })
 
 describe('[I9] over thousands of objects, in many chunks', () => {

@@ -56,26 +56,24 @@ test('[X8] reading an informer that `reads` does not name throws a TypeError', a
   expect(customers.get('a')).toBeUndefined()
 })
 
-describe('[X9] a wrong option is an OptionError', () => {
-  test('an informer that is not of this library, or was stopped', async () => {
-    const { orders, start } = shop()
-    const stopped = createInformer({
-      source: memorySource<Order>(),
-      indexes: (ix) => ({ total: ix.equal((o) => o.total) }),
-    })
-    await stopped.stop()
-    const each = () => ({})
-    const foreign = { get: () => undefined } as unknown as Informer<Order>
-    expect(() => derive({ from: foreign, each })).toThrow(OptionError)
-    expect(() => derive({ from: stopped, each })).toThrow('stopped')
-    expect(() => derive({ from: orders, reads: [orders, foreign], each })).toThrow('element 1')
-    expect(() => groupBy({ index: stopped.by.total, each })).toThrow(OptionError)
-    expect(() => groupBy({ index: orders as never, each })).toThrow('must be an index')
-    expect(() => deriveMany({ each: () => [] })).toThrow('must name an informer')
-    expect(() => derive({ from: orders } as never)).toThrow('"each" is missing')
-    expect(() => derive({ from: orders, each, index: 1 } as never)).toThrow('unknown option "index"')
-    await start()
+test('[X9] a wrong option is an OptionError: an informer that is not of this library, or was stopped', async () => {
+  const { orders, start } = shop()
+  const stopped = createInformer({
+    source: memorySource<Order>(),
+    indexes: (ix) => ({ total: ix.equal((o) => o.total) }),
   })
+  await stopped.stop()
+  const each = () => ({})
+  const foreign = { get: () => undefined } as unknown as Informer<Order>
+  expect(() => derive({ from: foreign, each })).toThrow(OptionError)
+  expect(() => derive({ from: stopped, each })).toThrow('stopped')
+  expect(() => derive({ from: orders, reads: [orders, foreign], each })).toThrow('element 1')
+  expect(() => groupBy({ index: stopped.by.total, each })).toThrow(OptionError)
+  expect(() => groupBy({ index: orders as never, each })).toThrow('must be an index')
+  expect(() => deriveMany({ each: () => [] })).toThrow('must name an informer')
+  expect(() => derive({ from: orders } as never)).toThrow('"each" is missing')
+  expect(() => derive({ from: orders, each, index: 1 } as never)).toThrow('unknown option "index"')
+  await start()
 })
 
 describe('[X12] an exception of a function', () => {

@@ -347,29 +347,27 @@ describe('a large batch', () => {
   })
 })
 
-describe('a large relist', () => {
-  test('[W1] that is requested again while it is written is read again, after it is written', async () => {
-    const world = await live()
-    const { clock, source, informer } = world
-    const relisted = informer.relist()
-    await clock.advance(LIST_DELAY_MS)
-    source.lists.at(-1)?.answer([put('e', item(5))], '7')
-    await clock.advance(0)
-    await clock.slice()
-    expect(informer.version).toBe('1')
-    const again = informer.relist()
-    await clock.advance(0)
-    expect(source.lists).toHaveLength(2)
-    await clock.slices()
-    await clock.advance(LIST_DELAY_MS)
-    await relisted
-    expect([informer.version, source.lists.length]).toEqual(['7', 3])
-    source.lists.at(-1)?.answer([put('f', item(6))], '8')
-    await clock.advance(0)
-    await clock.slices()
-    expect(await outcomeOf(again, clock)).toBe('resolved')
-    expect([...informer.keys()]).toEqual(['f'])
-  })
+test('[W1] a large relist that is requested again while it is written is read again, after it is written', async () => {
+  const world = await live()
+  const { clock, source, informer } = world
+  const relisted = informer.relist()
+  await clock.advance(LIST_DELAY_MS)
+  source.lists.at(-1)?.answer([put('e', item(5))], '7')
+  await clock.advance(0)
+  await clock.slice()
+  expect(informer.version).toBe('1')
+  const again = informer.relist()
+  await clock.advance(0)
+  expect(source.lists).toHaveLength(2)
+  await clock.slices()
+  await clock.advance(LIST_DELAY_MS)
+  await relisted
+  expect([informer.version, source.lists.length]).toEqual(['7', 3])
+  source.lists.at(-1)?.answer([put('f', item(6))], '8')
+  await clock.advance(0)
+  await clock.slices()
+  expect(await outcomeOf(again, clock)).toBe('resolved')
+  expect([...informer.keys()]).toEqual(['f'])
 })
 
 describe('a large first list', () => {
@@ -411,20 +409,18 @@ describe('a large first list', () => {
   })
 })
 
-describe('addIndex during which the informer is stopped', () => {
-  test('[W7] rejects with STOPPED, and readers see what they saw', async () => {
-    const { clock, informer } = await live()
-    const before = contents(informer)
-    const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
-    const rejected = expect(adding).rejects.toMatchObject({ code: 'STOPPED' })
-    await clock.slice()
-    expect(clock.isPaused).toBe(true)
-    const stopped = informer.stop()
-    await clock.slices()
-    await stopped
-    await rejected
-    expect([contents(informer), Object.keys(informer.by)]).toEqual([before, ['kind', 'tags', 'n']])
-  })
+test('[W7] addIndex during which the informer is stopped rejects with STOPPED, and readers see what they saw', async () => {
+  const { clock, informer } = await live()
+  const before = contents(informer)
+  const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
+  const rejected = expect(adding).rejects.toMatchObject({ code: 'STOPPED' })
+  await clock.slice()
+  expect(clock.isPaused).toBe(true)
+  const stopped = informer.stop()
+  await clock.slices()
+  await stopped
+  await rejected
+  expect([contents(informer), Object.keys(informer.by)]).toEqual([before, ['kind', 'tags', 'n']])
 })
 
 test.each([false, true])(

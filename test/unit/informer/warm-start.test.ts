@@ -30,8 +30,9 @@ async function saved(source: ListerWatcher<number>, options: CacheOptions = {}):
   return cache
 }
 
-describe('[H1] a mirror resumes from its saved content, without a list', () => {
-  test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
+test.each([false, true])(
+  '[H1] a mirror resumes from its saved content, without a list: changes made meanwhile follow (serveStale: %s)',
+  async (serveStale) => {
     const source = memorySource({ entries: Object.entries({ a: 1, b: 2 }) })
     const cache = await saved(source)
     cache.serveStale = serveStale
@@ -50,8 +51,8 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     expect(cache.opened).toBe(cache.keepsPacked ? 1 : 0)
     await assertCleanStop(world.informer, world.clock)
     expect(cache.opened).toBe(0)
-  })
-})
+  },
+)
 
 describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
   test('without it', async () => {
@@ -244,34 +245,32 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
   })
 })
 
-describe('[H5] saved objects are stored as they were', () => {
-  test('schema and transform do not run again; filtered and invalid keys are restored', async () => {
-    const source = memorySource({ entries: Object.entries({ a: 1, f: -1, i: 13 }) })
-    let calls = 0
-    const transform = (object: number): number | undefined => {
-      calls++
-      if (object === 13) throw new Error('unlucky')
-      return object < 0 ? undefined : object
-    }
-    const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
-    const cache = await saved(source, options)
-    const records = () => cache.content?.records.map(({ type, key }) => `${type} ${key}`)
-    expect(records()).toEqual(['entry a', 'filtered f', 'invalid i'])
-    calls = 0
-    const { informer, clock, held, errors } = await running(mirror(source, cache, options))
-    expect([calls, held()]).toEqual([0, { a: 1 }])
-    const entry = { type: 'put', key: 'a', object: 1, version: expect.any(String), uid: expect.anything() }
-    expect(informer.entry('a')).toEqual(entry)
-    expect(informer.invalid.get('i')?.message).toBe('the object "i" of memory is invalid: unlucky')
-    expect(informer.status.proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
-    await clock.advance(1_500)
-    expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
-    expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
-    source.put('b', 2)
-    await clock.advance(0)
-    await assertCleanStop(informer, clock)
-    expect(records()).toEqual(['entry a', 'entry b', 'filtered f', 'invalid i'])
-  })
+test('[H5] saved objects are stored as they were: schema and transform do not run again; filtered and invalid keys are restored', async () => {
+  const source = memorySource({ entries: Object.entries({ a: 1, f: -1, i: 13 }) })
+  let calls = 0
+  const transform = (object: number): number | undefined => {
+    calls++
+    if (object === 13) throw new Error('unlucky')
+    return object < 0 ? undefined : object
+  }
+  const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
+  const cache = await saved(source, options)
+  const records = () => cache.content?.records.map(({ type, key }) => `${type} ${key}`)
+  expect(records()).toEqual(['entry a', 'filtered f', 'invalid i'])
+  calls = 0
+  const { informer, clock, held, errors } = await running(mirror(source, cache, options))
+  expect([calls, held()]).toEqual([0, { a: 1 }])
+  const entry = { type: 'put', key: 'a', object: 1, version: expect.any(String), uid: expect.anything() }
+  expect(informer.entry('a')).toEqual(entry)
+  expect(informer.invalid.get('i')?.message).toBe('the object "i" of memory is invalid: unlucky')
+  expect(informer.status.proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
+  await clock.advance(1_500)
+  expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
+  expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
+  source.put('b', 2)
+  await clock.advance(0)
+  await assertCleanStop(informer, clock)
+  expect(records()).toEqual(['entry a', 'entry b', 'filtered f', 'invalid i'])
 })
 
 describe('[H6] saves', () => {

@@ -360,56 +360,50 @@ test('[C36] a replace inside a batch makes the collection equal to its entries',
   expect(told()).toEqual([])
 })
 
-describe('an invalid object', () => {
-  test('an invalid object is reported once, and again for another error', () => {
-    const { apply, reports } = made()
-    apply('1', invalid('a', 'one'))
-    apply('2', invalid('a', 'one'))
-    apply('3', invalid('a', 'other'))
-    apply('4', invalid())
-    expect(reports.map(({ message }) => message)).toEqual([
-      'the object "a" is invalid: one',
-      'the object "a" is invalid: other',
-      'an object whose key is unknown is invalid: bad',
-    ])
-  })
+test('an invalid object is reported once, and again for another error', () => {
+  const { apply, reports } = made()
+  apply('1', invalid('a', 'one'))
+  apply('2', invalid('a', 'one'))
+  apply('3', invalid('a', 'other'))
+  apply('4', invalid())
+  expect(reports.map(({ message }) => message)).toEqual([
+    'the object "a" is invalid: one',
+    'the object "a" is invalid: other',
+    'an object whose key is unknown is invalid: bad',
+  ])
 })
 
-describe('an object that prepare filters out', () => {
-  test('prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
-    const { indexer, apply, told } = made({
-      prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
-    })
-    apply('1', put('key', red), put('other', red))
-    expect(indexer.get('key')).toEqual({ color: 'red', n: 3 })
-    apply('2', gone('key', blue), gone('other', { color: 'red', n: 7 }))
-    expect(told()).toEqual([
-      'delete key {"color":"red","n":3} watch known',
-      'delete other {"color":"red","n":5} watch known',
-    ])
+test('of an object that prepare filters out prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
+  const { indexer, apply, told } = made({
+    prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
   })
+  apply('1', put('key', red), put('other', red))
+  expect(indexer.get('key')).toEqual({ color: 'red', n: 3 })
+  apply('2', gone('key', blue), gone('other', { color: 'red', n: 7 }))
+  expect(told()).toEqual([
+    'delete key {"color":"red","n":3} watch known',
+    'delete other {"color":"red","n":5} watch known',
+  ])
 })
 
-describe('deltas of a DeltaFIFO', () => {
-  test('deltas are applied in order, at the version of their batch; those with equal objects report no change', () => {
-    const { indexer, told } = made()
-    void indexer.apply({
-      deltas: [
-        { type: 'replaced', key: 'a', object: red, version: '1' },
-        { type: 'updated', key: 'a', object: blue, version: '1' },
-        { type: 'added', key: 'b', object: red, version: '1' },
-        { type: 'deleted', key: 'b', object: red, version: '1' },
-        { type: 'sync', key: 'c', object: red, version: '1' },
-      ],
-      version: '1',
-      isBoundary: true,
-    })
-    expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
-    expect(told()).toHaveLength(5)
-    const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
-    void indexer.apply({ deltas, version: '2', isBoundary: true })
-    expect([told(), indexer.get('c') === red]).toEqual([[], true])
+test('deltas of a DeltaFIFO are applied in order, at the version of their batch; those with equal objects report no change', () => {
+  const { indexer, told } = made()
+  void indexer.apply({
+    deltas: [
+      { type: 'replaced', key: 'a', object: red, version: '1' },
+      { type: 'updated', key: 'a', object: blue, version: '1' },
+      { type: 'added', key: 'b', object: red, version: '1' },
+      { type: 'deleted', key: 'b', object: red, version: '1' },
+      { type: 'sync', key: 'c', object: red, version: '1' },
+    ],
+    version: '1',
+    isBoundary: true,
   })
+  expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
+  expect(told()).toHaveLength(5)
+  const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
+  void indexer.apply({ deltas, version: '2', isBoundary: true })
+  expect([told(), indexer.get('c') === red]).toEqual([[], true])
 })
 
 describe('indexes', () => {
