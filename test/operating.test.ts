@@ -8,11 +8,7 @@ import { metricsText } from '../telemetry/prometheus/index.js'
 import { type Family, parsePrometheusText } from './support/prometheus-text.js'
 import { textOf } from './support/sources.js'
 
-interface Rule {
-  readonly alert: string
-  readonly expr: string
-  readonly summary: string
-}
+type Rule = { readonly alert: string; readonly expr: string; readonly summary: string }
 
 /** The lines of a rule, after its first one: exactly these, in this order. */
 const RULE = new RegExp(

@@ -2,10 +2,7 @@
 import { createInformer, groupInformers } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 
-interface Order {
-  readonly tenant: string
-  readonly total: number
-}
+type Order = { readonly tenant: string; readonly total: number }
 
 const seen: Record<string, unknown> = {}
 

@@ -9,11 +9,7 @@ import { gzipSync } from 'node:zlib'
 import { onTestFinished } from 'vitest'
 import { root, textOf } from '../support/sources.js'
 
-export interface NpmRegistry {
-  readonly url: string
-  readonly downloaded: readonly string[]
-  close(): void
-}
+export type NpmRegistry = { readonly url: string; readonly downloaded: readonly string[]; close(): void }
 
 /** Starts an npm registry that serves the installed packages of this project. It ends with the test. */
 export async function startNpmRegistry(): Promise<NpmRegistry> {

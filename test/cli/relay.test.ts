@@ -17,10 +17,7 @@ import { listwatch, refusalOf, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
-interface Pair {
-  readonly id: string
-  readonly n: string
-}
+type Pair = { readonly id: string; readonly n: string }
 
 interface Follower {
   readonly rows: Informer<Pair>

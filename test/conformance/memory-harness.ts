@@ -9,9 +9,7 @@ import type {
 } from '../../testing/index.js'
 import { memorySource } from '../../testing/index.js'
 
-export interface Item {
-  readonly value: string
-}
+export type Item = { readonly value: string }
 
 export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly memory: MemorySource<Item>

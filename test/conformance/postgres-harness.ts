@@ -4,10 +4,7 @@ import type { Version } from '../../src/contract/version.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import type { Database, TestServer } from '../postgres/support.js'
 
-interface Row {
-  readonly id: string
-  readonly value: string
-}
+type Row = { readonly id: string; readonly value: string }
 
 /** What a row may have; one with more cannot be decoded. */
 const MAX_ROW = 2 * 1024 * 1024

@@ -6,10 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { installChangeLog, type SqliteDatabase, sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 
-interface Row {
-  readonly id: string
-  readonly value: string | number
-}
+type Row = { readonly id: string; readonly value: string | number }
 
 /** Opens a file for reading with a driver. */
 export type Open = (path: string) => SqliteDatabase

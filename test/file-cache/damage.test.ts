@@ -37,10 +37,7 @@ async function expectUnused(bytes: Buffer, what: string): Promise<void> {
   expect([loaded, reason], what).toEqual([undefined, expect.stringMatching(/ (is not|cannot be) used: ./)])
 }
 
-describe.each([
-  ['a plain file', undefined],
-  ['an encrypted file', encryptionKey],
-])('%s', (_name, key) => {
+describe.each(Object.entries({ 'a plain file': undefined, 'an encrypted file': encryptionKey }))('%s', (_name, key) => {
   beforeEach(async () => {
     path = join(folder(), 'a.cache')
     cache = fileCache({ path, ...(key && { encryptionKey: key }) })

@@ -292,12 +292,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     const { items } = await own.kubernetes.admin.list('/apis/events.k8s.io/v1/namespaces/default/events')
     const events = (items as unknown as EventObject[]).filter(({ regarding }) => regarding?.name === 'eventful')
     const counts = new Map(events.map(({ reason, note, series }) => [`${reason} ${note.slice(0, 6)}`, series?.count]))
-    expect(counts).toEqual(
-      new Map([
-        ['Created xxxxxx', undefined],
-        ['TooBig first', 3],
-      ]),
-    )
+    expect(counts).toEqual(new Map(Object.entries({ 'Created xxxxxx': undefined, 'TooBig first': 3 })))
     expect(events.map(({ regarding }) => regarding.uid)).toEqual([object.metadata.uid, object.metadata.uid])
     expect(events.find(({ reason }) => reason === 'Created')?.note).toHaveLength(1_024)
   })

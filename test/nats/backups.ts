@@ -6,9 +6,7 @@ export interface StreamBackup {
   readonly chunks: readonly Uint8Array[]
 }
 
-interface Reply {
-  readonly error?: { readonly description: string }
-}
+type Reply = { readonly error?: { readonly description: string } }
 
 /** Saves a stream as `nats stream backup` does. */
 export async function backupOf(admin: NatsConnection, stream: string): Promise<StreamBackup> {

@@ -13,15 +13,9 @@ import { NatsCluster } from '../servers/nats-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { startForTests } from '../support/start-for-tests.js'
 
-interface Item {
-  readonly n: number
-  readonly text?: string
-}
+type Item = { readonly n: number; readonly text?: string }
 
-interface Engine {
-  connect(): Promise<NatsConnection>
-  readonly replicas: number
-}
+type Engine = { connect(): Promise<NatsConnection>; readonly replicas: number }
 
 const WAIT = { timeoutMs: 60_000 }
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
@@ -286,10 +280,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    const purged: [string, string][] = [
-      ['all messages', '>'],
-      ['the header', '=00relay'],
-    ]
+    const purged: [string, string][] = Object.entries({ 'all messages': '>', 'the header': '=00relay' })
     test.for(purged)('[Y8] after a purge of %s the bucket is written without a change', async ([, keys], context) => {
       const { stage, relay, follower, settled } = await followed(context)
       await settled()

@@ -12,10 +12,7 @@ import { useNats } from './support.js'
 /** Sends a message, now or later, perhaps as another one. */
 type Send = (subject: string, payload: string) => void
 
-interface Stage {
-  readonly mirror: Informer<number, object>
-  erase(key: string): Promise<void>
-}
+type Stage = { readonly mirror: Informer<number, object>; erase(key: string): Promise<void> }
 
 /** A connection whose messages pass through `onPublish`. */
 function passingThrough(

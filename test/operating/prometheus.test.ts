@@ -68,10 +68,7 @@ describeServer('prometheus', 'the rules and the dashboard of docs/', (server) =>
   beforeAll(async () => {
     await healthy.informer.start().synced()
     const target = new URL(await listening(exporter)).host
-    const rules = new Map([
-      ['documented.yml', DOCUMENTED],
-      ['at-once.yml', AT_ONCE],
-    ])
+    const rules = new Map(Object.entries({ 'documented.yml': DOCUMENTED, 'at-once.yml': AT_ONCE }))
     prometheus = await PrometheusServer.start({ server, target, rules })
   })
 

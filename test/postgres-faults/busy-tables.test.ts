@@ -134,9 +134,8 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
         const look = (message: unknown): void => {
           if (Object(message).version !== stage.informer.version) return
           const generations = new Set(stage.informer.list().map(({ n }) => n))
-          if (stage.informer.size !== 1_000 || generations.size !== 1) {
+          if (stage.informer.size !== 1_000 || generations.size !== 1)
             torn.push(`${stage.informer.size} rows of ${generations.size} generations`)
-          }
         }
         channel('listwatch:batch').subscribe(look)
         const stop = new AbortController()

@@ -2,10 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type QueryArrayConfig, type QueryArrayResult, types } from 'pg'
 
 /** A row as Postgres itself writes it down, parsed; and as text, to be compared. */
-export interface CheckedRow {
-  readonly row: Readonly<Record<string, unknown>>
-  readonly text: string
-}
+export type CheckedRow = { readonly row: Readonly<Record<string, unknown>>; readonly text: string }
 
 export interface ContractCheckerOptions {
   readonly config: ClientConfig

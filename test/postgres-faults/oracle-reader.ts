@@ -11,9 +11,7 @@ import { type CheckedRow, ContractChecker, type ContractCheckerOptions } from '.
 
 export type Row = Readonly<Record<string, unknown>>
 
-interface Indexes {
-  readonly remainder: Equal<Row, number>
-}
+type Indexes = { readonly remainder: Equal<Row, number> }
 
 export interface OracleReaderOptions extends ContractCheckerOptions {
   readonly name: string
@@ -155,9 +153,8 @@ export class OracleReader {
     for (let remainder = 0; remainder < REMAINDERS; remainder++) {
       const indexed = Array.from(informer.by.remainder.entries(remainder), ([key]) => key).toSorted()
       const recomputed = [...(groups.get(remainder) ?? [])].toSorted()
-      if (indexed.join('\n') !== recomputed.join('\n')) {
+      if (indexed.join('\n') !== recomputed.join('\n'))
         this.#fail(`at ${where} the index of ${remainder} has ${indexed.length} keys instead of ${recomputed.length}`)
-      }
     }
   }
 

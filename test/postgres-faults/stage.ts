@@ -15,11 +15,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import { BackendStage } from '../support/backend-stage.js'
 import { CountingClock } from '../support/clocks.js'
 
-export interface Item {
-  readonly id: number
-  readonly n: number
-  readonly s: string
-}
+export type Item = { readonly id: number; readonly n: number; readonly s: string }
 
 export interface StageOptions {
   readonly server: PostgresServer

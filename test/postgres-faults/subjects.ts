@@ -1,10 +1,7 @@
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
 import type { SeededRandom } from '../../testing/seeded-random.js'
 
-export interface Sql {
-  readonly text: string
-  readonly values?: readonly unknown[]
-}
+export type Sql = { readonly text: string; readonly values?: readonly unknown[] }
 
 /** A table that is written to at random: what it is, and how each kind of write is said. */
 export interface Subject {

@@ -36,10 +36,7 @@ const options = fc.record({
   delivery: fc.constantFrom('every', 'latest'),
   capacity: fc.oneof(fc.integer({ min: 1, max: 15 }), fc.constant(10_000)),
 })
-interface Options {
-  readonly delivery: 'every' | 'latest'
-  readonly capacity: number
-}
+type Options = { readonly delivery: 'every' | 'latest'; readonly capacity: number }
 
 /** A source, a fifo as its sink, and a consumer who takes, and processes later. */
 class World {

@@ -12,11 +12,7 @@ import { placed } from '../support/packed.js'
 import { runs } from '../support/property.js'
 import { sliceEachStep } from '../support/slice-clock.js'
 
-interface Item {
-  readonly tenant: string
-  readonly tags: readonly Scalar[]
-  readonly at: Scalar | null
-}
+type Item = { readonly tenant: string; readonly tags: readonly Scalar[]; readonly at: Scalar | null }
 
 const keys = ['a', 'b', 'c', 'é', '😀', '\0', '\0a', '__proto__', '\ud800', '\ud800x', '']
 const numeric: readonly Scalar[] = [0, 1, 2n, 2n ** 60n, -(2n ** 70n), Number.NaN, -Infinity]

@@ -11,10 +11,7 @@ import { runs, scalars } from '../support/property.js'
 
 type Tuple = readonly Scalar[]
 
-interface Item {
-  readonly key: string
-  readonly at: Tuple | undefined
-}
+type Item = { readonly key: string; readonly at: Tuple | undefined }
 
 function sorted() {
   const store = new Store<Item>()

@@ -71,10 +71,7 @@ export interface Rules {
   readonly bytes: Map<Direction, number>
 }
 
-export interface Cut {
-  left: number
-  readonly done: () => void
-}
+export type Cut = { left: number; readonly done: () => void }
 
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)

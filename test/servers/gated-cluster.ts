@@ -4,10 +4,7 @@ import type { ServerProcess } from './server-process.js'
 type Member = ServerProcess & { launch(): Promise<void>; ready(): Promise<void> }
 
 /** The ports of a member: the one at which its peers reach it, and its own. */
-export interface MemberPorts {
-  readonly gate: number
-  readonly own: number
-}
+export type MemberPorts = { readonly gate: number; readonly own: number }
 
 /** Members, any of which can be cut off from the others. `callerOf` is that of `PeerGate`. */
 export abstract class GatedCluster<M extends Member> implements AsyncDisposable {

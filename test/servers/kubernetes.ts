@@ -5,10 +5,7 @@ import type { FoundServer } from './locate.js'
 import { succeeds, waitUntil } from './wait-until.js'
 
 /** The two programs that a control plane is made of here. */
-export interface KubernetesPrograms {
-  readonly apiServer: FoundServer
-  readonly etcd: FoundServer
-}
+export type KubernetesPrograms = { readonly apiServer: FoundServer; readonly etcd: FoundServer }
 
 export interface KubernetesOptions {
   readonly server: KubernetesPrograms
@@ -29,10 +26,7 @@ export interface KubeConfigOptions {
   readonly currentContext: string
 }
 
-export interface ApiServerChoice {
-  readonly flags?: readonly string[]
-  readonly etcdPort?: number
-}
+export type ApiServerChoice = { readonly flags?: readonly string[]; readonly etcdPort?: number }
 
 /** Another way in than the server's own. */
 export interface KubeWay {

@@ -13,11 +13,7 @@ export interface FoundServer extends Installation {
   readonly version: string
 }
 
-export interface MissingServer {
-  readonly type: 'missing'
-  readonly name: ServerName
-  readonly why: string
-}
+export type MissingServer = { readonly type: 'missing'; readonly name: ServerName; readonly why: string }
 
 export type LocatedServer = FoundServer | MissingServer
 

@@ -146,11 +146,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 }
 
-interface Range {
-  readonly from: number
-  readonly to: number
-  readonly owner: string
-}
+type Range = { readonly from: number; readonly to: number; readonly owner: string }
 
 async function rangesOf(client: ReturnType<RedisServer['client']>): Promise<Range[]> {
   const rows: unknown = await client.call('CLUSTER', 'SLOTS')

@@ -7,10 +7,7 @@ import { createInformer } from '../../src/index.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { memorySource } from '../../testing/index.js'
 
-export interface Row {
-  readonly n: number
-  readonly text: string
-}
+export type Row = { readonly n: number; readonly text: string }
 
 export function rows(count: number): [string, Row][] {
   return Array.from({ length: count }, (_, i) => [`${i}`, { n: i, text: 'x'.repeat(100) }])

@@ -6,11 +6,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-interface Item {
-  readonly n: number
-  readonly tenant: string
-  readonly text: string
-}
+type Item = { readonly n: number; readonly tenant: string; readonly text: string }
 
 /** A clock, and how its time passes. */
 export interface Time {

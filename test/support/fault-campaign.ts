@@ -9,11 +9,7 @@ import type { Follower } from './follower.js'
 type RunFault = (random: SeededRandom) => Promise<unknown>
 
 /** A deck has each fault as often as its weight. */
-export interface Fault {
-  readonly name: string
-  readonly weight: number
-  readonly run: RunFault
-}
+export type Fault = { readonly name: string; readonly weight: number; readonly run: RunFault }
 
 export interface Outcome {
   /** The number of comparisons: as many as were requested, and more if a fault never happened until then. */

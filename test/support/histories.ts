@@ -10,9 +10,7 @@ import {
 import type { ListContext } from '../../src/contract/source.js'
 import { unlessAborted } from '../../src/util/abort-listeners.js'
 
-export interface Row {
-  readonly at: number
-}
+export type Row = { readonly at: number }
 
 /** A memory database with scripted faults of single collections. */
 export class FaultyDatabase implements SharedHistory {

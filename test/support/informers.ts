@@ -8,11 +8,7 @@ import type { SourceSet } from '../../src/informer/sources/source-set.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-export interface Order {
-  readonly tenant: string
-  readonly total: number
-  readonly tags?: readonly string[]
-}
+export type Order = { readonly tenant: string; readonly total: number; readonly tags?: readonly string[] }
 
 export function order(total: number, tenant = 'acme', tags: readonly string[] = []): Order {
   return { tenant, total, tags }

@@ -8,10 +8,7 @@ import { running } from './running.js'
 import { numbered, type ScriptedSource, scripted } from './scripted-source.js'
 import { SliceClock, sliceEachStep } from './slice-clock.js'
 
-export interface Item {
-  readonly kind: string
-  readonly n: number
-}
+export type Item = { readonly kind: string; readonly n: number }
 
 export const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
 

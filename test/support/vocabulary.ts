@@ -1,14 +1,7 @@
 /** A phrase that the documents do not use. */
-export interface Finding {
-  readonly line: number
-  readonly phrase: string
-  readonly instead: string
-}
+export type Finding = { readonly line: number; readonly phrase: string; readonly instead: string }
 
-interface Rule {
-  readonly phrase: RegExp
-  readonly instead: string
-}
+type Rule = { readonly phrase: RegExp; readonly instead: string }
 
 /**
  * Phrases of a private language that a reader cannot search for. Plain English needs "place", "moment", "turn" and

@@ -6,11 +6,7 @@ import { waitUntil } from '../../servers/wait-until.js'
 const REQUEST_MS = 500
 const RECOVERY_MS = 60_000
 
-interface Confirmed {
-  readonly member: string
-  readonly renewal: number
-  readonly epoch: string
-}
+type Confirmed = { readonly member: string; readonly renewal: number; readonly epoch: string }
 
 /** What the requests of all members have shown so far. Each promise is checked when a request ends. */
 class Checker {

@@ -5,11 +5,7 @@ import { type Run, SimulatedReplica } from './simulated-replica.js'
 import { SimulatedStore } from './simulated-store.js'
 
 /** The owner of a key when its last run began. */
-interface Owner {
-  readonly replica: SimulatedReplica
-  readonly member: string
-  readonly fence: number
-}
+type Owner = { readonly replica: SimulatedReplica; readonly member: string; readonly fence: number }
 
 const FAULTS = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join', 'cut', 'cut'] as const
 /** After this many leases without faults every key has one owner, and has been run by it. */

@@ -9,10 +9,7 @@ export const kinds = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'shar
 
 export type Kind = (typeof kinds)[number]
 
-export interface Violation {
-  readonly invariant: Invariant
-  readonly message: string
-}
+export type Violation = { readonly invariant: Invariant; readonly message: string }
 
 export interface Outcome {
   readonly kind: Kind
@@ -29,11 +26,7 @@ export interface Outcome {
   readonly violation: Violation | undefined
 }
 
-export interface Line {
-  readonly at: number
-  readonly event: string
-  readonly state: string
-}
+export type Line = { readonly at: number; readonly event: string; readonly state: string }
 
 export interface ScheduleOptions {
   readonly only?: readonly string[] | undefined

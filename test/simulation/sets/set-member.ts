@@ -14,10 +14,7 @@ import type { SetDriver } from './set-driver.js'
 /**
  * A position in the histories of a member: the number of the history, and the index in it; -1: before its beginning.
  */
-export interface Position {
-  readonly span: number
-  readonly at: number
-}
+export type Position = { readonly span: number; readonly at: number }
 
 export const BEFORE_ALL: Position = { span: 0, at: -1 }
 

@@ -7,11 +7,7 @@ import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
-interface Readable {
-  readonly size: number
-  get(key: string): Item | undefined
-  keys(): Iterable<string>
-}
+type Readable = { readonly size: number; get(key: string): Item | undefined; keys(): Iterable<string> }
 
 /**
  * Checks the store of a set: the objects of each source are its state at the version of that source, and each key

@@ -50,11 +50,7 @@ const BODIES: readonly ((n: number, isCopy: boolean) => unknown)[] = [
   },
   (n) => [Float64Array.of(0, n), []],
   (n) => BigInt64Array.of(1n, BigInt(n)),
-  (n) =>
-    new Map<unknown, unknown>([
-      ['a', []],
-      ['b', { n }],
-    ]),
+  (n) => new Map<unknown, unknown>(Object.entries({ a: [], b: { n } })),
   (n) => new Map([[`k${n}`, undefined]]),
   (n) => new Set<unknown>(['a', n]),
   (n) => ({ at: new OwnDate(n) }),

@@ -172,10 +172,7 @@ test('[X11] an equal result changes nothing: the object stays, and views above d
 describe('[X10] keys', () => {
   test('results of two inputs never have one key, and a name twice makes the input invalid', async () => {
     const { orders, orderSource, start, settle } = shop({
-      orders: [
-        ['a', order('x', 1, ['b/c'])],
-        ['a/b', order('x', 2, ['c'])],
-      ],
+      orders: Object.entries({ a: order('x', 1, ['b/c']), 'a/b': order('x', 2, ['c']) }),
     })
     const view = deriveMany({
       from: orders,

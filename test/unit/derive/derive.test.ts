@@ -73,10 +73,7 @@ describe('derive', () => {
       ['2', '3'],
       ['1/a', '1/b', '3/b'],
     ])
-    expect([...contentOf(byTag)]).toEqual([
-      ['a', { tag: 'a', count: 1 }],
-      ['b', { tag: 'b', count: 2 }],
-    ])
+    expect([...contentOf(byTag)]).toEqual(Object.entries({ a: { tag: 'a', count: 1 }, b: { tag: 'b', count: 2 } }))
     orderSource.put('4', order('globex', 25, ['a']))
     orderSource.delete('3')
     await settle()
@@ -88,9 +85,6 @@ describe('derive', () => {
       ['2', '4'],
       ['1/a', '1/b', '4/a'],
     ])
-    expect([...contentOf(byTag)]).toEqual([
-      ['a', { tag: 'a', count: 2 }],
-      ['b', { tag: 'b', count: 1 }],
-    ])
+    expect([...contentOf(byTag)]).toEqual(Object.entries({ a: { tag: 'a', count: 2 }, b: { tag: 'b', count: 1 } }))
   })
 })

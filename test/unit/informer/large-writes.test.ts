@@ -268,9 +268,8 @@ describe('a large batch', () => {
         informer.subscribe(fold.handlers, scope)
         const lines = told(informer, scope)
         await clock.slices()
-        if (!isCommitted) {
+        if (!isCommitted)
           expect([lines.slice(0, first.length).sort(), lines.slice(first.length)]).toEqual([first, later])
-        }
         expect(Array.from(fold.objects, ([key, { n }]) => `${key}${n}`).sort()).toEqual(last)
       }
     },

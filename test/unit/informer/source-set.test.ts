@@ -8,9 +8,7 @@ import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 import { heard, running, setOf } from '../../support/running.js'
 
-interface Pod {
-  readonly node: string
-}
+type Pod = { readonly node: string }
 
 const pod = (node: string): Pod => ({ node })
 

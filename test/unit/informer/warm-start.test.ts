@@ -229,10 +229,7 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     }
   })
 
-  test.each([
-    ['throws', 'live'],
-    ['never answers', 'restoring'],
-  ])('open %s', async (how, state) => {
+  test.each(Object.entries({ throws: 'live', 'never answers': 'restoring' }))('open %s', async (how, state) => {
     const cache = new MemoryCache()
     cache.onOpen = () => {
       if (how === 'throws') throw new Error('no disk')

@@ -10,10 +10,7 @@ import type { WriterOptions } from '../../../src/store/write/store-writer.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { hostileKeys } from '../../support/hostile-keys.js'
 
-interface Item {
-  readonly color?: string | null
-  readonly n?: number
-}
+type Item = { readonly color?: string | null; readonly n?: number }
 
 const put = (key: string, object: Item, more: { version?: string; uid?: string } = {}): Put<Item> => {
   return { type: 'put', key, object, ...more }

@@ -193,10 +193,7 @@ describe('ingest with intern', () => {
 })
 
 describe('an informer with intern', () => {
-  const entries: [string, Pod][] = [
-    ['a', pod('a')],
-    ['b', pod('b')],
-  ]
+  const entries: [string, Pod][] = Object.entries({ a: pod('a'), b: pod('b') })
 
   test('stores equal labels of two objects once, after transform', async () => {
     const { clock, informer } = mirrorOf<Pod, object>(entries, {

@@ -91,14 +91,8 @@ describe('structuralEqual', () => {
     ['data views', new DataView(new Uint8Array([1]).buffer), new DataView(new Uint8Array([1]).buffer)],
     [
       'Maps, whatever their order',
-      new Map([
-        ['a', [1]],
-        ['b', [2]],
-      ]),
-      new Map([
-        ['b', [2]],
-        ['a', [1]],
-      ]),
+      new Map(Object.entries({ a: [1], b: [2] })),
+      new Map(Object.entries({ b: [2], a: [1] })),
     ],
     ['Sets of the same values', new Set([1, 'a']), new Set(['a', 1])],
     ['instances of one class with the same properties', new Point(1, 2), new Point(1, 2)],

@@ -229,10 +229,7 @@ describe('the version includes only changes that were reconciled with success', 
 
 describe('close', () => {
   test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
-    const { mirror, runs, controller } = await reconciling([
-      ['a', 1],
-      ['b', 1],
-    ])
+    const { mirror, runs, controller } = await reconciling(Object.entries({ a: 1, b: 1 }))
     const closed = controller.close()
     expect(runs.contexts[0]?.signal.aborted).toBe(true)
     expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })

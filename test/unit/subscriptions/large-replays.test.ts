@@ -26,10 +26,7 @@ async function live() {
   return { ...world, send }
 }
 
-interface Follower {
-  readonly lines: string[]
-  readonly subscription: Subscription
-}
+type Follower = { readonly lines: string[]; readonly subscription: Subscription }
 
 function follow(informer: Informer<Item, Indexes>, options: SubscribeOptions<Item, Indexes>): Follower {
   const lines: string[] = []

@@ -255,10 +255,7 @@ test('a live query joins the collections of two informers, and follows both', as
 })
 
 describe('a write', () => {
-  interface Item {
-    readonly id: string
-    readonly total: number
-  }
+  type Item = { readonly id: string; readonly total: number }
 
   test('of a handler is replaced by the state of the source, which the collection has after utils.waitFor', async () => {
     const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])

@@ -26,9 +26,8 @@ test.each([
     const late = followerOf(store)
     await clock.advance(20_000)
     expect(next.relay.status.state).toBe('live')
-    for (const { informer } of [next, early, late]) {
+    for (const { informer } of [next, early, late])
       expect([contentOf(informer), informer.invalid.size]).toEqual([{ a: 0, b: 0 }, 0])
-    }
     expect(next.warnings).toEqual([expect.stringContaining('it has objects that this version cannot read (1)')])
   },
 )

@@ -376,10 +376,7 @@ describe('[Y17] after an engine has lost a write, a follower with "upstream"', (
 })
 
 describe('the upstream', () => {
-  test.each([
-    ['', true],
-    [', while no relay ran', false],
-  ])(
+  test.each(Object.entries({ '': true, ', while no relay ran': false }))(
     '[Y3] with another history%s: followers see EPOCH_CHANGED, and waits for the old history reject',
     async (_when, isRunning) => {
       const { source, store, first, follower } = await relayed(['a', 'b'])

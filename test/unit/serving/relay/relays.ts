@@ -21,9 +21,7 @@ import type { Change } from '../../../../src/queue/change.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 
-export interface Item {
-  readonly n: unknown
-}
+export type Item = { readonly n: unknown }
 
 export const clock = new VirtualClock()
 let numbers = new SeededRandom(1)

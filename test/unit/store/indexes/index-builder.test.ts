@@ -6,9 +6,7 @@ import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
 
 /** Index functions of these tests return values of unknown types. */
-interface Item {
-  readonly value: unknown
-}
+type Item = { readonly value: unknown }
 
 function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
   const store = new Store<Item>()

@@ -7,10 +7,7 @@ import { finish } from '../../../../src/util/steps.js'
 
 type Tuple = readonly Scalar[]
 
-interface Item {
-  readonly name: string
-  readonly at?: Tuple | undefined
-}
+type Item = { readonly name: string; readonly at?: Tuple | undefined }
 
 const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: { name, at } })
 

@@ -18,11 +18,7 @@ const KEYS = Array.from({ length: 30 }, (_, nth) => `key-${nth}`)
 /** A new group runs its first key after this time, in milliseconds. */
 const JOIN_MS = 11_000
 
-interface Run {
-  readonly replica: number
-  readonly key: string
-  readonly context: ReconcileContext<number>
-}
+type Run = { readonly replica: number; readonly key: string; readonly context: ReconcileContext<number> }
 
 /** A clock whose wall clock can be ahead, as after a sleep of the machine. */
 class SleepingClock extends VirtualClock {
