@@ -11,7 +11,6 @@ import { filesUnder, root, textOf } from './support/sources.js'
  * the difference belongs into the review.
  */
 const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
-
 const OPTIONS = 'docs/reference/options.md'
 /** The accepted pages, one for each entry point. */
 const ACCEPTED = join(root, 'test/public-api')

@@ -21,7 +21,6 @@ interface Order {
 const SCRIPT = '<img src=x onerror="window.attacked = true"><script>window.attacked = true</script>'
 /** With this variable the pictures of README are written again. */
 const isTakingPictures = process.env['LISTWATCH_PICTURES'] === '1'
-
 const CITIES = ['Berlin', 'Kraków', 'Lagos', 'Montréal', 'Oslo', 'Porto']
 const NAMES = [
   'Ada Eze',

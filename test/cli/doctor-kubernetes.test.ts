@@ -15,7 +15,6 @@ import { type CommandOptions, kubeConfigEnv, listwatch, refusalOf } from './supp
 beforeAll(ensureBuilt)
 
 const using = (options: KubeConfigOptions): CommandOptions => ({ env: kubeConfigEnv(options) })
-
 const PODS = ['kubernetes://default/pods']
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 

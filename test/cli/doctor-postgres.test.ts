@@ -22,7 +22,6 @@ function sqlIn(remedy = ''): string {
 describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   const at = useServer(postgres, { max_prepared_transactions: '5' })
   const TABLE = ['--table', 'orders']
-
   const orders = (): Promise<Database> => at.installed('CREATE TABLE orders (id int PRIMARY KEY, n int)', 'orders')
   const argsOf = (db: Database, user?: string): string[] => [urlOf(db, user), ...TABLE]
 

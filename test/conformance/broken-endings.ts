@@ -2,7 +2,6 @@ import { type Broken, batches, pages } from './broken.js'
 
 /** The turn in which a source ignores the signal. A check of only some turns misses it. */
 const DEAF_TURN = 24
-
 const never = new AbortController().signal
 
 export const brokenEndings: readonly Broken[] = [

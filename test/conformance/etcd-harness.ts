@@ -10,7 +10,6 @@ import type { EtcdServer } from '../servers/etcd.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 
 type Item = { readonly value: string }
-
 export type EtcdForm = 'endpoints' | 'client'
 
 /** A prefix of its own for each case, and a proxy before the server that can end connections. */

@@ -5,7 +5,6 @@ import { EXPIRED, type Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'the server is busy' }
-
 const isLater = (exchange: Exchange): boolean => isPlainList(exchange) && exchange.query.has('continue')
 
 /** A mirror that reads ten objects, two by two. */

@@ -5,7 +5,6 @@ import { Mirror } from './mirror.js'
 
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n'
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`
-
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const lengthOf = (text: string): string => `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n`
 

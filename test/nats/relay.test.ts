@@ -14,7 +14,6 @@ import { waitUntil } from '../servers/wait-until.js'
 import { startForTests } from '../support/start-for-tests.js'
 
 type Item = { readonly n: number; readonly text?: string }
-
 type Engine = { connect(): Promise<NatsConnection>; readonly replicas: number }
 
 const WAIT = { timeoutMs: 60_000 }

@@ -11,7 +11,6 @@ import { useNats } from './support.js'
 
 /** Sends a message, now or later, perhaps as another one. */
 type Send = (subject: string, payload: string) => void
-
 type Stage = { readonly mirror: Informer<number, object>; erase(key: string): Promise<void> }
 
 /** A connection whose messages pass through `onPublish`. */

@@ -63,7 +63,6 @@ function shadowTypes(attacker: string): readonly string[] {
 
 describePostgres('the installed objects', (postgres) => {
   const at = useServer(postgres)
-
   const prepared = (setup: string): Promise<Database> => preparedAt(at, setup)
 
   async function problemsOf(db: Database, table: string): Promise<readonly string[]> {

@@ -7,7 +7,6 @@ const BIGINT = 20
 const NUMERIC = 1700
 const TIMESTAMP = 1114
 const TIMESTAMPTZ = 1184
-
 const padded = (max: number, width: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(width, '0'))
 const date = fc
   .tuple(fc.oneof(padded(9_999, 4), padded(99_999, 1)), padded(13, 2), padded(32, 2))

@@ -10,7 +10,6 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs, scalars } from '../support/property.js'
 
 type Tuple = readonly Scalar[]
-
 type Item = { readonly key: string; readonly at: Tuple | undefined }
 
 function sorted() {

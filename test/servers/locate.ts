@@ -14,11 +14,9 @@ export interface FoundServer extends Installation {
 }
 
 export type MissingServer = { readonly type: 'missing'; readonly name: ServerName; readonly why: string }
-
 export type LocatedServer = FoundServer | MissingServer
 
 const FETCH_POLL_MS = 500
-
 const located = new Map<ServerName, Promise<LocatedServer>>()
 
 /** A server as this machine or the cache has it. Waits while another process fetches it. Looked for once. */

@@ -41,7 +41,6 @@ const HEARTBEAT_MS = 1_000
 const OUTLIVED_MS = 3_000
 /** What has not happened after this long never will. */
 const DEADLINE_MS = 3_600_000
-
 const item = (n: number): Item => ({ n, tenant: `t${n % 20}`, text: `text ${n}` })
 
 /** A mirror under load: everything but the source, and how time passes, is what users run. */

@@ -12,9 +12,7 @@ import { assertCleanStop } from './informers.js'
 import { MemoryCache } from './memory-cache.js'
 
 export type Item = { readonly n: number }
-
 export type Parity = 'even' | 'odd'
-
 export type Indexes = { readonly parity: Equal<Item, Parity>; readonly order: Ordered<Item, number> }
 
 /** More than the samples whose index values are compared. */

@@ -9,7 +9,6 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
 export type Order = { readonly customer: string; readonly total: number; readonly tags?: readonly string[] }
-
 export type Customer = { readonly name: string; readonly country: string }
 
 const orderIndexes = (ix: IndexBuilder<Order>) => ({

@@ -1,6 +1,5 @@
 /** A phrase that the documents do not use. */
 export type Finding = { readonly line: number; readonly phrase: string; readonly instead: string }
-
 type Rule = { readonly phrase: RegExp; readonly instead: string }
 
 /**

@@ -72,7 +72,6 @@ export const faults = {
 } as const satisfies Readonly<Record<string, Fault>>
 
 export type Fault = { readonly of: 'contract' | 'breach'; readonly rate: number }
-
 export type FaultKind = keyof typeof faults
 
 export function kindOf(decision: string): string {

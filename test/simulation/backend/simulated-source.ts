@@ -34,7 +34,6 @@ const MALFORMED: readonly unknown[] = [
 ]
 
 const EARLIER = 20
-
 export const REFUSAL = 'not for you'
 
 /**

@@ -8,7 +8,6 @@ import type { Mark } from './coverage-marks.js'
 export const kinds = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share'] as const
 
 export type Kind = (typeof kinds)[number]
-
 export type Violation = { readonly invariant: Invariant; readonly message: string }
 
 export interface Outcome {

@@ -37,7 +37,6 @@ const using = [
 ] as const
 const reading = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
-
 const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
   ...[...using, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),

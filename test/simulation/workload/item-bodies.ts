@@ -12,7 +12,6 @@ class Boxed {
 
 /** Other schedules set the clock, which replaces `Date`. */
 const OwnDate = Date
-
 const POOLED = 256
 const pools = new Map<number, ArrayBuffer>()
 

@@ -14,7 +14,6 @@ import type { Follower } from './follower.js'
 
 /** Delays of `requeueAfter`, in milliseconds. */
 const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
-
 const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
 /** The longest times of a pause, in milliseconds. */

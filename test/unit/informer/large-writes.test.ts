@@ -20,7 +20,6 @@ const SLICES = sliceEachStep(0)
 
 /** A list that is requested begins within this time. */
 const LIST_DELAY_MS = 5_000
-
 const FIRST: readonly ListEvent<Item>[] = [put('a', item(1)), put('b', item(2)), put('c', item(3)), put('d', item(4))]
 
 /** A live mirror of FIRST. */

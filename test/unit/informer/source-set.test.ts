@@ -11,7 +11,6 @@ import { heard, running, setOf } from '../../support/running.js'
 type Pod = { readonly node: string }
 
 const pod = (node: string): Pod => ({ node })
-
 const indexes = (ix: IndexBuilder<Pod>) => ({ node: ix.equal((p) => p.node) })
 
 function world() {

@@ -215,7 +215,6 @@ describe('several items of a list in one piece', () => {
   const nameless = { metadata, spec: { n: 1 } }
   const nesting = { ...nameless, of: [nameless, nameless] }
   const other = { kind: 'Pod', metadata: { ...metadata, name: 'b' }, $: "$&$'" }
-
   const text = JSON.stringify([nesting, nameless])
   const within = text.indexOf('{', text.indexOf('"of"'))
   test.each([

@@ -10,7 +10,6 @@ const FEED = 'f'.repeat(22)
 const HEARTBEAT_MS = 1_000
 /** A watch that yields nothing for this time counts as dead. */
 const DEAD_MS = 2 * HEARTBEAT_MS + 5_000
-
 const PART = `event: part\ndata: {"events":[{"type":"put","key":"a","object":1}]}\n\n`
 const END = 'event: end\ndata: {}\n\n'
 

@@ -11,7 +11,6 @@ import { assertCleanStop } from '../../../support/informers.js'
 import { MemoryCache } from '../../../support/memory-cache.js'
 
 const indexes = (ix: IndexBuilder<number>) => ({ half: ix.equal((n) => n % 2), n: ix.ordered((n) => n) })
-
 const outOfMemory = new RangeError('Array buffer allocation failed')
 
 afterEach(() => void vi.restoreAllMocks())

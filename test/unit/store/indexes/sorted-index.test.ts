@@ -6,7 +6,6 @@ import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
 
 type Tuple = readonly Scalar[]
-
 type Item = { readonly name: string; readonly at?: Tuple | undefined }
 
 const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: { name, at } })
@@ -26,7 +25,6 @@ function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
 }
 
 const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
-
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
 describe('an ordered index', () => {
