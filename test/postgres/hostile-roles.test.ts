@@ -79,16 +79,13 @@ describePostgres('a hostile role', (postgres) => {
       await ownedTable(await prepared(TABLE), level, (...args) => inlinedTrap(...args, context))
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
-      test.each(TRAPPED_WRITES)(
-        'through a cast whose function is called when the trigger is planned: %s',
-        async (write) => {
-          const { db, client, changeType } = await owned(level)
-          await client.query(changeType)
-          expect(await attempt(client, [write])).toEqual([])
-          expect(await isAlarmRaised(db)).toBe(false)
-          expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
-        },
-      )
+      test.each(TRAPPED_WRITES)('through a cast that is called when the trigger is planned: %s', async (write) => {
+        const { db, client, changeType } = await owned(level)
+        await client.query(changeType)
+        expect(await attempt(client, [write])).toEqual([])
+        expect(await isAlarmRaised(db)).toBe(false)
+        expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
+      })
 
       test.each([
         ['such a cast', inlinedTrap],
@@ -118,7 +115,7 @@ describePostgres('a hostile role', (postgres) => {
       )
 
       test.each(['json', 'uuid'])(
-        'and may give its key the type %s: writers continue, and mirrors name the type',
+        'and may make its key a %s: writers continue, and mirrors name the type',
         async (type) => {
           const db = await prepared('CREATE TABLE t (id text PRIMARY KEY, n int)')
           const id = (n: number): string => `00000000-0000-0000-0000-00000000000${n}`
@@ -312,7 +309,7 @@ describePostgres('a hostile role', (postgres) => {
       expect(JSON.stringify(findings)).toContain(owner)
     })
     test.each(['SET ROLE', 'an option of the connection'])(
-      'by a superuser that acts as another role by %s',
+      'by a superuser that acts as another role: %s',
       async (how) => {
         const { db, owner, client } = await ownedSchema()
         const reader = await roleOf(db, 'reader')

@@ -70,50 +70,45 @@ describe('a replay that selects from many objects', () => {
     { name: 'a filter', options: { filter: isSmall } },
     { name: 'an index value', options: { where: { kind: 'odd' } } },
     { name: 'an index value and a filter', options: { where: { kind: 'odd' }, filter: isSmall } },
-  ])(
-    '[W10] delivers the state at its beginning and then every change, whenever they come: $name',
-    async ({ options }) => {
-      const events: readonly Event[] = [
-        put('a', item(15)),
-        put('b', item(7)),
-        { type: 'delete', key: 'c' },
-        { type: 'delete', key: 'd' },
-        put('f', item(9)),
-        put('c', item(6)),
-        put('e', item(5, 'even')),
-        put('g', item(3)),
-      ]
-      const isIn = (object: Item): boolean =>
-        (options.filter?.(object) ?? true) && (options.where === undefined || object.kind === options.where.kind)
-      for (let slicesBefore = 0; slicesBefore <= 6; slicesBefore++) {
-        const { clock, informer, send } = await live()
-        const initial = Array.from(informer.entries(), ([key, object]) => ({ key, object })).filter((e) =>
-          isIn(e.object),
-        )
-        const { lines } = follow(informer, options)
-        for (let slice = 0; slice < slicesBefore; slice++) await clock.slice()
-        const wanted: string[] = []
-        const inScope = new Map(initial.map(({ key, object }) => [key, object]))
-        let version = 1
-        for (const event of events) {
-          const { key } = event
-          const last = inScope.get(key)
-          if (event.type === 'put' && isIn(event.object)) {
-            wanted.push(`${last === undefined ? 'add' : 'update'} ${key}${event.object.n}`)
-            inScope.set(key, event.object)
-          } else if (last !== undefined) {
-            wanted.push(`delete ${key}${last.n}`)
-            inScope.delete(key)
-          }
-          await send(event, String(++version))
+  ])('[W10] delivers the state at its beginning and then every change, at any time: $name', async ({ options }) => {
+    const events: readonly Event[] = [
+      put('a', item(15)),
+      put('b', item(7)),
+      { type: 'delete', key: 'c' },
+      { type: 'delete', key: 'd' },
+      put('f', item(9)),
+      put('c', item(6)),
+      put('e', item(5, 'even')),
+      put('g', item(3)),
+    ]
+    const isIn = (object: Item): boolean =>
+      (options.filter?.(object) ?? true) && (options.where === undefined || object.kind === options.where.kind)
+    for (let slicesBefore = 0; slicesBefore <= 6; slicesBefore++) {
+      const { clock, informer, send } = await live()
+      const initial = Array.from(informer.entries(), ([key, object]) => ({ key, object })).filter((e) => isIn(e.object))
+      const { lines } = follow(informer, options)
+      for (let slice = 0; slice < slicesBefore; slice++) await clock.slice()
+      const wanted: string[] = []
+      const inScope = new Map(initial.map(({ key, object }) => [key, object]))
+      let version = 1
+      for (const event of events) {
+        const { key } = event
+        const last = inScope.get(key)
+        if (event.type === 'put' && isIn(event.object)) {
+          wanted.push(`${last === undefined ? 'add' : 'update'} ${key}${event.object.n}`)
+          inScope.set(key, event.object)
+        } else if (last !== undefined) {
+          wanted.push(`delete ${key}${last.n}`)
+          inScope.delete(key)
         }
-        await clock.slices()
-        const replayed = lines.slice(0, initial.length)
-        expect(replayed.sort()).toEqual(initial.map(({ key, object }) => `add ${key}${object.n}`).sort())
-        expect(lines.slice(initial.length)).toEqual(wanted)
+        await send(event, String(++version))
       }
-    },
-  )
+      await clock.slices()
+      const replayed = lines.slice(0, initial.length)
+      expect(replayed.sort()).toEqual(initial.map(({ key, object }) => `add ${key}${object.n}`).sort())
+      expect(lines.slice(initial.length)).toEqual(wanted)
+    }
+  })
 
   test.for(['close', 'signal', 'stop', 'filter'] as const)('[W11] ends with its subscription: %s', async (by) => {
     const { clock, informer, errors } = await live()
