@@ -23,8 +23,7 @@ async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): P
   for (const watch of collection.watching) watch.end()
   await mirror.until('it to be reported', () => isAsked && mirror.errors.length > 0)
   const [...errors] = mirror.errors
-  collection.put('k1', 'after')
-  await mirror.healed()
+  await mirror.follows('k1', 'after')
   return errors
 }
 

@@ -56,8 +56,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       const deletes: Deleted<KubeObject>[] = []
       stage.informer.subscribe({ delete: (change) => void deletes.push(change) })
-      await stage.fill(2)
-      await stage.live()
+      await stage.filled(2)
       const last = await stage.put('k0', 7)
       await stage.remove('k0')
       await stage.until('the deletion', () => deletes.length > 0)

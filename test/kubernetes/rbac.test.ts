@@ -54,8 +54,7 @@ describeKubernetes('the right to read', (server) => {
   test('that is taken away and given back leaves what there was meanwhile', () =>
     Stage.with({ kubernetes: own.kubernetes, way: { user: 'bob' } }, async (stage) => {
       await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
-      await stage.fill(5)
-      await stage.live()
+      await stage.filled(5)
       await stage.healed()
       await own.kubernetes.revoke('bob-reads')
       // An open watch continues until it ends.

@@ -27,8 +27,7 @@ describe('a watch of what is quiet', () => {
       collection.compact()
       collection.watching[0]?.reset()
       collection.put('k0', 'after')
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
+      await mirror.healedAfter(0)
     }))
 
   test('is not given up before another has taken its place', () =>
@@ -71,12 +70,10 @@ describe('a watch of what is quiet', () => {
       let held: Exchange | undefined
       mirror.fake.next(isHead, (exchange) => (held = exchange))
       await mirror.untilPassing('a request for another', () => held !== undefined)
-      mirror.fake.collection.put('k0', 'meanwhile')
-      await mirror.healed()
+      await mirror.follows('k0', 'meanwhile')
       held?.refuse({ code })
       await mirror.until('the answer to be there', () => held?.isOpen === false)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
     }),
   )
@@ -90,8 +87,7 @@ describe('a watch of what is quiet', () => {
       mirror.fake.collection.forget(watch)
       mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }, headers))
       await mirror.untilPassing('it to be noticed', () => mirror.errors.length > 0)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect(mirror.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
     }),
   )
@@ -101,8 +97,7 @@ describe('a watch of what is quiet', () => {
       mirror.fake.next(isHead, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
       const [watch] = mirror.fake.collection.watching
       await mirror.untilPassing('another', () => mirror.fake.watches.length === 2 && watch?.isOpen === false)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect(mirror.errors).toEqual([])
     }))
 })

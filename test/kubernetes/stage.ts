@@ -168,6 +168,11 @@ export class Stage extends BackendStage<KubeObject> {
     await this.kubernetes.admin.many(count, (at) => this.put(`k${at}`, n))
   }
 
+  async filled(count: number): Promise<void> {
+    await this.fill(count)
+    await this.live()
+  }
+
   override async truth(): Promise<ReadonlyMap<string, string>> {
     const { items } = await this.kubernetes.admin.list(this.path)
     return new Map(items.map((object) => [`${this.namespace}/${object.metadata.name}`, comparedPart(object)]))

@@ -28,8 +28,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
   afterAll(() => server.stop('immediate'))
 
   test('[R11] of eight ALTERs two seconds apart does not delay the lists: each is read within two error delays', () =>
-    Stage.with({ server }, async (stage) => {
-      await stage.live()
+    Stage.live({ server }, async (stage) => {
       const delays: number[] = []
       stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs ?? Infinity))
       for (let n = 1; n <= 8; n++) {
@@ -44,8 +43,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }))
 
   test('of ended sessions and a trimmed log does not delay the reconnects after the mirror was live again', () =>
-    Stage.with({ server }, async (stage) => {
-      await stage.live()
+    Stage.live({ server }, async (stage) => {
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = '${stage.database}' AND application_name = 'mirror'`
       for (let n = 1; n <= 12; n++) {

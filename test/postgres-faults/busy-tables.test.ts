@@ -117,8 +117,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
 
   describe.concurrent('is watched', () => {
     test('while it is rewritten under a lock, and listed again once', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         await rewritten(stage, () => sleep(2 * TIMEOUT_MS))
         await stage.healed()
         expect([stage.relists, stage.reconnects]).toEqual([1, 0])
@@ -185,8 +184,7 @@ describePostgres('a table that is busy', ({ binDir, env }) => {
       }))
 
     test('soon after each commit, however long another transaction is open', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         await stage.ask(async (other) => {
           await other.query(`BEGIN; UPDATE items SET n = -1 WHERE id = 1`)
           await stage.ask(async (client) => {

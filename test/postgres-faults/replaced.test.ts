@@ -15,8 +15,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
   describe.concurrent('under a mirror', () => {
     test('an older copy of its files has the same epoch, and a log without changes: the table is listed again', async () => {
       await using server = await start()
-      await Stage.with({ server }, async (stage) => {
-        await stage.live()
+      await Stage.live({ server }, async (stage) => {
         const copy = `${server.dataDir}-copy`
         await server.halt('fast')
         await runProgram('cp', ['-a', server.dataDir, copy])
@@ -39,8 +38,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
 
         stage.proxy.pass()
         await waitUntil('the relist', () => stage.relists > 0)
-        await stage.healed()
-        expect(stage.relists).toBe(1)
+        await stage.healedAfter(1)
         expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
       })
     })
@@ -74,8 +72,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
 
     test('one that is shutting down is tried again, and resumed from', async () => {
       await using server = await start()
-      await Stage.with({ server }, async (stage) => {
-        await stage.live()
+      await Stage.live({ server }, async (stage) => {
         await stage.ask(async () => {
           // A smart shutdown: it accepts no new session, and waits for the others.
           process.kill(server.pid ?? 0, 'SIGTERM')
@@ -88,8 +85,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
         })
         await server.restart()
         await stage.query('UPDATE items SET n = 1')
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
         expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE']))
       })
     })

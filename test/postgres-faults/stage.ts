@@ -83,6 +83,14 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
     await (await Stage.open(options)).run(act)
   }
 
+  /** The same, with a mirror that has listed and watches. */
+  static async live(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
+    await Stage.with(options, async (stage) => {
+      await stage.live()
+      await act(stage)
+    })
+  }
+
   get state(): MirrorState {
     return this.informer.status.state
   }

@@ -232,6 +232,12 @@ export async function expectMirrorEqualsTable(
     await waitUntil(`${known} to be delivered`, () => Object.is(fold.objects.get(known), object))
 }
 
+/** Changes the database of a mirror, and compares them then. */
+export async function expectMirrored(rows: Mirror<unknown>, sql: string): Promise<void> {
+  await rows.database.sql(sql)
+  await expectMirrorEqualsTable(rows)
+}
+
 async function tableContents(
   database: Database,
   { table, columns, sql: where, connection }: TestSourceOptions,
