@@ -2,12 +2,7 @@
 import { createInformer } from 'listwatch'
 import { httpSource } from 'listwatch/http'
 
-interface Order {
-  readonly tenant: string
-  readonly total: number
-  readonly at?: Date
-  readonly bytes?: Uint8Array
-}
+type Order = { readonly tenant: string; readonly total: number; readonly at?: Date; readonly bytes?: Uint8Array }
 
 const seen: Record<string, unknown> = {}
 

@@ -2,15 +2,13 @@
 import { createInformer, groupInformers } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 
-type Order = { readonly tenant: string; readonly total: number }
-
 const seen: Record<string, unknown> = {}
 
 async function run(): Promise<void> {
   seen['hasNode'] = ['process', 'Buffer', 'setImmediate', 'clearImmediate', 'require'].some(
     (name) => name in globalThis,
   )
-  const source = memorySource<Order>({
+  const source = memorySource<{ readonly tenant: string; readonly total: number }>({
     name: 'orders',
     heartbeatMs: 200,
     entries: [

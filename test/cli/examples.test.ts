@@ -93,11 +93,7 @@ test('examples/polled-source.ts follows the list of an endpoint, and parses it a
 
 const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, tenant text NOT NULL,
   status text NOT NULL, updated_at timestamptz NOT NULL DEFAULT clock_timestamp())`
-interface Sent {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-}
+type Sent = { readonly method: string; readonly path: string; readonly headers: Readonly<Record<string, string>> }
 const writing: Sent = { method: 'POST', path: '/orders', headers: { 'content-type': 'application/json' } }
 const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {} }
 

@@ -46,8 +46,7 @@ class Restored implements AsyncDisposable {
 
   /** Writes objects that are not in the backup, then restores it; no connection notices. */
   async restore(...informers: readonly Informer<FakeObject>[]): Promise<void> {
-    const { collection } = this.fake
-    for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) collection.put(name, 'before')
+    for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) this.fake.collection.put(name, 'before')
     for (const informer of informers) await waitUntil('the ghosts', () => informer.has('default/ghost4'))
     this.fake.rule(isAny, (exchange) => this.backup.answer(exchange))
   }

@@ -19,8 +19,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
 
     test(`has only its metadata with metadataOnly, and nothing else is sent (${how})`, () =>
       Stage.with({ kubernetes: own.kubernetes, source: { metadataOnly: true, streamingLists } }, async (stage) => {
-        const { admin } = own.kubernetes
-        await admin.create(stage.path, { metadata: { name: 'large' }, data: { LARGE } })
+        await own.kubernetes.admin.create(stage.path, { metadata: { name: 'large' }, data: { LARGE } })
         await stage.live()
         const version = await stage.put('large', 1)
         const added = await stage.put('added', 1)

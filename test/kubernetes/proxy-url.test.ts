@@ -59,8 +59,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
   }
 
   test('a CA file that is replaced is used behind a proxy too, after a connection failed', async () => {
-    const { api } = own.kubernetes
-    await using proxy = await ConnectProxy.start(api.port)
+    await using proxy = await ConnectProxy.start(own.kubernetes.api.port)
     const folder = mkdtempSync(join(tmpdir(), 'ca-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const caFile = join(folder, 'ca.crt')

@@ -341,11 +341,10 @@ describeKubernetes('kubernetesWriter', (server) => {
       ['configmaps', ['create', 'patch'], () => writer.apply(configMap(`governed-${Math.random()}`, {}))],
       ['events', ['create', 'patch'], record],
     ]
-    const { kubernetes } = own
     for (const [resource, verbs, work] of calls) {
       const name = `alice-${resource.replace('/', '-')}`
       await expect(work(), resource).rejects.toThrow()
-      await kubernetes.grant('alice', name, verbs, [resource])
+      await own.kubernetes.grant('alice', name, verbs, [resource])
       await expect.poll(() => succeeds(work()), { timeout: 20_000, message: resource }).toBe(true)
     }
     expect((await read('governed')).metadata.finalizers).toEqual([FINALIZER])

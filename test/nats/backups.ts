@@ -1,10 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 
-export interface StreamBackup {
-  readonly config: object
-  readonly state: object
-  readonly chunks: readonly Uint8Array[]
-}
+export type StreamBackup = { readonly config: object; readonly state: object; readonly chunks: readonly Uint8Array[] }
 
 type Reply = { readonly error?: { readonly description: string } }
 

@@ -29,8 +29,7 @@ export class ContractChecker {
 
   /** The factory that the source is given. */
   readonly client = (): Client => {
-    const { config } = this.#options
-    const client = new Client({ ...config, types: { getTypeParser: parserOf } })
+    const client = new Client({ ...this.#options.config, types: { getTypeParser: parserOf } })
     let isListing = false
     const query = async (sent: unknown): Promise<unknown> => {
       if (isDelta(sent)) return await this.#look(client, sent)

@@ -11,8 +11,6 @@ import { type CheckedRow, ContractChecker, type ContractCheckerOptions } from '.
 
 export type Row = Readonly<Record<string, unknown>>
 
-type Indexes = { readonly remainder: Equal<Row, number> }
-
 export interface OracleReaderOptions extends ContractCheckerOptions {
   readonly name: string
   readonly keyColumns: readonly string[]
@@ -34,7 +32,7 @@ export class OracleReader {
   readonly expired = new Map<string, number>()
   readonly #options: OracleReaderOptions
   readonly #witness: ContractChecker
-  readonly informer: Informer<Row, Indexes>
+  readonly informer: Informer<Row, { readonly remainder: Equal<Row, number> }>
   readonly #keyOf: (row: Row) => string
   readonly #every = new HandlerHistory<Row>()
   readonly #latest = new HandlerHistory<Row>()

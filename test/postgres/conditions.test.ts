@@ -13,12 +13,7 @@ function least(limit: string, volatility = 'IMMUTABLE'): string {
 describePostgres('a condition that calls a function of a user', (postgres) => {
   const at = useServer(postgres)
 
-  interface Replacement {
-    readonly name: string
-    readonly setup: string
-    readonly ddl: string
-    readonly where?: string
-  }
+  type Replacement = { readonly name: string; readonly setup: string; readonly ddl: string; readonly where?: string }
   const replacements: readonly Replacement[] = [
     { name: 'that is replaced', setup: least('20'), ddl: least('30') },
     { name: 'that is dropped and created again', setup: least('20'), ddl: `DROP FUNCTION large; ${least('30')}` },

@@ -97,8 +97,7 @@ export class Kubernetes implements AsyncDisposable {
 
   /** Another API server over the same etcd, or over a proxy before it, under the same certificate. */
   async addApiServer({ flags = [], etcdPort = this.etcd.port }: ApiServerChoice = {}): Promise<Api> {
-    const { apiServer } = this.#options.server
-    const api = await ApiServer.start({ server: apiServer, etcdPort, flags, sibling: this.api })
+    const api = await ApiServer.start({ server: this.#options.server.apiServer, etcdPort, flags, sibling: this.api })
     this.#others.push(api)
     return api
   }

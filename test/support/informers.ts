@@ -48,6 +48,12 @@ export function mirrorOf<T, I extends object>(
   return informerOf(memorySource<T>({ ...memory, entries }), rest)
 }
 
+/** Starts it, and lets all happen that is ready to. */
+export async function begun(informer: Lifecycle, clock: VirtualClock): Promise<void> {
+  informer.start()
+  await clock.advance(0)
+}
+
 export async function assertCleanStop(informer: Lifecycle, clock: VirtualClock): Promise<void> {
   const stopped = informer.stop()
   await clock.advance(1_000)

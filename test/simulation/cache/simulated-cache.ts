@@ -42,8 +42,6 @@ const RATES = {
   'crash-in-save': 0.06,
 } as const
 
-type CacheFault = keyof typeof RATES
-
 /** The storage that outlives all processes of a schedule. */
 export class SimulatedDisk {
   content: Content | undefined
@@ -353,7 +351,7 @@ export class SimulatedCache implements MirrorCache {
     )
   }
 
-  #strikes(fault: CacheFault): boolean {
+  #strikes(fault: keyof typeof RATES): boolean {
     const { decisions } = this.#scenario
     if (decisions.isQuiet || this.#isDead) return false
     const stream = decisions.of(fault)

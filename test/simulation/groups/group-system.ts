@@ -71,8 +71,7 @@ export class GroupSystem implements SystemUnderTest {
   }
 
   start(): void {
-    const { decisions } = this.#scenario
-    const isLate = decisions.chance('members start first', 0.3)
+    const isLate = this.#scenario.decisions.chance('members start first', 0.3)
     if (!isLate) {
       this.#group.start({ signal: this.#abort.signal })
       const idle = this.drivers.find(({ informer }) => informer.status.state === 'idle')

@@ -26,11 +26,7 @@ const ACTIONS = [
 ]
 type Action = (typeof ACTIONS)[number]
 
-interface Process {
-  readonly informer: Informer<Item>
-  readonly relay: RelayServing
-  readonly link: { isCut: boolean }
-}
+type Process = { readonly informer: Informer<Item>; readonly relay: RelayServing; readonly link: { isCut: boolean } }
 
 /** One schedule of relays and followers over one store with faults. */
 export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {

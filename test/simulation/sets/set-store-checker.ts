@@ -100,8 +100,7 @@ export class SetStoreChecker {
       mark('a key went from one source to another')
       const { member: last, times } = owner
       if (last.removals + last.losses > times) continue
-      const { history } = last
-      const gaveUp = history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
+      const gaveUp = last.history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
       if (!gaveUp) violate('sets', `${nameOf(key)} went from ${last.name} to ${member.name}, and ${last.name} has it`)
     }
   }

@@ -102,8 +102,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
   protected override *schedule(): Generator<undefined, void> {
     this.clock.driftMs = this.settings.driftMs
     this.#join(this.decisions.of('first join'))
-    const { isCalm } = this.settings
-    yield* this.act(isCalm ? ACTIONS.filter((action) => !DISTURBING.includes(action)) : ACTIONS)
+    yield* this.act(this.settings.isCalm ? ACTIONS.filter((action) => !DISTURBING.includes(action)) : ACTIONS)
     yield* this.#heal()
     yield* this.#end()
   }

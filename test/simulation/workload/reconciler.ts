@@ -171,9 +171,8 @@ export class Reconciler implements Handled {
     if (this.isClosed) return
     const { settings, violate } = this.#scenario
     if (this.#running.size === 0) this.#requeues.check()
-    const { state } = this.#driver.truth
     for (const key of settings.keys) {
-      const stored = state.get(key)
+      const stored = this.#driver.truth.state.get(key)
       if (stored?.isInvalid) continue
       const wanted = stored?.item.tenant === settings.omits ? undefined : stored?.item.n
       const done = this.#handled(key)

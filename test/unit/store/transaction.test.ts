@@ -79,8 +79,6 @@ const declareWith = (fuse: Fuse | undefined) => (ix: IndexBuilder<Item>) => {
   }
 }
 type By = ReturnType<ReturnType<typeof declareWith>>
-type Options = Partial<InformerOptions<Item, By>>
-
 /** The scopes of the followers, each beside a predicate that says the same. */
 const scopes: readonly (readonly [object, (o: Item, key: string) => boolean])[] = [
   [{}, () => true],
@@ -95,7 +93,7 @@ const scopes: readonly (readonly [object, (o: Item, key: string) => boolean])[] 
 
 interface Faults {
   readonly fuse: Fuse
-  readonly options?: Options
+  readonly options?: Partial<InformerOptions<Item, By>>
   /** Called by every handler. */
   readonly inHandler?: () => void
   /** A filter of every follower. */

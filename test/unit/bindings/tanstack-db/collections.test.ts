@@ -2,7 +2,7 @@ import { createCollection, createLiveQueryCollection, eq } from '@tanstack/db'
 import { describe, expect, test, vi } from 'vitest'
 import { type InformerCollectionOptions, informerCollectionOptions } from '../../../../bindings/tanstack-db/index.js'
 import { OptionError, SourceError } from '../../../../src/contract/errors.js'
-import { mirrorOf, type Order, order } from '../../../support/informers.js'
+import { begun, mirrorOf, type Order, order } from '../../../support/informers.js'
 
 const threeOrders = [
   ['1', order(1)],
@@ -269,8 +269,7 @@ describe('a write', () => {
         await options.utils.waitFor(source.put(modified.id, { id: modified.id, total: modified.total + 100 }))
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     collection.subscribeChanges(() => shown.push(collection.get('1')?.total))
     const write = collection.update('1', (draft) => void Object.assign(draft, { total: 5 }))
     await clock.advance(10)
@@ -282,8 +281,7 @@ describe('a write', () => {
     const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
     const options = informerCollectionOptions({ informer })
     const collection = createCollection({ ...options, startSync: true })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     const mark = source.transaction((tx) => {
       for (let n = 2; n <= 5_000; n++) tx.put(`${n}`, { id: `${n}`, total: n })
     })
@@ -297,8 +295,7 @@ describe('a write', () => {
     const { clock, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
     const handlers = { onInsert: async () => {}, onUpdate: async () => {} }
     const collection = createCollection({ ...informerCollectionOptions({ informer }), ...handlers, startSync: true })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     const message = 'getKey: the object is not of the informer; use the option getKey'
     expect(() => collection.insert({ id: '2', total: 2 })).toThrow(message)
     expect(() => collection.update('1', (draft) => void Object.assign(draft, { total: 2 }))).toThrow(message)
