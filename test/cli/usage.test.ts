@@ -181,15 +181,12 @@ describe('what is missing is named, with the command that installs it', () => {
 })
 
 describe('a Node that is too old', () => {
-  test.each(['22.11.0', '20.20.2', '18.0.0'])(
-    '%s is refused by one line that names the version needed',
-    async (version) => {
-      const preload = join(temporaryFolder(), 'version.cjs')
-      writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
-      const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
-      expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
-    },
-  )
+  test.each(['22.11.0', '20.20.2', '18.0.0'])('%s is refused by a line with the version needed', async (version) => {
+    const preload = join(temporaryFolder(), 'version.cjs')
+    writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
+    const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
+    expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
+  })
 
   test('loads nothing of the program before it is refused', () => {
     expect(textOf('dist/cli/bin.cjs')).not.toMatch(/require\(|^import /m)

@@ -102,28 +102,26 @@ describeKubernetes('credentials', (server) => {
   }
 
   const configs = { 'in a pod': inCluster, 'of a plugin': withPlugin }
-  test.each(['in a pod', 'of a plugin'] as const)(
-    '[A7] %s that are replaced twice while a writer writes are read again',
-    (where) =>
-      withMirror(configs[where], async (stage, token) => {
-        const tokens = [token, `${token}-second`, `${token}-third`] as const
-        giveToken[where](token)
-        const refusals = await followRotations(stage, {
-          write: (n) => stage.put(`k${n % 7}`, n),
-          rotate: async (number) => {
-            for (const old of tokens) reviewer.users.delete(old)
-            reviewer.users.set(tokens[number] ?? '', 'alice')
-            const { asked } = reviewer
-            // The server remembers for a second that a token was good.
-            await stage.until('the next review of a token', () => {
-              stage.resetLive()
-              return reviewer.asked > asked
-            })
-          },
-          adopt: (number) => giveToken[where](tokens[number] ?? ''),
-        })
-        expect(refusals).toBe(0)
-      }),
+  test.each(['in a pod', 'of a plugin'] as const)('[A7] %s, replaced twice under a writer, are read again', (where) =>
+    withMirror(configs[where], async (stage, token) => {
+      const tokens = [token, `${token}-second`, `${token}-third`] as const
+      giveToken[where](token)
+      const refusals = await followRotations(stage, {
+        write: (n) => stage.put(`k${n % 7}`, n),
+        rotate: async (number) => {
+          for (const old of tokens) reviewer.users.delete(old)
+          reviewer.users.set(tokens[number] ?? '', 'alice')
+          const { asked } = reviewer
+          // The server remembers for a second that a token was good.
+          await stage.until('the next review of a token', () => {
+            stage.resetLive()
+            return reviewer.asked > asked
+          })
+        },
+        adopt: (number) => giveToken[where](tokens[number] ?? ''),
+      })
+      expect(refusals).toBe(0)
+    }),
   )
 
   test('[A7] of a function are requested again after 403 and after a move of the server, while a writer writes', async () => {

@@ -228,23 +228,20 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       ['max_bytes is 1000000, and discard is not "new"', { max_bytes: 1_000_000, discard: 'old' }],
       ['max_msgs is 1000, and discard is not "new"', { max_msgs: 1_000, discard: 'old' }],
     ]
-    test.for(removing)(
-      '[J12] a bucket that removes keys by itself, because its %s, stops the relay',
-      async ([limit, config], context) => {
-        const { stage, relay, follower } = await followed(context)
-        const stream = `KV_relay-${stage.name}`
-        const undo = await configure(stream, config)
-        await waitUntil('the failure', () => relay.status.state === 'backing-off')
-        expect(relay.status.reason).toContain(
-          `${stream.slice(3)} removes keys by itself, because its ${limit}; change it`,
-        )
-        expect(relay.status.lastError?.code).toBe('PROTOCOL')
-        const late = await stage.follower()
-        await expect(late.start().synced(WAIT)).rejects.toThrow(`because its ${limit}`)
-        await undo()
-        await stage.agree(follower)
-      },
-    )
+    test.for(removing)('[J12] a bucket that removes keys, as its %s, stops it', async ([limit, config], context) => {
+      const { stage, relay, follower } = await followed(context)
+      const stream = `KV_relay-${stage.name}`
+      const undo = await configure(stream, config)
+      await waitUntil('the failure', () => relay.status.state === 'backing-off')
+      expect(relay.status.reason).toContain(
+        `${stream.slice(3)} removes keys by itself, because its ${limit}; change it`,
+      )
+      expect(relay.status.lastError?.code).toBe('PROTOCOL')
+      const late = await stage.follower()
+      await expect(late.start().synced(WAIT)).rejects.toThrow(`because its ${limit}`)
+      await undo()
+      await stage.agree(follower)
+    })
 
     test('[J13] an object that is larger than a message of the bucket stops the relay, whose status names it', async (context) => {
       const { stage, relay, follower } = await followed(context)

@@ -171,19 +171,16 @@ describePostgres('the installed objects', (postgres) => {
       `TRUNCATE ${table}`,
     ]
 
-    test.each(['stranger', 'owner'] as const)(
-      'attached to a temporary table run nothing with the rights of the installer (%s)',
-      async (who) => {
-        const { db, [who]: attacker } = await partitioned()
-        const client = await db.connect({ user: attacker })
-        expect(await attempt(client, trapType('pg_temp', attacker))).toEqual([])
-        await client.query('CREATE TEMP TABLE x (id pg_temp.trap)')
-        await attempt(client, [...attached(await triggerFunctions(db), 'x'), ...written('x', 'ROW(1)::pg_temp.trap')])
-        expect(await isAlarmRaised(db)).toBe(false)
-        // The owner may write to the log by the table too.
-        if (who === 'stranger') expect(await db.sql(`SELECT * FROM ${await db.log('p')}`)).toEqual([])
-      },
-    )
+    test.each(['stranger', 'owner'] as const)('at a temporary table run nothing as the installer (%s)', async (who) => {
+      const { db, [who]: attacker } = await partitioned()
+      const client = await db.connect({ user: attacker })
+      expect(await attempt(client, trapType('pg_temp', attacker))).toEqual([])
+      await client.query('CREATE TEMP TABLE x (id pg_temp.trap)')
+      await attempt(client, [...attached(await triggerFunctions(db), 'x'), ...written('x', 'ROW(1)::pg_temp.trap')])
+      expect(await isAlarmRaised(db)).toBe(false)
+      // The owner may write to the log by the table too.
+      if (who === 'stranger') expect(await db.sql(`SELECT * FROM ${await db.log('p')}`)).toEqual([])
+    })
 
     test('cannot be attached to another table by a role that does not own theirs', async () => {
       const { db, stranger: attacker } = await partitioned()
