@@ -67,18 +67,15 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     const locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
     const admin = new Client({ connectionString: locked.url })
     await admin.connect()
-    try {
-      await admin.query(`CREATE ROLE reader LOGIN PASSWORD '${password}'`)
-      // COPY empties the file before its query would read it.
-      await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
+    await using _ = { [Symbol.asyncDispose]: () => admin.end() }
+    await admin.query(`CREATE ROLE reader LOGIN PASSWORD '${password}'`)
+    // COPY empties the file before its query would read it.
+    await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
         EXECUTE format($f$ COPY (SELECT 'host all reader all scram-sha-256'
           UNION ALL SELECT unnest(string_to_array(%L, chr(10)))) TO %L $f$, rules, current_setting('hba_file'));
         PERFORM pg_reload_conf();
       END $$`)
-      return locked
-    } finally {
-      await admin.end()
-    }
+    return locked
   }
   /** The server requires this password, and has ended the sessions of the role. */
   const demand = async (stage: Stage, password: string): Promise<void> => {

@@ -137,9 +137,6 @@ describePostgres('a database that is copied', (postgres) => {
 async function briefly<V>(database: Database, work: (client: Client) => Promise<V>): Promise<V> {
   const client = new Client(database.config())
   await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  return await work(client)
 }

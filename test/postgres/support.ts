@@ -117,11 +117,8 @@ export class Database {
   async install(table: string, options: Omit<ChangeLogOptions, 'table'> = {}): Promise<void> {
     const client = new Client(this.config())
     await client.connect()
-    try {
-      await installChangeLog(client, { table, ...options })
-    } finally {
-      await client.end()
-    }
+    await using _ = { [Symbol.asyncDispose]: () => client.end() }
+    await installChangeLog(client, { table, ...options })
   }
 
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
@@ -165,11 +162,8 @@ export async function dropRoles(database: Database, ...roles: readonly string[])
 async function alone(database: Database, text: string): Promise<void> {
   const client = new Client(database.config())
   await client.connect()
-  try {
-    await client.query(text)
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  await client.query(text)
 }
 
 export async function rowsOf(client: Client, text: string, values?: unknown[]): Promise<Row[]> {
@@ -246,21 +240,18 @@ async function tableContents(
 ): Promise<Map<string, unknown>> {
   const client = new Client(database.config({ ...connection, options: '-c timezone=UTC' }))
   await client.connect()
-  try {
-    if (role !== undefined) await client.query(`SET ROLE ${quoted(role)}`)
-    const list = columns === undefined ? '*' : [...new Set([...columns, ...key])].map(quoted).join(', ')
-    const rest = `FROM ${table}${where === undefined ? '' : ` WHERE ${where}`}`
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
-    const { rows: objects } = await client.query(`SELECT ${list} ${rest} ORDER BY ${key.map(quoted).join(', ')}`)
-    const { rows: keys } = await client.query({
-      text: `SELECT ${key.map(quoted).join(', ')} ${rest} ORDER BY ${key.map(quoted).join(', ')}`,
-      rowMode: 'array',
-      types: TEXTS,
-    })
-    return new Map(keys.map((texts, at) => [joinKey(texts), objects[at]]))
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  if (role !== undefined) await client.query(`SET ROLE ${quoted(role)}`)
+  const list = columns === undefined ? '*' : [...new Set([...columns, ...key])].map(quoted).join(', ')
+  const rest = `FROM ${table}${where === undefined ? '' : ` WHERE ${where}`}`
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+  const { rows: objects } = await client.query(`SELECT ${list} ${rest} ORDER BY ${key.map(quoted).join(', ')}`)
+  const { rows: keys } = await client.query({
+    text: `SELECT ${key.map(quoted).join(', ')} ${rest} ORDER BY ${key.map(quoted).join(', ')}`,
+    rowMode: 'array',
+    types: TEXTS,
+  })
+  return new Map(keys.map((texts, at) => [joinKey(texts), objects[at]]))
 }
 
 export function quoted(name: string): string {
@@ -270,13 +261,9 @@ export function quoted(name: string): string {
 /** Watches a source by hand from a version: the first batch, or the error. */
 export async function resumed<T>(source: PostgresSource<T>, after: Version): Promise<WatchBatch<T>> {
   const stop = new AbortController()
-  try {
-    for await (const batch of source.watch({ ...context(stop.signal), after, onProgressRequest: () => {} }))
-      return batch
-    throw new Error('the watch ended')
-  } finally {
-    stop.abort()
-  }
+  using _ = { [Symbol.dispose]: () => stop.abort() }
+  for await (const batch of source.watch({ ...context(stop.signal), after, onProgressRequest: () => {} })) return batch
+  throw new Error('the watch ended')
 }
 
 /**

@@ -225,21 +225,15 @@ export abstract class FaultCampaign<T> {
         `after ${ROUND_MS} ms these have not ended: ${[...this.#pending].join(', ')} [${this.#lastFaults}]`,
       )
     }
-    try {
-      await Promise.race([round, late()])
-    } finally {
-      over.abort()
-    }
+    using _ = { [Symbol.dispose]: () => over.abort() }
+    await Promise.race([round, late()])
   }
 
   /** Runs work of a round under a name. */
   async #named<V>(name: string, work: Promise<V>): Promise<V> {
     this.#pending.push(name)
-    try {
-      return await work
-    } finally {
-      this.#pending.splice(this.#pending.indexOf(name), 1)
-    }
+    using _ = { [Symbol.dispose]: () => this.#pending.splice(this.#pending.indexOf(name), 1) }
+    return await work
   }
 
   /** Some faults during writes. */

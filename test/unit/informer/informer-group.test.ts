@@ -32,12 +32,9 @@ class Slow {
     this.running++
     this.lists.push(memory.name)
     this.most = Math.max(this.most, this.running)
-    try {
-      await context.clock.sleep(1_000, context.signal)
-      yield* memory.list(context)
-    } finally {
-      this.running--
-    }
+    using _ = { [Symbol.dispose]: () => this.running-- }
+    await context.clock.sleep(1_000, context.signal)
+    yield* memory.list(context)
   }
 }
 

@@ -302,11 +302,8 @@ function countDepth(proto: object, name: string): void {
   const original = Reflect.get(proto, name) as Method
   const counted: Method = function (...args) {
     depth++
-    try {
-      return Reflect.apply(original, this, args)
-    } finally {
-      depth--
-    }
+    using _ = { [Symbol.dispose]: () => depth-- }
+    return Reflect.apply(original, this, args)
   }
   Reflect.set(proto, name, counted)
   onTestFinished(() => void Reflect.set(proto, name, original))
