@@ -14,14 +14,12 @@ beforeAll(ensureBuilt)
 describeServer('postgres 18', 'verify postgres://', (postgres) => {
   const at = useServer(postgres)
 
-  async function orders(): Promise<Database> {
-    const db = await at.installed(
+  const orders = (): Promise<Database> =>
+    at.installed(
       `CREATE TABLE orders (id int PRIMARY KEY, tenant text, n int);
       INSERT INTO orders SELECT g, 'acme', g FROM generate_series(1, 300) g`,
       'orders',
     )
-    return db
-  }
 
   /** Changes the table without a trace in its log, once the mirror follows it. */
   async function alterBehind(db: Database, sql: string): Promise<void> {

@@ -132,8 +132,7 @@ describeKubernetes('credentials', (server) => {
     const configOf = (port: number) => {
       ways = [{ user: 'bob', port }, { user: 'alice', port }, { port: other.port }]
       return () => {
-        const config = new KubeConfig()
-        config.loadFromOptions(kubernetes.kubeConfig(ways[current]))
+        const config = kubernetes.config(ways[current])
         return config
       }
     }

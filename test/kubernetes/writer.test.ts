@@ -1,4 +1,4 @@
-import { KubeConfig } from '@kubernetes/client-node'
+import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   ApplyConflictError,
@@ -35,8 +35,7 @@ describeKubernetes('kubernetesWriter', (server) => {
   const own = useKubernetes(server)
 
   function configOf(user: 'admin' | 'alice' = 'admin'): KubeConfig {
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions(own.kubernetes.kubeConfig({ user }))
+    const kubeConfig = own.kubernetes.config({ user })
     return kubeConfig
   }
 

@@ -1,3 +1,4 @@
+import { KubeConfig } from '@kubernetes/client-node'
 import { type ApiServer as Api, ApiServer, KUBE_TOKENS, type KubeUser } from './api-server.js'
 import { EtcdServer } from './etcd.js'
 import { KubeClient } from './kube-client.js'
@@ -89,6 +90,12 @@ export class Kubernetes implements AsyncDisposable {
       contexts: [{ name: 'test', cluster: 'test', user }],
       currentContext: 'test',
     }
+  }
+
+  config(way?: KubeWay): KubeConfig {
+    const config = new KubeConfig()
+    config.loadFromOptions(this.kubeConfig(way))
+    return config
   }
 
   client({ user = 'admin', token = KUBE_TOKENS[user], port = this.api.port }: KubeWay = {}): KubeClient {

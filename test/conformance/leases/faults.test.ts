@@ -1,4 +1,3 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { Client, Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
@@ -145,8 +144,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
 
       test('kill -9 of the API server, and of etcd', async () => {
         const { kubernetes } = own
-        const kubeConfig = new KubeConfig()
-        kubeConfig.loadFromOptions(kubernetes.kubeConfig())
+        const kubeConfig = kubernetes.config()
         const options = { kubeConfig, namespace: 'default', group: 'g', leaseMs: LEASE_MS }
         const campaign = new LeaseCampaign(() => kubernetesLeases(options))
         await campaign.recovered()
