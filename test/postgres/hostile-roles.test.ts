@@ -123,7 +123,7 @@ describePostgres('a hostile role', (postgres) => {
         },
       )
 
-      test.each(['json', 'uuid'])('and may make its key a %s: writers go on, mirrors name the type', async (type) => {
+      test.each(['json', 'uuid'])('its key may be a %s: writers continue, mirrors name it', async (type) => {
         const db = await prepared('CREATE TABLE t (id text PRIMARY KEY, n int)')
         const id = (n: number): string => `00000000-0000-0000-0000-00000000000${n}`
         await db.install('t', { level })
