@@ -37,10 +37,7 @@ describe('SIGUSR2', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { name: string; objects: number })
-    expect(printed.map(({ name, objects }) => [name, objects])).toEqual([
-      ['first', 1],
-      ['second', 0],
-    ])
+    expect(printed.map(({ name, objects }) => [name, objects])).toEqual(Object.entries({ first: 1, second: 0 }))
     expect(printed[0]).toMatchObject({ indexes: { first: [{ name: 'n', largest: [{ value: '1', objects: 1 }] }] } })
   })
 

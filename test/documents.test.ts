@@ -39,21 +39,8 @@ const blocks = blocksOf()
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
   .concat(exampleBlocks())
 const project = new UserProject([
-  '@kubernetes/client-node',
-  '@nats-io',
-  '@opentelemetry/api',
-  '@tanstack/db',
-  '@types/express',
-  '@types/node',
-  '@types/pg',
-  '@types/react',
-  'etcd3',
-  'express',
-  'ioredis',
-  'pg',
-  'react',
-  'vitest',
-  'zod',
+  ...'@kubernetes/client-node @nats-io @opentelemetry/api @tanstack/db @types/express @types/node'.split(' '),
+  ...'@types/pg @types/react etcd3 express ioredis pg react vitest zod'.split(' '),
 ])
 afterAll(() => project[Symbol.dispose]())
 
@@ -81,9 +68,7 @@ describe('every TypeScript block of the documents and docstrings compiles agains
 
   test.each(blocks.map(({ place, language }, at) => [place, `block-${at}.${language}(`] as const))(
     '%s',
-    (_place, file) => {
-      expect(errors.filter((line) => line.startsWith(file))).toEqual([])
-    },
+    (_place, file) => expect(errors.filter((line) => line.startsWith(file))).toEqual([]),
   )
 })
 
@@ -105,7 +90,5 @@ describe('every file and folder that a document names exists', () => {
     expect(pathsIn(textOf(path)).filter((named) => !exists(named))).toEqual([])
   })
 
-  test('such names are found', () => {
-    expect(pathsIn(textOf('CONTRIBUTING.md')).length).toBeGreaterThan(20)
-  })
+  test('such names are found', () => expect(pathsIn(textOf('CONTRIBUTING.md')).length).toBeGreaterThan(20))
 })

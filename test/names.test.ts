@@ -25,32 +25,14 @@ const [options = '', functions = ''] = section.split(/^### /m)
 /** The rows of the table of options: the concept, its name, and the functions that have the option. */
 const rows = Array.from(
   options.matchAll(/^\| ([^|]+) \| `(\w+)` \| ([^|]+) \|$/gm),
-  ([, concept = '', name = '', by = '']) => ({
-    concept,
-    name,
-    by: codesIn(by),
-  }),
+  ([, concept = '', name = '', by = '']) => ({ concept, name, by: codesIn(by) }),
 )
 
 /** The names that other names have replaced. */
-const RETIRED_OPTIONS: readonly string[] = [
-  'heartbeatTimeoutMs',
-  'stallMs',
-  'progressMs',
-  'blockMs',
-  'connection',
-  'listen',
-  'shards',
-  'replicas',
-]
-const RETIRED_EXPORTS: readonly string[] = [
-  'redisCollection',
-  'redisStream',
-  'redisKeys',
-  'serveMirror',
-  'shareInformer',
-  'publish',
-]
+const RETIRED_OPTIONS: readonly string[] =
+  'heartbeatTimeoutMs stallMs progressMs blockMs connection listen shards replicas'.split(' ')
+const RETIRED_EXPORTS: readonly string[] =
+  'redisCollection redisStream redisKeys serveMirror shareInformer publish'.split(' ')
 
 function codesIn(text: string): string[] {
   return Array.from(text.matchAll(/`(?:new )?([\w…]+)`/g), ([, code = '']) => code)

@@ -43,8 +43,7 @@ function sectionsIn(path: string): ReadonlyMap<string, string> {
 
 /** Links that point nowhere in the tarball or on GitHub, as `README.md: docs/missing.md`. */
 function brokenLinksOf(path: string): string[] {
-  const links = Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
-  return links
+  return Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
     .filter((link) => !/^[a-z]+:/.test(link))
     .filter((link) => {
       const [file = '', anchor] = link.split('#', 2)
@@ -80,8 +79,7 @@ describe('the packed files', () => {
   })
 
   test('contain a page of the API reference for each entry point, without a warning of TypeDoc', () => {
-    expect(typedoc.output).toBe('')
-    expect(typedoc.status).toBe(0)
+    expect([typedoc.output, typedoc.status]).toEqual(['', 0])
     const modules = Object.keys(manifest.exports).filter((name) => manifest.exports[name]?.types !== undefined)
     const pages = modules.map((name) => `${REFERENCE}${join('listwatch', name).replaceAll('/', '.')}.md`)
     expect(pages.length).toBeGreaterThan(15)

@@ -11,7 +11,6 @@ import { filesUnder, root, textOf } from './support/sources.js'
  * the difference belongs into the review.
  */
 const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
-
 const OPTIONS = 'docs/reference/options.md'
 /** The accepted pages, one for each entry point. */
 const ACCEPTED = join(root, 'test/public-api')
@@ -46,10 +45,7 @@ test('they mention types of their own entry point, of listwatch, of listwatch/ad
   const others = Array.from(pages, ([module, page]) =>
     Array.from(
       page.matchAll(/^import [^']*'([^']+)'|\bimport\('([^']+)'\)|[:<|&]\s*(any)\b/gm),
-      ([found, ...names]) => ({
-        found: `${module}: ${found}`,
-        name: names.join(''),
-      }),
+      ([found, ...names]) => ({ found: `${module}: ${found}`, name: names.join('') }),
     ).filter(({ name }) => !isKnown(module, name)),
   )
   expect(others.flat().map(({ found }) => found)).toEqual([])

@@ -37,9 +37,7 @@ describe('SPEC.md', () => {
     expect(named.filter((name) => !names.includes(name) && !decisions.includes(name))).toEqual([])
   })
 
-  test('has a rule once', () => {
-    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
-  })
+  test('has a rule once', () => expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]))
 
   test.each([...'ABCEFGHIJKLMNOPQRSTUVWXY'])('numbers the rules %s1, … without gaps', (letter) => {
     const numbered = names.filter((name) => name.startsWith(letter) && /\d$/.test(name))

@@ -14,8 +14,11 @@ describe('the documents', () => {
   })
 
   test.each(documents)('%s wraps its prose at 120 columns', (path) => {
-    const lines = proseOf(textOf(path)).split('\n')
-    expect(lines.filter((line) => !line.startsWith('|') && line.length > 120)).toEqual([])
+    expect(
+      proseOf(textOf(path))
+        .split('\n')
+        .filter((line) => !line.startsWith('|') && line.length > 120),
+    ).toEqual([])
   })
 })
 
@@ -78,9 +81,7 @@ describe('findings', () => {
     'It is made anew.',
     'Retried for ever.',
     'The server is left alone.',
-  ])('reports %j once', (text) => {
-    expect(findings(text)).toHaveLength(1)
-  })
+  ])('reports %j once', (text) => expect(findings(text)).toHaveLength(1))
 
   test('reports "from where" as two phrases, with the number of their line', () => {
     expect(findings('first\nfrom where we were').map(({ line, phrase }) => [line, phrase])).toEqual([
@@ -103,9 +104,7 @@ describe('findings', () => {
     'None of the members answers.',
     'The store stays readable for a moment, and takes its place in turn.',
     'The home directory.',
-  ])('accepts %j', (text) => {
-    expect(findings(text)).toEqual([])
-  })
+  ])('accepts %j', (text) => expect(findings(text)).toEqual([]))
 })
 
 test('proseOf leaves out blocks of code, inline code and targets of links, and keeps the lines', () => {
@@ -145,9 +144,7 @@ describe('proseOfTypeScript', () => {
     ['a comment behind a regular expression with a quote', "x.replace(/['/]/g, y) // It runs.", '. It runs.'],
     ['a string behind a regular expression that is returned', `return /"/.test('two words')`, '. two words'],
     ['a comment behind a division', 'a = b / c // It runs.', '. It runs.'],
-  ])('keeps %s', (_, text, words) => {
-    expect(wordsOf(text)).toBe(words)
-  })
+  ])('keeps %s', (_, text, words) => expect(wordsOf(text)).toBe(words))
 
   test.each([
     ['code', 'const where = nobody(news)'],
@@ -155,9 +152,7 @@ describe('proseOfTypeScript', () => {
     ['code in strings', `f('if (nobody) return', 'const news = 1', '() => where it')`],
     ['regular expressions', 'a = /where it/; b(/[/]nobody/.exec(c), x ? /news it/ : 0)'],
     ['keywords of SQL', 'f(`SELECT a FROM b WHERE c = 1`, "WHERE it")'],
-  ])('leaves out %s', (_, text) => {
-    expect(findings(proseOfTypeScript(text))).toEqual([])
-  })
+  ])('leaves out %s', (_, text) => expect(findings(proseOfTypeScript(text))).toEqual([]))
 
   test('keeps the number of every line', () => {
     const text = ['/*', ' * a', ' */', 'f(`two', '${x(', '  1)} words`)', '', "g('nobody waits')"].join('\n')

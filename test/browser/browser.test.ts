@@ -36,9 +36,7 @@ beforeAll(async () => {
 })
 
 describe('[D9] a bundle of listwatch and listwatch/memory for browsers', () => {
-  test('imports nothing', () => {
-    expect(page).not.toMatch(/^import |\bimport\(|\brequire\(/m)
-  })
+  test('imports nothing', () => expect(page).not.toMatch(/^import |\bimport\(|\brequire\(/m))
 
   describeServer('chromium', 'in Chromium', (chromium) => {
     test('lists, watches, reconnects, indexes and stops', async () => {
@@ -58,9 +56,7 @@ describe('[D9] a bundle of listwatch and listwatch/memory for browsers', () => {
 })
 
 describe('a bundle of listwatch and listwatch/http for browsers', () => {
-  test('imports nothing', () => {
-    expect(follower).not.toMatch(/^import |\bimport\(|\brequire\(/m)
-  })
+  test('imports nothing', () => expect(follower).not.toMatch(/^import |\bimport\(|\brequire\(/m))
 
   describeServer('chromium', 'in Chromium', (chromium) => {
     test('follows a mirror that a server of Node serves', async () => {
@@ -89,9 +85,7 @@ describe('a bundle of listwatch and listwatch/http for browsers', () => {
 })
 
 describe('a bundle of listwatch/react and listwatch/http for browsers', () => {
-  test('imports nothing', () => {
-    expect(react).not.toMatch(/^import .* from |= import\(/m)
-  })
+  test('imports nothing', () => expect(react).not.toMatch(/^import .* from |= import\(/m))
 
   describeServer('chromium', 'in Chromium', (chromium) => {
     test('shows the objects of a follower, and renders only components whose objects change', async () => {

@@ -11,15 +11,8 @@ import { Child } from '../support/child.js'
 
 /** No window, no account, nothing that reaches for the network. */
 const FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--disable-dev-shm-usage',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...'--headless --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run'.split(' '),
+  ...'--disable-background-networking --disable-component-update --disable-sync'.split(' '),
 ]
 
 const DEADLINE_MS = 90_000

@@ -2,12 +2,7 @@
 import { createInformer } from 'listwatch'
 import { httpSource } from 'listwatch/http'
 
-interface Order {
-  readonly tenant: string
-  readonly total: number
-  readonly at?: Date
-  readonly bytes?: Uint8Array
-}
+type Order = { readonly tenant: string; readonly total: number; readonly at?: Date; readonly bytes?: Uint8Array }
 
 const seen: Record<string, unknown> = {}
 
@@ -29,7 +24,5 @@ async function run(): Promise<void> {
   seen['state'] = orders.status.state
 }
 
-await run().catch((error: unknown) => {
-  seen['error'] = error instanceof Error ? `${error.stack}` : String(error)
-})
+await run().catch((error: unknown) => (seen['error'] = error instanceof Error ? `${error.stack}` : String(error)))
 await fetch('/seen', { method: 'POST', body: JSON.stringify(seen) })

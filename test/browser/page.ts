@@ -2,18 +2,13 @@
 import { createInformer, groupInformers } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 
-interface Order {
-  readonly tenant: string
-  readonly total: number
-}
-
 const seen: Record<string, unknown> = {}
 
 async function run(): Promise<void> {
   seen['hasNode'] = ['process', 'Buffer', 'setImmediate', 'clearImmediate', 'require'].some(
     (name) => name in globalThis,
   )
-  const source = memorySource<Order>({
+  const source = memorySource<{ readonly tenant: string; readonly total: number }>({
     name: 'orders',
     heartbeatMs: 200,
     entries: [
@@ -62,7 +57,5 @@ async function run(): Promise<void> {
   seen['runs'] = runs
 }
 
-await run().catch((error: unknown) => {
-  seen['error'] = error instanceof Error ? `${error.stack}` : String(error)
-})
+await run().catch((error: unknown) => (seen['error'] = error instanceof Error ? `${error.stack}` : String(error)))
 await fetch('/seen', { method: 'POST', body: JSON.stringify(seen) })

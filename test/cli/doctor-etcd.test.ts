@@ -58,8 +58,7 @@ describeServer('etcd 3.6', 'doctor etcd://', (server) => {
   test('[E13] kine: exit code 2', async () => {
     await using kine = await ScriptedEtcd.start()
     kine.isKine = true
-    const line = await refusalOf(listwatch(['doctor', `etcd://${kine.endpoint}`, ...JOBS]))
-    expect(line).toMatch(/not etcd but kine/)
+    expect(await refusalOf(listwatch(['doctor', `etcd://${kine.endpoint}`, ...JOBS]))).toMatch(/not etcd but kine/)
   })
 
   test('endpoints and different-clusters', async () => {

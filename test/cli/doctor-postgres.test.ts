@@ -6,7 +6,7 @@ import { runProgram } from '../../tools/postgres/run-program.js'
 import { roleOf } from '../postgres/hostile.js'
 import { Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
-import { startPgbouncer } from '../servers/pgbouncer.js'
+import { Pgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
@@ -22,7 +22,6 @@ function sqlIn(remedy = ''): string {
 describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   const at = useServer(postgres, { max_prepared_transactions: '5' })
   const TABLE = ['--table', 'orders']
-
   const orders = (): Promise<Database> => at.installed('CREATE TABLE orders (id int PRIMARY KEY, n int)', 'orders')
   const argsOf = (db: Database, user?: string): string[] => [urlOf(db, user), ...TABLE]
 
@@ -152,7 +151,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   test('pooler: in transaction mode only', async () => {
     const db = await orders()
     for (const poolMode of ['session', 'transaction'] as const) {
-      await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode })
+      await using pooler = await Pgbouncer.start({ targetPort: at.server.port, poolMode })
       const url = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`
       expect(await namesOf([url, ...TABLE]), poolMode).toEqual(poolMode === 'session' ? [] : ['pooler'])
     }
@@ -168,7 +167,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(await namesOf(argsOf(db))).toEqual([])
     // The idle connections of a pooler belong to no mirror, and Postgres would close one when it is lent.
     await db.sql(`ALTER DATABASE ${db.name} SET idle_session_timeout = 0`)
-    await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction' })
+    await using pooler = await Pgbouncer.start({ targetPort: at.server.port, poolMode: 'transaction' })
     const pooled = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`
     expect(await verified(pooled)).toMatchObject({ code: 0, errors: '' })
   })

@@ -1,6 +1,6 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
@@ -86,30 +86,28 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     expect(await child.ended).toEqual({ code: 0, signal: null })
   })
 
-  describe('examples/warm-start.ts', () => {
-    test('resumes from its file after a restart, and lists again if the file is damaged', async () => {
-      const client = own.etcd.client()
-      await client.delete().prefix('/prices/')
-      await client.put('/prices/apple').value('{"cents":120}')
-      const path = join(temporaryFolder(), 'prices.cache')
-      /** Runs until it is ready and has printed the line. Returns when the mirror was listed. */
-      const run = async (size: number, line: string): Promise<string> => {
-        const child = example('warm-start.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
-        const ready = `ready with ${size} prices, listed at `
-        const said = (start: string): string | undefined => child.lines.find((each) => each.startsWith(start))
-        await child.until(() => said(ready) !== undefined && said(line) !== undefined, line)
-        child.kill('SIGTERM')
-        expect(await child.ended).toEqual({ code: 0, signal: null })
-        return said(ready)?.slice(ready.length) ?? ''
-      }
-      const listedAt = await run(1, 'initial /prices/apple 120')
-      expect(statSync(path).mode & 0o777).toBe(0o600)
-      await client.put('/prices/apple').value('{"cents":130}')
-      expect(await run(1, 'watch /prices/apple 130')).toBe(listedAt)
-      expect(await run(1, 'initial /prices/apple 130')).toBe(listedAt)
-      writeFileSync(path, 'damaged')
-      expect(await run(1, 'initial /prices/apple 130')).not.toBe(listedAt)
-    })
+  test('examples/warm-start.ts resumes from its file after a restart, and lists again if the file is damaged', async () => {
+    const client = own.etcd.client()
+    await client.delete().prefix('/prices/')
+    await client.put('/prices/apple').value('{"cents":120}')
+    const path = join(temporaryFolder(), 'prices.cache')
+    /** Runs until it is ready and has printed the line. Returns when the mirror was listed. */
+    const run = async (size: number, line: string): Promise<string> => {
+      const child = example('warm-start.ts', [path], { ETCD_ENDPOINTS: own.etcd.endpoint })
+      const ready = `ready with ${size} prices, listed at `
+      const said = (start: string): string | undefined => child.lines.find((each) => each.startsWith(start))
+      await child.until(() => said(ready) !== undefined && said(line) !== undefined, line)
+      child.kill('SIGTERM')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      return said(ready)?.slice(ready.length) ?? ''
+    }
+    const listedAt = await run(1, 'initial /prices/apple 120')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    await client.put('/prices/apple').value('{"cents":130}')
+    expect(await run(1, 'watch /prices/apple 130')).toBe(listedAt)
+    expect(await run(1, 'initial /prices/apple 130')).toBe(listedAt)
+    writeFileSync(path, 'damaged')
+    expect(await run(1, 'initial /prices/apple 130')).not.toBe(listedAt)
   })
 
   test('examples/workers.ts follows the prices in each worker, and over its socket', async () => {

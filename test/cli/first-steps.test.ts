@@ -33,10 +33,6 @@ test('the first program of README.md has at most 15 lines, and runs with node al
   ])
 })
 
-test('README.md has at most 900 words', () => {
-  expect(textOf('README.md').split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(900)
-})
-
 describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgres) => {
   const at = useServer(postgres)
 

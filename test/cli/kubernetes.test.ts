@@ -36,8 +36,7 @@ describe('without a cluster', () => {
 
   test('a kubeconfig that is not there: one line that names it', async () => {
     const env = { KUBECONFIG: '/no/such/file' }
-    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))
-    expect(says).toContain('/no/such/file')
+    expect(await refusalOf(listwatch(['watch', 'kubernetes://default/pods'], { env }))).toContain('/no/such/file')
   })
 
   test('no server: one line that names the address', async () => {
@@ -96,8 +95,7 @@ describe('the resource that is meant', () => {
   })
 
   test('and is nowhere: the error names what would not say what it has', async () => {
-    const error = await chosen('zeds', { 'away.io': 403, 'gone.io': 404, 'slow.io': 503 })
-    expect(error).toContain(
+    expect(await chosen('zeds', { 'away.io': 403, 'gone.io': 404, 'slow.io': 503 })).toContain(
       'the server has no resource "zeds" (away.io/v1, slow.io/v1 did not list their resources); see: kubectl api-resources',
     )
   })
@@ -183,8 +181,7 @@ describeKubernetes('watch kubernetes://', (server) => {
 
   test('no rights: one line with the RBAC rule that is missing', async () => {
     const env = kubeConfigEnv(own.kubernetes.kubeConfig({ user: 'alice' }))
-    const says = await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))
-    expect(says).toContain(
+    expect(await refusalOf(listwatch(['watch', 'kubernetes://default/configmaps'], { env }))).toContain(
       'the missing RBAC rule: apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]',
     )
   })

@@ -9,11 +9,7 @@ import { gzipSync } from 'node:zlib'
 import { onTestFinished } from 'vitest'
 import { root, textOf } from '../support/sources.js'
 
-export interface NpmRegistry {
-  readonly url: string
-  readonly downloaded: readonly string[]
-  close(): void
-}
+export type NpmRegistry = { readonly url: string; readonly downloaded: readonly string[]; close(): void }
 
 /** Starts an npm registry that serves the installed packages of this project. It ends with the test. */
 export async function startNpmRegistry(): Promise<NpmRegistry> {
@@ -49,15 +45,12 @@ function packument(name: string, tarball: string): object {
 /** Like that of npm, which has no symbolic links. Compressed less, because Postgres is large. */
 function tarballOf(name: string): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'listwatch-tarball-'))
-  try {
-    cpSync(join(root, 'node_modules', name), join(folder, 'package'), {
-      recursive: true,
-      filter: (path) => basename(path) !== 'node_modules' && !lstatSync(path).isSymbolicLink(),
-    })
-    const { status, stdout } = spawnSync('tar', ['-cf', '-', '-C', folder, 'package'], { maxBuffer: 2 ** 28 })
-    if (status !== 0) throw new Error(`tar failed for ${name}`)
-    return gzipSync(stdout, { level: 1 })
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  cpSync(join(root, 'node_modules', name), join(folder, 'package'), {
+    recursive: true,
+    filter: (path) => basename(path) !== 'node_modules' && !lstatSync(path).isSymbolicLink(),
+  })
+  const { status, stdout } = spawnSync('tar', ['-cf', '-', '-C', folder, 'package'], { maxBuffer: 2 ** 28 })
+  if (status !== 0) throw new Error(`tar failed for ${name}`)
+  return gzipSync(stdout, { level: 1 })
 }

@@ -144,17 +144,14 @@ describeServer('postgres 18', 'pg', (postgres) => {
       expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('there was no change log of orders\n')
     })
 
-    test.each([['--table', 'orders'], ['--all']])(
-      '%s --print prints what it would do, which runs as it stands',
-      async (...options) => {
-        const db = await at.prepared(ORDERS)
-        const before = await inventory(db)
-        await said('install', urlOf(db), '--table', 'orders')
-        await db.sql(await said('uninstall', ...options, '--print'))
-        if (options[0] !== '--all') await said('uninstall', urlOf(db), '--all')
-        expect(await inventory(db)).toEqual(before)
-      },
-    )
+    test.each([['--table', 'orders'], ['--all']])('%s --print prints what runs as it stands', async (...options) => {
+      const db = await at.prepared(ORDERS)
+      const before = await inventory(db)
+      await said('install', urlOf(db), '--table', 'orders')
+      await db.sql(await said('uninstall', ...options, '--print'))
+      if (options[0] !== '--all') await said('uninstall', urlOf(db), '--all')
+      expect(await inventory(db)).toEqual(before)
+    })
   })
 
   describe('status', () => {

@@ -180,8 +180,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     await client.call('ACL', 'SETUSER', ...rules.split(' '))
     const child = listwatch(command)
     await synced(child)
-    expect(told(child)[0]).toEqual(expect.arrayContaining(['add']))
-    expect(child.errors).toBe('')
+    expect([told(child)[0], child.errors]).toEqual([expect.arrayContaining(['add']), ''])
   })
 
   test('rediss:// uses TLS, and accepts only trusted certificates', async () => {
@@ -275,10 +274,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
 
     test('fails with one line that names the reason', async () => {
       await own.redis.client().call('ACL', 'SETUSER', 'guest', 'reset', 'on', '>word', '+role', '+info')
-      for (const [user, said] of [
-        ['guest:wrong', 'WRONGPASS'],
-        ['guest:word', 'NOPERM'],
-      ]) {
+      for (const [user, said] of Object.entries({ 'guest:wrong': 'WRONGPASS', 'guest:word': 'NOPERM' })) {
         const REDIS_URL = `redis://${user}@${own.redis.endpoint}`
         const child = example('feature-flags.ts', ['new-checkout', '25'], { REDIS_URL })
         expect(await child.ended).toEqual({ code: 1, signal: null })

@@ -210,8 +210,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       const db = await at.prepared(ORDERS)
       const stranger = await roleOf(db, 'stranger')
       const install = ['pg', 'install', urlOf(db, stranger), '--table', 'orders']
-      const line = await refusalOf(listwatch(install))
-      expect(line).toMatch(
+      expect(await refusalOf(listwatch(install))).toMatch(
         /; the table orders belongs to "?postgres"?: run it as that role, or after GRANT "?postgres"? TO/,
       )
     })

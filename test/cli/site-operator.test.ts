@@ -6,7 +6,7 @@ import { installLeases } from '../../adapters/postgres/index.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { useServer } from '../postgres/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { textOf } from '../support/sources.js'
@@ -116,12 +116,7 @@ describeKubernetes('examples/site-operator/operator.ts', (server) => {
     await admin.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
     const api = `/apis/example.com/v1/namespaces/${namespace}/sites`
     const core = `/api/v1/namespaces/${namespace}`
-    const isServed = () =>
-      admin.list(api).then(
-        () => true,
-        () => false,
-      )
-    await waitUntil('sites to be served', isServed)
+    await waitUntil('sites to be served', () => succeeds(admin.list(api)))
 
     interface SiteObject {
       readonly metadata: { readonly name: string; readonly generation: number }

@@ -69,9 +69,7 @@ test.each([
     '--rls is an option of Postgres; SQLite has --table',
   ],
   [['watch', 'app.db'], "required option '--table <name>' not specified"],
-])('%j is refused with the reason', async (args, reason) => {
-  expect(await refusalOf(listwatch(args))).toContain(reason)
-})
+])('%j is refused with the reason', async (args, reason) => expect(await refusalOf(listwatch(args))).toContain(reason))
 
 test('doctor names each fault of a file, and its remedy', { timeout: 60_000 }, async () => {
   const { path, writer } = newFile(

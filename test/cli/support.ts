@@ -104,11 +104,7 @@ export async function expectStates(
   expect(child.errors).toBe('')
 }
 
-export interface Result {
-  readonly code: number | null
-  readonly output: string
-  readonly errors: string
-}
+export type Result = { readonly code: number | null; readonly output: string; readonly errors: string }
 
 /** Waits for the end of the process, and returns its exit code and its output. */
 export async function resultOf(child: Child): Promise<Result> {

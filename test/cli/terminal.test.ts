@@ -59,9 +59,14 @@ function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessE
   return { child, terminal, press: (keys) => child.type(keys), picture, resize }
 }
 
-/** Nothing is left behind: the cursor is there, and the margins. */
-function expectTidy({ terminal }: Session): void {
-  const { isCursorVisible, hasMargins, unknown } = terminal()
+/** The command ends, after this key if there is one, and leaves nothing behind: the cursor is there, and the margins. */
+async function ends({ child, terminal, press }: Session, key = '', code = 0): Promise<void> {
+  if (key !== '') press(key)
+  expect(await child.ended).toEqual({ code, signal: null })
+  expectTidy(terminal())
+}
+
+function expectTidy({ isCursorVisible, hasMargins, unknown }: Terminal): void {
   expect({ isCursorVisible, hasMargins, unknown }).toEqual({ isCursorVisible: true, hasMargins: true, unknown: [] })
 }
 
@@ -76,8 +81,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         () => /killed 1 time, resumed 1 time\b.*→ live after \d+ ms/s.test(terminal().text),
         'it to resume',
       )
-      press('q')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await ends(session, 'q')
       const { text, frames } = terminal()
       expect(text).toMatch(/^starting a Postgres server …\nin a browser: http:.*\nlistwatch postgres:orders/)
       expect(text).toMatch(
@@ -88,12 +92,11 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const pictures = frames.filter((frame) => frame.includes('listwatch postgres'))
       expect(pictures.length).toBeGreaterThan(2)
       expect(pictures.filter((frame) => !frame.includes('[q] compare'))).toEqual([])
-      expectTidy(session)
     })
 
     test('of 40 columns nothing wraps and nothing is drawn twice', async () => {
       const session = onTerminal(['demo'], 40)
-      const { child, terminal, press } = session
+      const { child, terminal } = session
       await child.until(() => /changes\/s [1-9]/.test(terminal().text), 'changes')
       // Only the address of the page, which is never cut.
       const [, page = ''] = /(in a browser: http\S+#token=[0-9a-f]{32})\r?\n/.exec(child.output) ?? []
@@ -102,10 +105,8 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(terminal().text).toMatch(/\n\[k\] kill the connection\n\[q\] compare mirror and table, and quit$/)
       expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
       expect(terminal().isCursorVisible).toBe(false)
-      press('\x03')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await ends(session, '\x03')
       expect(terminal().text.replaceAll('\n', '')).toContain(' 0 differ')
-      expectTidy(session)
     })
 
     test('NO_COLOR is obeyed', async () => {
@@ -122,7 +123,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       await session.child.until(() => session.child.output.includes('starting'), 'the start')
       session.press('\x03')
       expect((await session.child.ended).signal).toBeNull()
-      expectTidy(session)
+      expectTidy(session.terminal())
     })
   })
 
@@ -136,16 +137,14 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'tenant'])
-      const { child, terminal, press } = session
+      const { child, terminal } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
       expect(terminal().text).toMatch(/^reading orders …\nlistwatch postgres:orders .*\nrows 3 /)
       expect(terminal().text).toContain('\nby tenant   acme 2   e�[2Jvil� 1\n')
       await db.sql(`INSERT INTO orders VALUES (4, 'birch')`)
       await child.until(() => terminal().text.includes('birch 1'), 'the new row')
-      press('q')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await ends(session, 'q')
       expect(terminal().text).toMatch(/\n\[q\] quit$/)
-      expectTidy(session)
     })
 
     test('prints each change above the picture, with the chosen fields', async () => {
@@ -155,7 +154,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--fields', 'status,doc.a'])
-      const { child, terminal, press } = session
+      const { child, terminal } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
       await db.sql(`INSERT INTO orders VALUES (2, 'new', '{}')`)
       await child.until(() => terminal().text.includes('+ 2'), 'the new row')
@@ -163,8 +162,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       await child.until(() => terminal().text.includes('new → paid'), 'the updates')
       await db.sql('DELETE FROM orders WHERE id = 1')
       await child.until(() => terminal().text.includes('- 1'), 'the delete')
-      press('q')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await ends(session, 'q')
       const lines = terminal().text.split('\n')
       const changes = lines.slice(1, 5).map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))
       expect(changes.sort()).toEqual([
@@ -175,7 +173,6 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       ])
       expect(lines[5]).toMatch(/^listwatch postgres:orders/)
       expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
-      expectTidy(session)
     })
 
     test('of 40 columns and 6 rows cuts changes to one line each, and leaves half of the rows to them', async () => {
@@ -184,18 +181,14 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'], 40, {}, 6)
-      const { child, terminal, press } = session
+      const { child, terminal } = session
       await child.until(() => terminal().text.includes('live'), 'the picture')
       await db.sql(`UPDATE orders SET note = repeat('long ', 20)`)
       await child.until(() => terminal().text.includes('~ 1'), 'the update')
-      press('q')
-      await child.ended
+      await ends(session, 'q')
       const [, change = '', ...picture] = terminal().text.split('\n')
       expect(change).toMatch(/^\d\d:\d\d:\d\d ~ 1 note=a → "long long.*…$/)
-      expect(change).toHaveLength(40)
-      expect(picture).toHaveLength(3)
-      expect(terminal().wraps).toBe(0)
-      expectTidy(session)
+      expect([change.length, picture.length, terminal().wraps]).toEqual([40, 3, 0])
     })
 
     test('draws lines that fit after the terminal became narrower, and whole ones after it became wider', async () => {
@@ -204,7 +197,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'])
-      const { child, terminal, press, picture, resize } = session
+      const { child, terminal, picture, resize } = session
       const widest = (): number => Math.max(...picture().map((line) => line.length))
       await child.until(() => terminal().text.includes('live'), 'the picture')
       const before = picture().length
@@ -214,9 +207,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(picture().length).toBeGreaterThan(before)
       resize(120)
       await child.until(() => widest() > 40 && picture().length === before, 'whole lines')
-      press('q')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
-      expectTidy(session)
+      await ends(session, 'q')
     })
 
     test('--json shows nothing but the lines', async () => {
@@ -243,7 +234,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['list', urlOf(db), '--table', 'orders'], 60)
-      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      await ends(session)
       const [header, ...rows] = session.terminal().text.split('\n')
       expect(header).toBe('KEY  ID  TENANT    NOTE')
       expect(rows.sort()).toEqual([
@@ -251,7 +242,6 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         expect.stringMatching(/^20 {3}20 {2}"?e.*vil"? +"long long .*…$/),
       ])
       expect(session.terminal().wraps).toBe(0)
-      expectTidy(session)
     })
 
     test('query without a match prints no headings', async () => {
@@ -284,13 +274,12 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
         'orders',
       )
       const session = onTerminal(['verify', urlOf(db), '--table', 'orders', '--for', '1s'])
-      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      await ends(session)
       const { text, frames } = session.terminal()
       expect(text).toBe('3 000 rows compared, 0 differ')
       const steps = new Set(frames.flatMap((frame) => /^\w+ orders/.exec(frame)?.[0] ?? []))
       expect([...steps]).toEqual(['reading orders', 'following orders', 'comparing orders'])
       expect(frames).toContain('reading orders: 3 000 objects')
-      expectTidy(session)
     })
   })
 
@@ -300,13 +289,12 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     test('shows which check runs and of how many, and only the result at the end', async () => {
       const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY)', 'orders')
       const session = onTerminal(['doctor', urlOf(db), '--table', 'orders'])
-      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      await ends(session)
       const { text, frames } = session.terminal()
       const { length } = postgresChecks
       expect(text).toBe(`${length} checks: 0 errors, 0 warnings`)
       const lines = ['connecting', ...postgresChecks.map(({ name }, n) => `check ${n + 1} of ${length}: ${name}`)]
       expect([...new Set(frames.filter((frame) => lines.includes(frame)))]).toEqual(lines)
-      expectTidy(session)
     })
 
     test('--json shows nothing but the line', async () => {
@@ -322,9 +310,8 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     ['doctor', /^listwatch: cannot connect to /],
   ])('%s that fails leaves one line, and the cursor', async (command, says) => {
     const session = onTerminal([command, 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
-    expect(await session.child.ended).toEqual({ code: 2, signal: null })
+    await ends(session, '', 2)
     expect(session.terminal().text).toMatch(says)
-    expectTidy(session)
   })
 
   test.each([30, 60, 79])('help of %i columns breaks lines between words only', async (columns) => {
@@ -352,7 +339,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     press('\x03')
     await child.ended
     expect(terminal().text).toBe('')
-    expectTidy(session)
+    expectTidy(session.terminal())
   })
 
   describeServer('postgres 18', 'relay', (postgres) => {
@@ -375,14 +362,12 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
           'orders',
         )
         const session = onTerminal(['relay', urlOf(db), '--table', 'orders', '--to', own.redis.url])
-        const { child, terminal, press } = session
+        const { child, terminal } = session
         await child.until(() => terminal().text.includes('to redis:relay:orders   live'), 'the picture')
         expect(terminal().text).toMatch(/listwatch postgres:orders .*\nobjects 2 /)
         expect(terminal().text).toMatch(/batches 1 .*waiting 0\s+relays 1/)
-        press('q')
-        expect(await child.ended).toEqual({ code: 0, signal: null })
+        await ends(session, 'q')
         expect(terminal().text).toMatch(/\n\[q\] quit$/)
-        expectTidy(session)
       })
     })
   })

@@ -6,10 +6,7 @@ export const hasScript: boolean = /util-linux/.test(
   spawnSync('sh', ['-c', 'script --version'], { encoding: 'utf8' }).stdout ?? '',
 )
 
-export interface TypingOptions {
-  readonly cwd: string
-  readonly env: NodeJS.ProcessEnv
-}
+export type TypingOptions = { readonly cwd: string; readonly env: NodeJS.ProcessEnv }
 
 /** A command of `sh` on a new terminal, on which a test types. */
 export class Typing extends Child {

@@ -91,9 +91,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
 ]
 
 describe('a mistake prints one line with the fix, and sets exit code 2', () => {
-  test.each(mistakes)('%s', async (_what, args, says) => {
-    expect(await refusalOf(listwatch(args))).toContain(says)
-  })
+  test.each(mistakes)('%s', async (_what, args, says) => expect(await refusalOf(listwatch(args))).toContain(says))
 
   const SCHEMES =
     'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://),'
@@ -183,15 +181,12 @@ describe('what is missing is named, with the command that installs it', () => {
 })
 
 describe('a Node that is too old', () => {
-  test.each(['22.11.0', '20.20.2', '18.0.0'])(
-    '%s is refused by one line that names the version needed',
-    async (version) => {
-      const preload = join(temporaryFolder(), 'version.cjs')
-      writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
-      const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
-      expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
-    },
-  )
+  test.each(['22.11.0', '20.20.2', '18.0.0'])('%s is refused by a line with the version needed', async (version) => {
+    const preload = join(temporaryFolder(), 'version.cjs')
+    writeFileSync(preload, `Object.defineProperty(process.versions, 'node', { value: '${version}' })`)
+    const child = listwatch(ORDERS, { env: { NODE_OPTIONS: `--require=${preload}` } })
+    expect(await refusalOf(child)).toBe(`Node ${version} is too old; install Node 22.12 or later`)
+  })
 
   test('loads nothing of the program before it is refused', () => {
     expect(textOf('dist/cli/bin.cjs')).not.toMatch(/require\(|^import /m)

@@ -1,8 +1,8 @@
+import type { SourceContext } from '../../src/contract/source.js'
 import { type Broken, batches, pages } from './broken.js'
 
 /** The turn in which a source ignores the signal. A check of only some turns misses it. */
 const DEAF_TURN = 24
-
 const never = new AbortController().signal
 
 export const brokenEndings: readonly Broken[] = [
@@ -34,12 +34,7 @@ export const brokenEndings: readonly Broken[] = [
     name: 'ignores the signal while a watch connects',
     failedCases: ['an aborted watch ends within 100 ms at every await'],
     because: /a watch, aborted after .* had not ended/,
-    flaw: (memory) => ({
-      async *watch(context) {
-        await context.clock.sleep(150)
-        yield* memory.watch(context)
-      },
-    }),
+    flaw: (memory) => ({ watch: after(({ clock }) => clock.sleep(150), memory.watch.bind(memory)) }),
   },
   {
     name: 'ignores the signal of a watch',
@@ -118,25 +113,13 @@ export const brokenEndings: readonly Broken[] = [
     name: 'leaves a listener after versions()',
     failedCases: ['a complete and an abandoned versions() leave no listener and no timer'],
     because: /1 listeners are left/,
-    flaw: (_memory, { source }) => ({
-      versions: (context) => {
-        context.signal.addEventListener('abort', () => {}, { once: true })
-        return source.versions(context)
-      },
-    }),
+    flaw: (_memory, { source }) => ({ versions: after(listens, source.versions.bind(source)) }),
   },
   {
     name: 'cleans up only at the end of versions()',
     failedCases: ['a complete and an abandoned versions() leave no listener and no timer'],
     because: /1 listeners are left/,
-    flaw: (_memory, { source }) => ({
-      async *versions(context) {
-        const stop = (): void => {}
-        context.signal.addEventListener('abort', stop, { once: true })
-        yield* source.versions(context)
-        context.signal.removeEventListener('abort', stop)
-      },
-    }),
+    flaw: (_memory, { source }) => ({ versions: listeningToTheEnd(source.versions.bind(source)) }),
   },
   {
     name: 'cleans up only after an aborted watch',
@@ -145,31 +128,21 @@ export const brokenEndings: readonly Broken[] = [
       'a failed watch leaves no listener and no timer',
     ],
     because: /1 listeners are left/,
-    flaw: (memory) => ({
-      watch: (context) => {
-        context.signal.addEventListener('abort', () => {}, { once: true })
-        return memory.watch(context)
-      },
-    }),
+    flaw: (memory) => ({ watch: after(listens, memory.watch.bind(memory)) }),
   },
   {
     name: 'leaves the timer of a failed watch',
     failedCases: ['a failed watch leaves no listener and no timer'],
     because: /until no timer is left/,
-    flaw: (memory) => ({
-      async *watch(context) {
-        void context.clock.sleep(2_000, context.signal).catch(() => {})
-        yield* memory.watch(context)
-      },
-    }),
+    flaw: (memory) => ({ watch: after(waitsAside, memory.watch.bind(memory)) }),
   },
   {
     name: 'adds a listener to the signal for each batch',
     failedCases: ['the batches of an open watch leave no listener and no timer'],
     because: /30 more listeners/,
     flaw: (memory) => ({
-      watch: batches(memory, (batch, _number, { signal }) => {
-        signal.addEventListener('abort', () => {}, { once: true })
+      watch: batches(memory, (batch, _number, context) => {
+        listens(context)
         return [batch]
       }),
     }),
@@ -189,36 +162,19 @@ export const brokenEndings: readonly Broken[] = [
     name: 'leaves a listener after each list',
     failedCases: ['a complete list leaves no listener and no timer'],
     because: /1 listeners are left/,
-    flaw: (memory) => ({
-      list: (context) => {
-        context.signal.addEventListener('abort', () => {}, { once: true })
-        return memory.list(context)
-      },
-    }),
+    flaw: (memory) => ({ list: after(listens, memory.list.bind(memory)) }),
   },
   {
     name: 'cleans up only at the end of a list',
     failedCases: ['an abandoned list leaves no listener and no timer'],
     because: /1 listeners are left/,
-    flaw: (memory) => ({
-      async *list(context) {
-        const stop = (): void => {}
-        context.signal.addEventListener('abort', stop, { once: true })
-        yield* memory.list(context)
-        context.signal.removeEventListener('abort', stop)
-      },
-    }),
+    flaw: (memory) => ({ list: listeningToTheEnd(memory.list.bind(memory)) }),
   },
   {
     name: 'leaves the timer of a watch',
     failedCases: ['an aborted watch leaves no timer'],
     because: /until no timer is left/,
-    flaw: (memory) => ({
-      async *watch(context) {
-        void context.clock.sleep(2_000)
-        yield* memory.watch(context)
-      },
-    }),
+    flaw: (memory) => ({ watch: after(({ clock }) => void clock.sleep(2_000), memory.watch.bind(memory)) }),
   },
   {
     name: 'leaves the timer of a deadline after a list',
@@ -237,7 +193,7 @@ export const brokenEndings: readonly Broken[] = [
     because: /3 listeners are left/,
     flaw: (memory) => ({
       async head(context) {
-        context.signal.addEventListener('abort', () => {}, { once: true })
+        listens(context)
         return await memory.head()
       },
     }),
@@ -259,3 +215,25 @@ export const brokenEndings: readonly Broken[] = [
     },
   },
 ]
+
+type Read<C, P> = (context: C) => AsyncIterable<P>
+
+const listens = ({ signal }: SourceContext): void => signal.addEventListener('abort', () => {}, { once: true })
+const waitsAside = ({ clock, signal }: SourceContext): void => void clock.sleep(2_000, signal).catch(() => {})
+
+function after<C, P>(first: (context: C) => unknown, read: Read<C, P>): Read<C, P> {
+  return async function* (context) {
+    await first(context)
+    yield* read(context)
+  }
+}
+
+/** It does not clean up if it is abandoned. */
+function listeningToTheEnd<C extends SourceContext, P>(read: Read<C, P>): Read<C, P> {
+  return async function* (context) {
+    const stop = (): void => {}
+    context.signal.addEventListener('abort', stop, { once: true })
+    yield* read(context)
+    context.signal.removeEventListener('abort', stop)
+  }
+}

@@ -181,9 +181,8 @@ export const brokenLists: readonly Broken[] = [
     because: /"during1" is missing/,
     flaw: (memory) => ({
       async *list(context) {
-        for await (const page of memory.list(context)) {
+        for await (const page of memory.list(context))
           yield page.version === undefined ? page : { ...page, version: await memory.head() }
-        }
       },
     }),
   },

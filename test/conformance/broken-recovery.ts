@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { WatchBatch } from '../../src/contract/source.js'
-import { type Broken, events, pages, sequenceOf, type Watches } from './broken.js'
+import { type Broken, events, fromNow, pages, sequenceOf, type Watches } from './broken.js'
 import type { Item } from './memory-harness.js'
 
 export const brokenRecovery: readonly Broken[] = [
@@ -9,9 +9,7 @@ export const brokenRecovery: readonly Broken[] = [
     failedCases: ['a watch from before the compaction fails with VERSION_EXPIRED and delivers nothing'],
     because: /waiting for the end of the watch/,
     flaw: (memory) => ({
-      watch: instead(memory.watch.bind(memory), 'VERSION_EXPIRED', async function* (context) {
-        yield* memory.watch({ ...context, after: await memory.head() })
-      }),
+      watch: instead(memory.watch.bind(memory), 'VERSION_EXPIRED', fromNow(memory)),
     }),
   },
   {
@@ -156,11 +154,5 @@ function instead(watch: Watches, code: string, otherwise: Watches): Watches {
       if (!(error instanceof SourceError) || error.code !== code) throw error
       yield* otherwise(context)
     }
-  }
-}
-
-function fromNow(memory: { watch: Watches; head(): Promise<string> }): Watches {
-  return async function* (context) {
-    yield* memory.watch({ ...context, after: await memory.head() })
   }
 }

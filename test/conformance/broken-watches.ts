@@ -1,5 +1,5 @@
 import type { WatchBatch, WatchEvent } from '../../src/contract/source.js'
-import { type Broken, batches, sequenceOf, shifted, type Watches } from './broken.js'
+import { type Broken, batches, fromNow, sequenceOf, shifted, type Watches } from './broken.js'
 import type { Item } from './memory-harness.js'
 
 export const brokenWatches: readonly Broken[] = [
@@ -16,11 +16,7 @@ export const brokenWatches: readonly Broken[] = [
       'a resumed watch delivers the deletes that were missed',
     ],
     because: /waiting for the written values/,
-    flaw: (memory) => ({
-      async *watch(context) {
-        yield* memory.watch({ ...context, after: await memory.head() })
-      },
-    }),
+    flaw: (memory) => ({ watch: fromNow(memory) }),
   },
   {
     name: 'splits a transaction',
@@ -236,9 +232,8 @@ function splitting(watch: Watches, size: number): Watches {
   return async function* (context) {
     let safe = context.after
     for await (const batch of watch(context)) {
-      for (let at = 0; at + size < batch.events.length; at += size) {
+      for (let at = 0; at + size < batch.events.length; at += size)
         yield { events: batch.events.slice(at, at + size), version: safe }
-      }
       const rest = batch.events.length % size
       yield {
         ...batch,

@@ -95,6 +95,13 @@ export function events(
   }
 }
 
+/** Watches from the current version, whatever is requested. */
+export function fromNow(memory: { watch: Watches; head(): Promise<string> }): Watches {
+  return async function* (context) {
+    yield* memory.watch({ ...context, after: await memory.head() })
+  }
+}
+
 export async function allOf<V>(iterable: AsyncIterable<V>): Promise<V[]> {
   const all: V[] = []
   for await (const each of iterable) all.push(each)

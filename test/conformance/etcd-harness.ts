@@ -9,10 +9,7 @@ import type {
 import type { EtcdServer } from '../servers/etcd.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 
-interface Item {
-  readonly value: string
-}
-
+type Item = { readonly value: string }
 export type EtcdForm = 'endpoints' | 'client' | 'cluster'
 
 /** A prefix of its own for each case, and a proxy before the server that can end connections. */

@@ -9,9 +9,7 @@ await ensureBuilt() // The example imports the package by its name.
 const { folderSource } = await import('../../examples/folder-source.js')
 
 let root = ''
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'listwatch-folder-'))
-})
+beforeAll(async () => (root = await mkdtemp(join(tmpdir(), 'listwatch-folder-'))))
 afterAll(() => rm(root, { recursive: true, force: true }))
 
 await describeListerWatcher('a folder of JSON files', {

@@ -1,4 +1,3 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -43,8 +42,7 @@ async function subjectOf(
   const { admin } = kubernetes
   await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
   const proxy = await startFaultProxy({ targetPort: kubernetes.api.port })
-  const kubeConfig = new KubeConfig()
-  kubeConfig.loadFromOptions(kubernetes.kubeConfig({ port: proxy.port }))
+  const kubeConfig = kubernetes.config({ port: proxy.port })
   const path = `/api/v1/namespaces/${namespace}/configmaps`
   const names = new Set<string>()
   const put = async (name: string, value: string): Promise<string | undefined> => {

@@ -9,9 +9,7 @@ import type {
 } from '../../testing/index.js'
 import { memorySource } from '../../testing/index.js'
 
-export interface Item {
-  readonly value: string
-}
+export type Item = { readonly value: string }
 
 export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly memory: MemorySource<Item>
@@ -54,9 +52,8 @@ export function memorySubject({ heartbeatMs }: ConformanceOptions, settled?: () 
 
 /** The real memory source has no versions(). This one exists for its cases. */
 async function* versionsOf(memory: MemorySource<Item>, context: ListContext): AsyncIterable<VersionPage> {
-  for await (const { events, ...page } of memory.list(context)) {
+  for await (const { events, ...page } of memory.list(context))
     yield { ...page, keys: events.map(({ key = '', version = '' }) => ({ key, version })) }
-  }
 }
 
 export const memoryHarness: ListerWatcherHarness<Item> = {

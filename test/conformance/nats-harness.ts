@@ -4,9 +4,7 @@ import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } f
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { NatsServer } from '../servers/nats.js'
 
-interface Item {
-  readonly value: string
-}
+type Item = { readonly value: string }
 
 const NOT_A_SUBJECT = /^$|^\.|\.$|\.\.|[^\w=./-]/
 

@@ -11,10 +11,7 @@ import { type ConformanceCapability, describeListerWatcher } from '../../testing
 import { blocksOf } from '../support/documents.js'
 
 /** What the examples call a country: `name` is the value that the conformance cases write. */
-interface Country {
-  readonly code: string
-  readonly name: string
-}
+type Country = { readonly code: string; readonly name: string }
 
 const POLL_MS = 10
 
@@ -69,11 +66,7 @@ async function describePolled(title: string, sourceOf: (endpoint: Endpoint) => L
   await describeListerWatcher(title, {
     create() {
       const endpoint = new Endpoint()
-      return {
-        source: sourceOf(endpoint),
-        read: ({ name }) => name,
-        write: (changes) => endpoint.write(changes),
-      }
+      return { source: sourceOf(endpoint), read: ({ name }) => name, write: (changes) => endpoint.write(changes) }
     },
     unsupported,
   })

@@ -1,14 +1,10 @@
-import type { Client } from 'pg'
+import { Client } from 'pg'
 import { type PostgresSource, postgresDatabase } from '../../adapters/postgres/index.js'
 import type { Version } from '../../src/contract/version.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 import type { Database, TestServer } from '../postgres/support.js'
-import { TrappedClient } from '../postgres/traps.js'
 
-interface Row {
-  readonly id: string
-  readonly value: string
-}
+type Row = { readonly id: string; readonly value: string }
 
 /** What a row may have; one with more cannot be decoded. */
 const MAX_ROW = 2 * 1024 * 1024
@@ -35,7 +31,7 @@ async function subjectOf(database: Database, isOfDatabase: boolean): Promise<Lis
   }
   const table = { table: 'items', maxObjectBytes: MAX_ROW }
   const alone: PostgresSource<Row> = database.source<Row>({ ...table, connection: { application_name: SOURCE } })
-  const connect = (): Client => new TrappedClient(database.config({ application_name: SOURCE }))
+  const connect = (): Client => new Client(database.config({ application_name: SOURCE }))
   const source = isOfDatabase ? postgresDatabase({ connect, pollIntervalMs: 200 }).table<Row>(table) : alone
   const ofSource = `FROM pg_stat_activity WHERE application_name = '${SOURCE}' AND datname = current_database()`
   return {

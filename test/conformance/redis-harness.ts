@@ -5,9 +5,7 @@ import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 
-interface Item {
-  readonly value: string
-}
+type Item = { readonly value: string }
 
 type Changes = readonly { readonly key: string; readonly value: string | undefined }[]
 

@@ -4,9 +4,7 @@ import { type DriverName, userClient } from '../redis/drivers.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 
-interface Item {
-  readonly value: string
-}
+type Item = { readonly value: string }
 
 /** A prefix of its own for each case, and a proxy before the server that can end connections. */
 export function redisKeysHarness(

@@ -9,9 +9,7 @@ import type {
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 
-interface Item {
-  readonly value: string
-}
+type Item = { readonly value: string }
 
 /** The state from which a list begins. */
 export type StreamForm = 'oldest entry' | 'snapshot'

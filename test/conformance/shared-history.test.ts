@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { etcdCluster } from '../../adapters/etcd/index.js'
 import { memoryDatabase } from '../../adapters/memory/index.js'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
@@ -121,11 +121,9 @@ const defects: readonly (readonly [string, (history: SharedHistory) => SharedHis
   ],
 ]
 
-describe('a broken history fails the case', () => {
-  test.each(defects)('%s', async (name, breakIt) => {
-    const subject = inMemory(breakIt)
-    const follower = followerOf(subject, 2_000)
-    await expect(historyCases.get(name)?.(subject, follower)).rejects.toThrow()
-    await follower.close()
-  })
+test.each(defects)('a broken history fails the case: %s', async (name, breakIt) => {
+  const subject = inMemory(breakIt)
+  const follower = followerOf(subject, 2_000)
+  await expect(historyCases.get(name)?.(subject, follower)).rejects.toThrow()
+  await follower.close()
 })

@@ -6,10 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { installChangeLog, type SqliteDatabase, sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
 import type { ConformanceChange, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
 
-interface Row {
-  readonly id: string
-  readonly value: string | number
-}
+type Row = { readonly id: string; readonly value: string | number }
 
 /** Opens a file for reading with a driver. */
 export type Open = (path: string) => SqliteDatabase
@@ -73,9 +70,7 @@ function subjectOf(open: Open, journalMode: string, suffix: string): ListerWatch
     write,
     read: ({ value }) => String(value),
     refuses: (key) => (key.isWellFormed() ? undefined : 'a text of SQLite holds only whole characters'),
-    compact: () => {
-      writer.exec('DELETE FROM listwatch_log WHERE n < (SELECT max(n) FROM listwatch_log)')
-    },
+    compact: () => void writer.exec('DELETE FROM listwatch_log WHERE n < (SELECT max(n) FROM listwatch_log)'),
     restore: () => startEpoch(writer),
     corrupt: (key) => {
       put.run(key, 2n ** 60n) // Beyond the numbers of JavaScript.

@@ -37,10 +37,7 @@ async function expectUnused(bytes: Buffer, what: string): Promise<void> {
   expect([loaded, reason], what).toEqual([undefined, expect.stringMatching(/ (is not|cannot be) used: ./)])
 }
 
-describe.each([
-  ['a plain file', undefined],
-  ['an encrypted file', encryptionKey],
-])('%s', (_name, key) => {
+describe.each(Object.entries({ 'a plain file': undefined, 'an encrypted file': encryptionKey }))('%s', (_name, key) => {
   beforeEach(async () => {
     path = join(folder(), 'a.cache')
     cache = fileCache({ path, ...(key && { encryptionKey: key }) })
@@ -51,9 +48,8 @@ describe.each([
   })
 
   test('is refused if it is cut at any boundary or at every 9973rd byte', async () => {
-    for (const at of new Set([...boundaries(good).slice(0, -1), ...steps(good)])) {
+    for (const at of new Set([...boundaries(good).slice(0, -1), ...steps(good)]))
       await expectUnused(good.subarray(0, at), `cut at ${at}`)
-    }
     writeFileSync(path, good)
     expect((await tryLoad(cache))[0]?.records).toHaveLength(RECORDS)
   })

@@ -74,8 +74,7 @@ describe('a saved mirror', () => {
   test('can be read and written only by its owner, and leaves no temporary file', async () => {
     const path = folder()
     await fileCache({ path: join(path, 'a.cache') }).save(mirrorOf(entries(3)), contextOf())
-    expect(statSync(join(path, 'a.cache')).mode & 0o777).toBe(0o600)
-    expect(readdirSync(path)).toEqual(['a.cache'])
+    expect([statSync(join(path, 'a.cache')).mode & 0o777, readdirSync(path)]).toEqual([0o600, ['a.cache']])
   })
 
   test('needs as many records as its size', async () => {
@@ -268,9 +267,8 @@ test('a save removes temporary files of ended processes, and no others', async (
   const kept = [living, 'a.cache.other-host.1.x2.tmp', 'a.cache.mine.tmp', 'b.cache.other-host.1.x1.tmp', 'a.cache.bak']
   for (const name of [old, ended, before, ...kept]) writeFileSync(join(path, name), '')
   const longAgo = Date.now() / 1_000 - 3_600
-  for (const name of [old, 'b.cache.other-host.1.x1.tmp', 'a.cache.mine.tmp']) {
+  for (const name of [old, 'b.cache.other-host.1.x1.tmp', 'a.cache.mine.tmp'])
     utimesSync(join(path, name), longAgo, longAgo)
-  }
   const beforeThis = Date.now() / 1_000 - process.uptime() - 5
   utimesSync(join(path, before), beforeThis, beforeThis)
   await fileCache({ path: join(path, 'a.cache') }).save(mirrorOf(entries(1)), contextOf())
@@ -318,9 +316,7 @@ describe('options', () => {
     [{ path: 'a', saveEveryMs: 0 }, 'option "saveEveryMs" must be a finite number above 0'],
     [{ path: 'a', encryptionKey: new Uint8Array(31) }, 'must be a Uint8Array of 32 bytes, got an object'],
     [{ path: 'a', encryptionKey: 'a-secret-text' }, 'must be a Uint8Array of 32 bytes, got a string'],
-  ])('%j is refused', (options, message) => {
-    expect(() => fileCache(options as { path: string })).toThrow(message)
-  })
+  ])('%j is refused', (options, message) => expect(() => fileCache(options as { path: string })).toThrow(message))
 
   test('a relative path is one of the working directory at the call', () => {
     expect(fileCache({ path: 'a.cache' }).name).toBe(`file:${join(process.cwd(), 'a.cache')}`)

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { CONFIGMAPS } from '../kubernetes/stage.js'
@@ -34,8 +33,7 @@ async function configMaps(kubernetes: Kubernetes, isAudited = false): Promise<Co
     update: async (name, n) => void (await admin.patch(`${collection}/${name}`, { data: { n: String(n) } })),
     remove: (name) => admin.delete(`${collection}/${name}`),
     run(expected, options) {
-      const kubeConfig = new KubeConfig()
-      kubeConfig.loadFromOptions(kubernetes.kubeConfig())
+      const kubeConfig = kubernetes.config()
       const source = kubernetesSource<KubeObject>({
         kubeConfig,
         apiVersion: 'v1',
@@ -103,8 +101,7 @@ describeKubernetes('a warm start from Kubernetes', (server) => {
     const path = join(folder(), 'a.cache')
     await kubernetes.admin.create('/apis/example.com/v1/namespaces/default/widgets', WIDGETS.draft('w', 1))
     const run = (expected: object): Promise<Life> => {
-      const kubeConfig = new KubeConfig()
-      kubeConfig.loadFromOptions(kubernetes.kubeConfig())
+      const kubeConfig = kubernetes.config()
       const { apiVersion, kind } = WIDGETS
       const source = kubernetesSource<KubeObject>({ kubeConfig, apiVersion, kind, namespace: 'default' })
       return life({ source, cache: { path }, expected: { 'default/w': expected }, view: (object) => object['spec'] })
@@ -122,8 +119,7 @@ describeKubernetes('a warm start from Kubernetes', (server) => {
     const data = { password: Buffer.from('hunter2').toString('base64') }
     await kubernetes.admin.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: 's' }, data })
     const run = (secrets: boolean): Promise<Life> => {
-      const kubeConfig = new KubeConfig()
-      kubeConfig.loadFromOptions(kubernetes.kubeConfig())
+      const kubeConfig = kubernetes.config()
       const source = kubernetesSource<KubeObject>({ kubeConfig, apiVersion: 'v1', kind: 'Secret', namespace })
       const cache = { path, secrets, encryptionKey: new Uint8Array(32).fill(1) }
       return life({ source, cache, expected: { 'default/s': data }, view: (object) => object['data'] })

@@ -63,13 +63,10 @@ export interface Loaded extends Omit<SavedMirror, 'pages' | 'packed' | 'close'> 
 export async function load(cache: MirrorCache, context: MirrorCacheContext = contextOf()): Promise<Loaded | undefined> {
   const saved = await cache.open(context)
   if (saved === undefined) return undefined
-  try {
-    const records = await recordsOf(saved)
-    const { packed: _packed, close: _close, ...header } = saved
-    return { ...header, records }
-  } finally {
-    await saved.close()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => saved.close() }
+  const records = await recordsOf(saved)
+  const { packed: _packed, close: _close, ...header } = saved
+  return { ...header, records }
 }
 
 /** Loads a file that may be damaged. The second value is the reason why it was not used. */

@@ -131,8 +131,7 @@ test.each<readonly [string, unknown, string]>([
   const path = `${folder()}/a.cache`
   const cache = fileCache({ path })
   await cache.save(mirrorOf([{ type: 'entry', key: 'good', object: 1 }]), contextOf())
-  const failed = cache.save(mirrorOf([{ type: 'entry', key: 'bad\n', object }]), contextOf())
-  await expect(failed).rejects.toMatchObject({
+  await expect(cache.save(mirrorOf([{ type: 'entry', key: 'bad\n', object }]), contextOf())).rejects.toMatchObject({
     code: 'PROTOCOL',
     key: 'bad\n',
     message: `file cache ${path} cannot save the object "bad\\n": ${flaw}`,

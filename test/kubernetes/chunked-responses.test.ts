@@ -9,8 +9,7 @@ describe('an answer, however its bytes come', () => {
     Mirror.live({ fill: 1 }, async (mirror) => {
       await mirror.fake.collection.watching[0]?.write('<html>502 Bad Gateway</html>\n')
       await mirror.until('it to be reported', () => mirror.errors.length > 0)
-      mirror.fake.collection.put('k1', 1)
-      await mirror.healed()
+      await mirror.follows('k1', 1)
     }))
 
   test('with an object that is too large reports it as invalid, and continues', () =>
@@ -18,10 +17,8 @@ describe('an answer, however its bytes come', () => {
       mirror.fake.collection.put('large', 'x'.repeat(200_000))
       const version = mirror.fake.collection.put('k1', 1)
       await mirror.until('what comes after it', () => mirror.hasReached(version))
-      expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
-      expect(mirror.informer.list()).toHaveLength(2)
-      mirror.fake.collection.put('large', 'small again')
-      await mirror.healed()
+      expect([[...mirror.informer.invalid.keys()], mirror.informer.list().length]).toEqual([['default/large'], 2])
+      await mirror.follows('large', 'small again')
     }))
 
   test('with a line that never ends is given up, and takes no memory meanwhile', () =>
@@ -37,8 +34,7 @@ describe('an answer, however its bytes come', () => {
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8 << 20)
       await mirror.pass(150_000)
       await mirror.until('it to be given up', () => watch?.isOpen === false)
-      mirror.fake.collection.put('k1', 1)
-      await mirror.healed()
+      await mirror.follows('k1', 1)
     }))
 
   for (const [name, body] of [
@@ -78,8 +74,7 @@ describe('an answer, however its bytes come', () => {
     Mirror.live({ fill: 1 }, async (mirror) => {
       const { collection } = mirror.fake
       await collection.watching[0]?.event('MODIFIED', { metadata: { resourceVersion: collection.pass() } })
-      mirror.fake.collection.put('k1', 1)
-      await mirror.healed()
+      await mirror.follows('k1', 1)
       expect(mirror.errors).toMatchObject([{ code: 'DECODE' }])
       expect(mirror.errors[0]?.message).toContain('it has no metadata.name')
       expect([mirror.relists, mirror.informer.status.reconnects]).toEqual([0, 0])
@@ -88,8 +83,7 @@ describe('an answer, however its bytes come', () => {
   test('of an unknown kind is accepted', () =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       await mirror.fake.collection.watching[0]?.event('SOMETHING', mirror.fake.collection.at()[0])
-      mirror.fake.collection.put('k1', 1)
-      await mirror.healed()
+      await mirror.follows('k1', 1)
       await waitUntil('all events', () => mirror.delivered.objects.size === 2)
     }))
 })

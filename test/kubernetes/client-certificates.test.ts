@@ -66,9 +66,7 @@ function ofFunction(): Program {
   let user = {}
   return {
     kubeConfig: (kubernetes, port) => () => configOf(kubernetes, port, user),
-    give: ({ cert, key }) => {
-      user = { certData: cert.toString('base64'), keyData: key.toString('base64') }
-    },
+    give: ({ cert, key }) => (user = { certData: cert.toString('base64'), keyData: key.toString('base64') }),
   }
 }
 
@@ -127,11 +125,7 @@ describeKubernetes.concurrent('client certificates', (server) => {
 
   /** `way`: the port to which the fault proxy connects. */
   async function withMirror(program: Program, way: number, act: (stage: Stage) => Promise<void>): Promise<void> {
-    const stage = await Stage.open({
-      kubernetes,
-      speed: 1,
-      configOf: (port) => program.kubeConfig(kubernetes, port),
-    })
+    const stage = await Stage.open({ kubernetes, speed: 1, configOf: (port) => program.kubeConfig(kubernetes, port) })
     stage.proxy.retarget(way)
     await stage.run(async () => {
       await stage.fill(5)
@@ -205,8 +199,7 @@ describeKubernetes.concurrent('client certificates', (server) => {
       writeFiles(folder, second)
       await stage.until('the watch to be live again', () => stage.informer.status.state === 'live')
       await load.more(20)
-      await stage.healed()
-      expect(stage.relists).toBe(0)
+      await stage.healedAfter(0)
     })
   })
 
@@ -227,8 +220,7 @@ describeKubernetes.concurrent('client certificates', (server) => {
       program.give(await authority.issue('alice', later), later)
       await stage.until('the watch to be live again', () => stage.informer.status.state === 'live')
       await load.more(20)
-      await stage.healed()
-      expect(stage.relists).toBe(0)
+      await stage.healedAfter(0)
     })
   })
 

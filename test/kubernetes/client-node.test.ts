@@ -1,4 +1,4 @@
-import { CoreV1Api, KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
+import { CoreV1Api, type KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeInformer } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
@@ -10,8 +10,7 @@ import { useKubernetes } from './support.js'
 const until = (what: string, isSo: () => boolean): Promise<void> => waitUntil(what, isSo, 30_000)
 
 function configOf(kubernetes: Kubernetes): KubeConfig {
-  const config = new KubeConfig()
-  config.loadFromOptions(kubernetes.kubeConfig())
+  const config = kubernetes.config()
   return config
 }
 

@@ -31,9 +31,7 @@ async function withMove(options: MirrorOptions, act: (move: Move) => Promise<voi
     options.prepare?.(fake)
   }
   await Mirror.with({ ...options, prepare, configOf }, async (mirror) => {
-    const go = (): void => {
-      hasMoved = true
-    }
+    const go = () => (hasMoved = true)
     await act({ mirror, other, go })
   })
   await waitUntil('nothing to be left', () => other.connections === 0)
@@ -54,12 +52,8 @@ async function arrived({ mirror, other }: Move): Promise<void> {
 function outcome(promise: Promise<unknown>): { readonly code: string | undefined } {
   const outcome: { code: string | undefined } = { code: undefined }
   promise.then(
-    () => {
-      outcome.code = 'resolved'
-    },
-    (error: unknown) => {
-      outcome.code = String((error as { readonly code?: unknown }).code)
-    },
+    () => (outcome.code = 'resolved'),
+    (error: unknown) => (outcome.code = String((error as { readonly code?: unknown }).code)),
   )
   return outcome
 }
@@ -230,15 +224,13 @@ describe('several informers of one source whose kubeConfig changes to another cl
       mirror.fake.rule(isQuestion, refused)
       mirror.informer.start()
       await mirror.until('the other cluster', () => mirror.informer.has('default/o1'))
-      const code = await watched(mirror, version)
-      expect(code).toBe('EPOCH_CHANGED')
+      expect(await watched(mirror, version)).toBe('EPOCH_CHANGED')
       await arrived(move)
     }),
   )
 
   test('list once each if they have sources of their own that share a watch', () =>
-    withMove({}, async (move) => {
-      const { mirror, other, go } = move
+    withMove({}, async ({ mirror, other, go }) => {
       let hasMoved = false
       const kubeConfig = (): KubeConfig => (hasMoved ? other.config() : mirror.fake.config())
       const informers = [1, 2].map(() => informerOf(mirror, kubeConfig))

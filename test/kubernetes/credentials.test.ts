@@ -14,9 +14,7 @@ import { Stage } from './stage.js'
 const ACCOUNT = 'var/run/secrets/kubernetes.io/serviceaccount'
 
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'credentials-'))
-})
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'credentials-'))))
 afterEach(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
@@ -104,28 +102,26 @@ describeKubernetes('credentials', (server) => {
   }
 
   const configs = { 'in a pod': inCluster, 'of a plugin': withPlugin }
-  test.each(['in a pod', 'of a plugin'] as const)(
-    '[A7] %s that are replaced twice while a writer writes are read again',
-    (where) =>
-      withMirror(configs[where], async (stage, token) => {
-        const tokens = [token, `${token}-second`, `${token}-third`] as const
-        giveToken[where](token)
-        const refusals = await followRotations(stage, {
-          write: (n) => stage.put(`k${n % 7}`, n),
-          rotate: async (number) => {
-            for (const old of tokens) reviewer.users.delete(old)
-            reviewer.users.set(tokens[number] ?? '', 'alice')
-            const { asked } = reviewer
-            // The server remembers for a second that a token was good.
-            await stage.until('the next review of a token', () => {
-              stage.resetLive()
-              return reviewer.asked > asked
-            })
-          },
-          adopt: (number) => giveToken[where](tokens[number] ?? ''),
-        })
-        expect(refusals).toBe(0)
-      }),
+  test.each(['in a pod', 'of a plugin'] as const)('[A7] %s, replaced twice under a writer, are read again', (where) =>
+    withMirror(configs[where], async (stage, token) => {
+      const tokens = [token, `${token}-second`, `${token}-third`] as const
+      giveToken[where](token)
+      const refusals = await followRotations(stage, {
+        write: (n) => stage.put(`k${n % 7}`, n),
+        rotate: async (number) => {
+          for (const old of tokens) reviewer.users.delete(old)
+          reviewer.users.set(tokens[number] ?? '', 'alice')
+          const { asked } = reviewer
+          // The server remembers for a second that a token was good.
+          await stage.until('the next review of a token', () => {
+            stage.resetLive()
+            return reviewer.asked > asked
+          })
+        },
+        adopt: (number) => giveToken[where](tokens[number] ?? ''),
+      })
+      expect(refusals).toBe(0)
+    }),
   )
 
   test('[A7] of a function are requested again after 403 and after a move of the server, while a writer writes', async () => {
@@ -136,8 +132,7 @@ describeKubernetes('credentials', (server) => {
     const configOf = (port: number) => {
       ways = [{ user: 'bob', port }, { user: 'alice', port }, { port: other.port }]
       return () => {
-        const config = new KubeConfig()
-        config.loadFromOptions(kubernetes.kubeConfig(ways[current]))
+        const config = kubernetes.config(ways[current])
         return config
       }
     }
@@ -152,9 +147,7 @@ describeKubernetes('credentials', (server) => {
             return stage.codes.includes('UNAUTHORIZED')
           })
         },
-        adopt: (number) => {
-          current = number
-        },
+        adopt: (number) => (current = number),
         // At another server.
         relists: 1,
       })

@@ -42,8 +42,7 @@ describe('a version that has expired', () => {
         }
         collection.put('k0', 'after')
         collection.delete('k1')
-        await mirror.healed()
-        expect(mirror.relists).toBe(1)
+        await mirror.healedAfter(1)
         expect(mirror.fake.lists.length).toBe(lists + 1)
         expect(mirror.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
       }))
@@ -79,8 +78,7 @@ describe('a version that has expired', () => {
         watch.reset()
       }
       collection.put('k0', 'after')
-      await mirror.healed()
-      expect(mirror.relists).toBe(1)
+      await mirror.healedAfter(1)
     }))
 
   test('is not assumed when watches fail from different versions', () =>
@@ -88,8 +86,7 @@ describe('a version that has expired', () => {
       const { collection } = mirror.fake
       for (let at = 0; at < 5; at++) {
         const [watch] = collection.watching
-        collection.put('k0', at)
-        await mirror.healed()
+        await mirror.follows('k0', at)
         const errors = mirror.errors.length
         await watch?.error(BROKEN)
         watch?.end()
@@ -145,8 +142,7 @@ describe('a server that is behind the mirror', () => {
         const at = refused(mirror, isWatch, status)
         for (const watch of mirror.fake.collection.watching) watch.reset()
         mirror.fake.collection.put('k0', 'after')
-        await mirror.healed()
-        expect(mirror.relists).toBe(0)
+        await mirror.healedAfter(0)
         assertWaited(at, status)
       }))
 
@@ -168,8 +164,7 @@ describe('a server that is behind the mirror', () => {
         watch?.end()
         await mirror.until('it to be reported', () => mirror.errors.length > 0)
         mirror.fake.collection.put('k0', 'after')
-        await mirror.healed()
-        expect(mirror.relists).toBe(0)
+        await mirror.healedAfter(0)
         expect(mirror.clock.now() - since).toBeGreaterThanOrEqual((status.retryAfterSeconds ?? 0) * 1_000)
       }))
   }

@@ -5,7 +5,6 @@ import { EXPIRED, type Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'the server is busy' }
-
 const isLater = (exchange: Exchange): boolean => isPlainList(exchange) && exchange.query.has('continue')
 
 /** A mirror that reads ten objects, two by two. */
@@ -39,8 +38,7 @@ test('[K11] pages that break off again and again, as over a slow line, become sm
     },
     async (mirror) => {
       await read(mirror)
-      const limits = mirror.fake.lists.map(({ query }) => Number(query.get('limit')))
-      expect(limits.slice(0, 4)).toEqual([8, 8, 4, 2])
+      expect(mirror.fake.lists.map(({ query }) => Number(query.get('limit'))).slice(0, 4)).toEqual([8, 8, 4, 2])
     },
   ))
 
@@ -156,9 +154,7 @@ describe('a page after the first', () => {
       async (mirror) => {
         const reading = mirror.keys()
         let isRead = false
-        void reading.then(() => {
-          isRead = true
-        })
+        void reading.then(() => (isRead = true))
         await mirror.untilPassing('them to be read', () => isRead)
         expect([requested(mirror), (await reading).length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
       },

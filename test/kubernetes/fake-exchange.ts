@@ -27,9 +27,7 @@ export class Exchange {
     this.token = /^Bearer (.*)$/.exec(question.headers.authorization ?? '')?.[1]
     this.#answer = answer
     answer.on('error', () => {})
-    answer.on('close', () => {
-      this.#isOpen = false
-    })
+    answer.on('close', () => (this.#isOpen = false))
   }
 
   get isWatch(): boolean {

@@ -1,22 +1,11 @@
-import { request as httpRequest } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import {
-  ApplyConflictError,
-  type KubernetesObject,
-  kubernetesSource,
-  kubernetesWriter,
-} from '../../adapters/kubernetes/index.js'
-import { createInformer, type Informer, SourceError } from '../../src/index.js'
+import { type KubernetesObject, kubernetesSource, kubernetesWriter } from '../../adapters/kubernetes/index.js'
+import { createInformer, type Informer } from '../../src/index.js'
 import { type FakeKubernetes, fakeKubernetes } from '../../testing/kubernetes/index.js'
-import { describeKubernetes } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { useKubernetes } from './support.js'
-import { createWidgets } from './widgets.js'
 
 const WIDGETS = { apiVersion: 'example.com/v1', kind: 'Widget', plural: 'widgets' }
-const FINALIZERS = ['example.com/one', 'example.com/two'] as const
 
 interface Widget extends KubernetesObject {
   readonly spec?: { readonly n?: number; readonly m?: number; readonly list?: readonly number[] }
@@ -44,80 +33,6 @@ function follow(kubeConfig: ConfigLike, apiVersion = 'example.com/v1', kind = 'W
   return informer
 }
 
-/** What a client sees of a server: the same for the fake and for a real one. */
-async function observe(kubeConfig: ConfigLike): Promise<unknown[]> {
-  const seen: unknown[] = []
-  const outcome = async (what: string, work: Promise<Widget | { readonly metadata: object }>): Promise<void> => {
-    try {
-      const { metadata, ...rest } = (await work) as Widget
-      const { generation, finalizers, deletionTimestamp } = metadata
-      seen.push([what, rest, generation, finalizers, deletionTimestamp !== undefined])
-    } catch (error) {
-      if (error instanceof ApplyConflictError) seen.push([what, error.conflicts])
-      else seen.push([what, error instanceof SourceError ? error.code : error])
-    }
-  }
-  const [one, two] = ['one', 'two'].map((fieldManager) => kubernetesWriter({ kubeConfig, fieldManager }))
-  if (one === undefined || two === undefined) throw new Error('there are two writers')
-  await outcome('creates', one.apply(widget('a', { n: 1, m: 1, list: [1] })))
-  await outcome('shares', two.apply(widget('a', { n: 1 })))
-  await outcome('conflicts', two.apply(widget('a', { n: 2, m: 2 })))
-  await outcome('forces', two.apply(widget('a', { n: 2 }), { force: true }))
-  await outcome('has lost a field', one.apply(widget('a', { n: 1, m: 1 })))
-  await outcome('removes a field', one.apply(widget('a', { m: 1 })))
-  const last = await one.apply(widget('a', { m: 3 }))
-  const same = await one.apply(widget('a', { m: 3 }))
-  seen.push(['keeps the version', last.metadata.resourceVersion === same.metadata.resourceVersion])
-  await outcome('another uid', one.apply(widget('a', { m: 4 }, { uid: 'other' })))
-  await outcome('an old version', one.apply(widget('a', { m: 4 }, { resourceVersion: '1' })))
-  await outcome('an unknown kind', one.apply({ ...widget('a', {}), kind: 'Gadget' }))
-  await outcome('an unknown API', one.apply({ ...widget('a', {}), apiVersion: 'example.com/v9' }))
-
-  await outcome('status', one.applyStatus(widget('a', {}) as Widget, { ready: 1, note: 'up' }))
-  await outcome('status without a field', one.applyStatus(widget('a', {}) as Widget, { ready: 1 }))
-  await outcome('status of nothing', one.applyStatus(widget('b', {}) as Widget, { ready: 1 }))
-  await outcome('keeps the status', one.apply(widget('a', { m: 5 })))
-
-  const informer = follow(kubeConfig)
-  const changes: unknown[] = []
-  informer.subscribe({
-    add: ({ object }) => void changes.push(['add', object.spec, object.metadata.finalizers?.length]),
-    delete: ({ object }) => void changes.push(['delete', object.spec]),
-  })
-  for (const name of FINALIZERS) {
-    const functions = { reconcile: async () => {}, cleanup: async () => {} }
-    informer.reconcile(one.finalizer<Widget>(name, functions), { key: 'default/a', retry: { minMs: 50, maxMs: 50 } })
-  }
-  await informer.start().synced()
-  const finalizersOf = () => informer.get('default/a')?.metadata.finalizers ?? []
-  await waitUntil('both finalizers', () => finalizersOf().length === 2)
-  const { uid } = informer.get('default/a')?.metadata ?? {}
-  const path = '/apis/example.com/v1/namespaces/default/widgets/a'
-  seen.push(['deletes', await remove(kubeConfig, path, 'other'), await remove(kubeConfig, path, uid)])
-  await waitUntil('the deletion', () => !informer.has('default/a'))
-  await informer.stop()
-  seen.push(['changes', changes])
-  return seen
-}
-
-async function remove(kubeConfig: ConfigLike, path: string, uid: string | undefined): Promise<number> {
-  const isSecure = kubeConfig.getCurrentCluster()?.server.startsWith('https')
-  const request = isSecure ? httpsRequest : httpRequest
-  const options: { headers?: Record<string, string>; method?: string } = {}
-  await kubeConfig.applyToHTTPSOptions(options)
-  const body = JSON.stringify({ kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid } })
-  const headers = { ...options.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-  return await new Promise<number>((resolve, reject) => {
-    const sent = request(`${kubeConfig.getCurrentCluster()?.server}${path}`, { ...options, method: 'DELETE', headers })
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
-    })
-    sent.end(body)
-  })
-}
-
 describe('fakeKubernetes', () => {
   async function start(): Promise<FakeKubernetes> {
     const server = await fakeKubernetes({ resources: [WIDGETS] })
@@ -134,8 +49,7 @@ describe('fakeKubernetes', () => {
     onTestFinished(() => informer.stop())
     await informer.start().synced()
     expect(informer.size).toBe(25)
-    const lists = server.requests.filter(({ query }) => query.includes('limit=10'))
-    expect(lists).toHaveLength(3)
+    expect(server.requests.filter(({ query }) => query.includes('limit=10'))).toHaveLength(3)
     await waitUntil('the watch', () => server.watches === 1)
     const { metadata } = server.put(widget('w1', { n: -1 }))
     server.delete(widget('w2', {}))
@@ -218,17 +132,3 @@ describe('fakeKubernetes', () => {
 })
 
 const WIDGETS_OPTIONS = { apiVersion: 'example.com/v1', kind: 'Widget' }
-
-describeKubernetes('fakeKubernetes', (server) => {
-  const own = useKubernetes(server)
-
-  test('answers as a real API server', async () => {
-    await createWidgets(own.kubernetes, { status: {} })
-    const config = new KubeConfig()
-    config.loadFromOptions(own.kubernetes.kubeConfig())
-    const real = await observe(config)
-    await using fake = await fakeKubernetes({ resources: [WIDGETS] })
-    expect(await observe(fake.kubeConfig)).toEqual(real)
-    expect(real).toHaveLength(17)
-  })
-})

@@ -1,4 +1,3 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { fakeKubernetes } from '../../testing/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
@@ -18,8 +17,7 @@ describeKubernetes('fakeKubernetes', (server) => {
     timeout: 60_000 + CHECKS * 10_000,
   }, async () => {
     await createWidgets(own.kubernetes, { status: {} })
-    const config = new KubeConfig()
-    config.loadFromOptions(own.kubernetes.kubeConfig())
+    const config = own.kubernetes.config()
     await using fake = await fakeKubernetes({
       resources: [{ apiVersion: 'example.com/v1', kind: 'Widget', plural: 'widgets' }],
     })

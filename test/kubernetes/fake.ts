@@ -93,9 +93,7 @@ export class FakeKubernetes implements AsyncDisposable {
   /** The next question of a kind, in the hands of the test. */
   async taken(isMeant: (exchange: Exchange) => boolean): Promise<Exchange> {
     let taken: Exchange | undefined
-    this.next(isMeant, (exchange) => {
-      taken = exchange
-    })
+    this.next(isMeant, (exchange) => (taken = exchange))
     await waitUntil('a request of the client', () => taken !== undefined)
     if (taken === undefined) throw new Error('there was no request')
     return taken

@@ -15,8 +15,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
   test('and has forgotten its history when it is back is followed by one list', () =>
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       const { kubernetes } = own
-      await stage.fill(20)
-      await stage.live()
+      await stage.filled(20)
       stage.proxy.reset()
       stage.proxy.refuse()
       for (let at = 0; at < 5; at++) await stage.put(`k${at}`, 7)
@@ -25,8 +24,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
       await kubernetes.api.kill()
       await kubernetes.api.start()
       stage.proxy.pass()
-      await stage.healed()
-      expect(stage.relists).toBe(1)
+      await stage.healedAfter(1)
       expect(stage.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
       expect(stage.delivered.objects.has(`${stage.namespace}/k9`)).toBe(false)
     }))
@@ -34,8 +32,7 @@ describeKubernetes('a Kubernetes that fails', (server) => {
   test('[R11] because it is restarted twice is followed by fresh within 30 s of the second start', () =>
     Stage.with({ kubernetes: own.kubernetes, speed: 1 }, async (stage) => {
       const { kubernetes } = own
-      await stage.fill(20)
-      await stage.live()
+      await stage.filled(20)
       for (const name of ['k1', 'k2']) {
         await kubernetes.api.kill()
         await kubernetes.api.start()
@@ -53,15 +50,14 @@ describeKubernetes('a Kubernetes that fails', (server) => {
     const other = kubernetes.client({ port: lagging.port })
     await using way = await startFaultProxy({ targetPort: lagging.port })
     await Stage.with({ kubernetes }, async (stage) => {
-      await stage.fill(20)
-      await stage.live()
+      await stage.filled(20)
       between.hold()
       await stage.put('k1', 1)
       await stage.remove('k2')
       await stage.healed()
       const delivered = stage.delivered.count
       const { items } = await other.list(`${stage.path}?resourceVersion=0`)
-      stage.proxy.redirect(way.port)
+      stage.proxy.retarget(way.port)
       stage.proxy.reset()
       await stage.until('several requests to the other server', () => way.counts.accepted >= 3)
       expect(items.map(({ metadata }) => metadata.name)).toContain('k2') // It is behind.

@@ -77,9 +77,7 @@ describe('a history that went back', () => {
     withBackup({}, async ({ mirror, restore, converged }) => {
       restore()
       let hasGhost: boolean | undefined
-      const fresh = mirror.informer.fresh().then(() => {
-        hasGhost = mirror.informer.has('default/ghost')
-      })
+      const fresh = mirror.informer.fresh().then(() => (hasGhost = mirror.informer.has('default/ghost')))
       await mirror.untilPassing('fresh() to resolve', () => hasGhost !== undefined)
       await fresh
       await converged()
@@ -92,8 +90,7 @@ describe('a history that went back', () => {
     return Mirror.live({ fill: 3 }, async (mirror) => {
       const fresh = mirror.informer.fresh()
       const head = await mirror.fake.taken(isHead)
-      mirror.fake.collection.put('k0', 'written meanwhile')
-      await mirror.healed()
+      await mirror.follows('k0', 'written meanwhile')
       before.answer(head)
       await fresh
       expect([mirror.relists, mirror.errors]).toEqual([0, []])
@@ -164,8 +161,7 @@ test('a server that is behind is retried if its list ends before the floor, and 
     expire(mirror)
     await mirror.until('its list to be refused', () => mirror.errors.some(({ code }) => code === 'STALE_LIST'))
     lagging()
-    mirror.fake.collection.put('k1', 'after')
-    await mirror.healed()
+    await mirror.follows('k1', 'after')
     expect(mirror.errors.map(({ code }) => code)).not.toContain('EPOCH_CHANGED')
     expect(mirror.fake.exchanges.some(isHead)).toBe(true)
   }))

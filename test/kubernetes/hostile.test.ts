@@ -6,10 +6,7 @@ import { isPlainList, isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
-const PAGED: MirrorOptions = {
-  fill: 3,
-  streams: false,
-}
+const PAGED: MirrorOptions = { fill: 3, streams: false }
 
 /** Answers the next list like this, and later ones correctly. Returns the reported errors. */
 async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): Promise<SourceError[]> {
@@ -26,8 +23,7 @@ async function relisted(mirror: Mirror, answer: (exchange: Exchange) => void): P
   for (const watch of collection.watching) watch.end()
   await mirror.until('it to be reported', () => isAsked && mirror.errors.length > 0)
   const [...errors] = mirror.errors
-  collection.put('k1', 'after')
-  await mirror.healed()
+  await mirror.follows('k1', 'after')
   return errors
 }
 
@@ -53,8 +49,7 @@ describe('an answer to a list', () => {
   test('with status 200 and an error in its body is that error', () =>
     Mirror.with(PAGED, async (mirror) => {
       const status = { kind: 'Status', metadata: {}, status: 'Failure', code: 403, message: 'not for you' }
-      const errors = await relisted(mirror, (exchange) => exchange.json(status))
-      expect(errors).toMatchObject([{ code: 'UNAUTHORIZED' }])
+      expect(await relisted(mirror, (exchange) => exchange.json(status))).toMatchObject([{ code: 'UNAUTHORIZED' }])
     }))
 
   test('whose envelope has no end is given up', () =>

@@ -46,8 +46,7 @@ class Restored implements AsyncDisposable {
 
   /** Writes objects that are not in the backup, then restores it; no connection notices. */
   async restore(...informers: readonly Informer<FakeObject>[]): Promise<void> {
-    const { collection } = this.fake
-    for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) collection.put(name, 'before')
+    for (const name of ['ghost1', 'ghost2', 'ghost3', 'ghost4']) this.fake.collection.put(name, 'before')
     for (const informer of informers) await waitUntil('the ghosts', () => informer.has('default/ghost4'))
     this.fake.rule(isAny, (exchange) => this.backup.answer(exchange))
   }
@@ -149,20 +148,18 @@ describe('beside a watch of a history that is over, and still open', () => {
     }))
 })
 
-describe('beside a watch that is further than the list of a new informer', () => {
-  test('it follows another watch if its list came from a server that is behind; other followers continue', () =>
-    Restored.with(async (restored) => {
-      const { fake } = restored
-      const behind = new FakeCollection()
-      behind.fill(3)
-      const before = await restored.informer()
-      for (const name of ['one', 'two', 'three']) fake.collection.put(name, 'ahead')
-      await waitUntil('them', () => before.has('default/three'))
-      fake.next(isStreamedList, (exchange) => behind.answer(exchange))
-      const after = await restored.informer()
-      fake.collection.put('four', 'after')
-      for (const informer of [before, after])
-        await waitUntil('what comes next', () => informer.has('default/three') && informer.has('default/four'))
-      expect([before.status.relists, fake.watches.length]).toEqual([0, 2])
-    }))
-})
+test('beside a watch that is further than the list of a new informer: the informer follows another watch if its list came from a server that is behind; other followers continue', () =>
+  Restored.with(async (restored) => {
+    const { fake } = restored
+    const behind = new FakeCollection()
+    behind.fill(3)
+    const before = await restored.informer()
+    for (const name of ['one', 'two', 'three']) fake.collection.put(name, 'ahead')
+    await waitUntil('them', () => before.has('default/three'))
+    fake.next(isStreamedList, (exchange) => behind.answer(exchange))
+    const after = await restored.informer()
+    fake.collection.put('four', 'after')
+    for (const informer of [before, after])
+      await waitUntil('what comes next', () => informer.has('default/three') && informer.has('default/four'))
+    expect([before.status.relists, fake.watches.length]).toEqual([0, 2])
+  }))

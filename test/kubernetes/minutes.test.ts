@@ -10,8 +10,7 @@ describeKubernetes('a collection in which nothing happens', (server) => {
     const { kubernetes } = own
     const idle = (): Promise<void> =>
       Stage.with({ kubernetes, speed: 1, source: { probeMs: false } }, async (stage) => {
-        await stage.fill(1)
-        await stage.live()
+        await stage.filled(1)
         await stage.healed()
         const { accepted } = stage.proxy.counts
         for (let beat = 0; beat < 3; beat++) {

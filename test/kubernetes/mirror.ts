@@ -11,7 +11,7 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Follower } from '../support/follower.js'
 import { FakeKubernetes } from './fake.js'
-import type { FakeObject } from './fake-collection.js'
+import type { FakeCollection, FakeObject } from './fake-collection.js'
 
 export interface MirrorOptions {
   /** How many objects the fake has: `k0` and so on. */
@@ -76,6 +76,12 @@ export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, V
       await mirror.live()
       await act(mirror)
     })
+  }
+
+  /** Writes an object, and waits until the mirror has what the fake has. */
+  async follows(...written: Parameters<FakeCollection['put']>): Promise<void> {
+    this.fake.collection.put(...written)
+    await this.healed()
   }
 
   /** Another informer over the same source, begun. */

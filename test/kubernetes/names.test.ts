@@ -1,4 +1,3 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { systemClock } from '../../src/contract/clock.js'
@@ -10,8 +9,7 @@ describeKubernetes('the wanted resource', (server) => {
   const own = useKubernetes(server)
 
   async function listed(options: Omit<KubernetesSourceOptions, 'kubeConfig'>): Promise<number> {
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions(own.kubernetes.kubeConfig())
+    const kubeConfig = own.kubernetes.config()
     const source = kubernetesSource({ kubeConfig, ...options })
     const { signal } = new AbortController()
     const pages = source.list({ signal, clock: systemClock, random: new SeededRandom(1), pageSize: 100 })

@@ -50,8 +50,7 @@ describe('several namespaces, of which one', () => {
       await waitUntil('the list to be given up', () => !list.isOpen)
       fake.collection.put('k2', 'after')
       await waitUntil('what comes next', () => informer.has('default/k2'))
-      expect([...informer.keys()]).toEqual(['default/k0', 'default/k1', 'default/k2'])
-      expect(errors).toEqual([])
+      expect([[...informer.keys()], errors]).toEqual([['default/k0', 'default/k1', 'default/k2'], []])
     }))
 
   test('is forbidden: the others are there, and are followed', () =>

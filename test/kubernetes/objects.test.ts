@@ -19,8 +19,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
 
     test(`has only its metadata with metadataOnly, and nothing else is sent (${how})`, () =>
       Stage.with({ kubernetes: own.kubernetes, source: { metadataOnly: true, streamingLists } }, async (stage) => {
-        const { admin } = own.kubernetes
-        await admin.create(stage.path, { metadata: { name: 'large' }, data: { LARGE } })
+        await own.kubernetes.admin.create(stage.path, { metadata: { name: 'large' }, data: { LARGE } })
         await stage.live()
         const version = await stage.put('large', 1)
         const added = await stage.put('added', 1)
@@ -56,8 +55,7 @@ describeKubernetes('what a mirror has of an object', (server) => {
     Stage.with({ kubernetes: own.kubernetes }, async (stage) => {
       const deletes: Deleted<KubeObject>[] = []
       stage.informer.subscribe({ delete: (change) => void deletes.push(change) })
-      await stage.fill(2)
-      await stage.live()
+      await stage.filled(2)
       const last = await stage.put('k0', 7)
       await stage.remove('k0')
       await stage.until('the deletion', () => deletes.length > 0)

@@ -1,4 +1,4 @@
-import { KubeConfig } from '@kubernetes/client-node'
+import type { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { systemClock } from '../../src/contract/clock.js'
@@ -58,8 +58,7 @@ for (const [name, options] of SERVERS)
 
     /** Of the same, straight to the server. */
     const sourceOf = ({ namespace }: Stage): KubernetesSource<KubeObject> => {
-      const kubeConfig = new KubeConfig()
-      kubeConfig.loadFromOptions(own.kubernetes.kubeConfig())
+      const kubeConfig = own.kubernetes.config()
       return kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace, pageSize: PAGE })
     }
 
@@ -88,8 +87,7 @@ for (const [name, options] of SERVERS)
       withPages(async (stage, pages) => {
         await stage.live()
         await stage.healed()
-        const delivered = pages.map((page) => keysOf(page, 'put').length)
-        expect(delivered).toEqual([5, 5, 5, 5, 3])
+        expect(pages.map((page) => keysOf(page, 'put').length)).toEqual([5, 5, 5, 5, 3])
         expect(pages.map(({ remaining }) => remaining)).toEqual([18, 13, 8, 3, undefined])
       }))
 

@@ -59,8 +59,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
   }
 
   test('a CA file that is replaced is used behind a proxy too, after a connection failed', async () => {
-    const { api } = own.kubernetes
-    await using proxy = await ConnectProxy.start(api.port)
+    await using proxy = await ConnectProxy.start(own.kubernetes.api.port)
     const folder = mkdtempSync(join(tmpdir(), 'ca-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const caFile = join(folder, 'ca.crt')
@@ -82,25 +81,22 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     await informer.synced({ timeoutMs: 60_000 })
   })
 
-  test.each(['socks5', 'socks5h'])(
-    '[K4] of SOCKS (%s) leads to a server that is named by its address, and keeps a silent watch',
-    async (scheme) => {
-      const { admin, api } = own.kubernetes
-      await using proxy = await SocksProxy.start(api.port)
-      const kubeConfig = through(proxy.url.replace('socks5', scheme))
-      const of = { kind: 'ConfigMap', namespace: 'default', timeoutMs: 1_000 }
-      const source = kubernetesSource<KubeObject>({ kubeConfig, ...of })
-      const informer = createInformer({ source, audit: false })
-      onTestFinished(() => informer.stop())
-      const errors: unknown[] = []
-      informer.on('error', (error) => errors.push(error))
-      await admin.create(PATH, { metadata: { name: scheme } })
-      await informer.start().synced({ timeoutMs: 30_000 })
-      await waitUntil('the watch', () => informer.status.state === 'live')
-      await sleep(2_500)
-      expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0, errors]).toEqual([true, true, []])
-    },
-  )
+  test.each(['socks5', 'socks5h'])('[K4] of %s leads to an address, and keeps a silent watch', async (scheme) => {
+    const { admin, api } = own.kubernetes
+    await using proxy = await SocksProxy.start(api.port)
+    const kubeConfig = through(proxy.url.replace('socks5', scheme))
+    const of = { kind: 'ConfigMap', namespace: 'default', timeoutMs: 1_000 }
+    const source = kubernetesSource<KubeObject>({ kubeConfig, ...of })
+    const informer = createInformer({ source, audit: false })
+    onTestFinished(() => informer.stop())
+    const errors: unknown[] = []
+    informer.on('error', (error) => errors.push(error))
+    await admin.create(PATH, { metadata: { name: scheme } })
+    await informer.start().synced({ timeoutMs: 30_000 })
+    await waitUntil('the watch', () => informer.status.state === 'live')
+    await sleep(2_500)
+    expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0, errors]).toEqual([true, true, []])
+  })
 
   test.each([
     [

@@ -23,7 +23,6 @@ const FINALIZERS = ['example.com/one', 'example.com/two', 'orphan', 'foregroundD
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'Other'] as const
 const SCALARS = ['0', '1', '2'] as const
 const NAMES = ['a', 'b', 'c'] as const
-
 const IDENTITY: ReadonlySet<string> = new Set(['name', 'namespace', 'resourceVersion', 'uid'])
 const WRITABLE: ReadonlySet<string> = new Set(['annotations', 'finalizers', 'labels', 'ownerReferences'])
 const OWNERS = ['a', 'b'].map((name) => ({ apiVersion: 'v1', kind: 'Pod', name, uid: `uid-of-${name}` }))

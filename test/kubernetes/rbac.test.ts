@@ -54,8 +54,7 @@ describeKubernetes('the right to read', (server) => {
   test('that is taken away and given back leaves what there was meanwhile', () =>
     Stage.with({ kubernetes: own.kubernetes, way: { user: 'bob' } }, async (stage) => {
       await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
-      await stage.fill(5)
-      await stage.live()
+      await stage.filled(5)
       await stage.healed()
       await own.kubernetes.revoke('bob-reads')
       // An open watch continues until it ends.
@@ -70,9 +69,7 @@ describeKubernetes('the right to read', (server) => {
     }))
 
   describe('by the manifests in docs/reference/kubernetes.md', () => {
-    test('are found', () => {
-      expect(blocks.length).toBe(3)
-    })
+    test('are found', () => expect(blocks.length).toBe(3))
 
     test.each(blocks.map(({ place, text }, at) => [place, text, at] as const))(
       '%s has the rights that its rules name, and no others',

@@ -27,8 +27,7 @@ describe('a server that refuses', () => {
       await mirror.until('it to fail', () => mirror.informer.status.state === 'failed')
       expect(mirror.informer.size).toBe(2)
       over()
-      mirror.fake.collection.put('k1', 'after')
-      await mirror.healed()
+      await mirror.follows('k1', 'after')
     }))
 
   test('with 401 is retried once with new credentials, before an error is reported', async () => {

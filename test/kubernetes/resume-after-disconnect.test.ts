@@ -58,9 +58,7 @@ class Shared implements AsyncDisposable {
   /** What comes only with time. */
   async passing<V>(promise: Promise<V>): Promise<V> {
     let isOver = false
-    const over = (): void => {
-      isOver = true
-    }
+    const over = () => (isOver = true)
     promise.then(over, over)
     await waitUntil('it to be over', async () => {
       if (!isOver) await this.clock.advance(100)

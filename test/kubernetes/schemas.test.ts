@@ -128,8 +128,7 @@ describe('a schema that changes', () => {
       await mirror.live()
       for (const watch of fake.collection.watching) watch.reset()
       await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 1)
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
+      await mirror.healedAfter(0)
       fake.collection.schema = 'two'
       fake.collection.defaults = { added: 'by the schema' }
       for (const watch of fake.collection.watching) watch.reset()
@@ -142,8 +141,7 @@ describe('a schema that changes', () => {
       mirror.fake.collection.schema = undefined
       for (const watch of mirror.fake.collection.watching) watch.reset()
       await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 1)
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
+      await mirror.healedAfter(0)
     }))
 })
 

@@ -27,17 +27,14 @@ describe('a watch of what is quiet', () => {
       collection.compact()
       collection.watching[0]?.reset()
       collection.put('k0', 'after')
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
+      await mirror.healedAfter(0)
     }))
 
   test('is not given up before another has taken its place', () =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
       let next: Exchange | undefined
-      mirror.fake.next(isWatch, (exchange) => {
-        next = exchange
-      })
+      mirror.fake.next(isWatch, (exchange) => (next = exchange))
       await mirror.untilPassing('a request for another', () => next !== undefined)
       expect(watch?.isOpen).toBe(true)
       next?.open()
@@ -61,9 +58,7 @@ describe('a watch of what is quiet', () => {
   test('is read while another is opened', () =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
-      mirror.fake.next(isHead, (exchange) => {
-        held = exchange
-      })
+      mirror.fake.next(isHead, (exchange) => (held = exchange))
       await mirror.untilPassing('a request for another', () => held !== undefined)
       const version = mirror.fake.collection.put('k0', 'after')
       await mirror.until('the event to be there', () => mirror.hasReached(version))
@@ -73,16 +68,12 @@ describe('a watch of what is quiet', () => {
   test.each([503, 403])('is kept if it receives data again, although another is refused (%i)', (code) =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
-      mirror.fake.next(isHead, (exchange) => {
-        held = exchange
-      })
+      mirror.fake.next(isHead, (exchange) => (held = exchange))
       await mirror.untilPassing('a request for another', () => held !== undefined)
-      mirror.fake.collection.put('k0', 'meanwhile')
-      await mirror.healed()
+      await mirror.follows('k0', 'meanwhile')
       held?.refuse({ code })
       await mirror.until('the answer to be there', () => held?.isOpen === false)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
     }),
   )
@@ -96,8 +87,7 @@ describe('a watch of what is quiet', () => {
       mirror.fake.collection.forget(watch)
       mirror.fake.next(isHead, (exchange) => exchange.refuse({ code: 503 }, headers))
       await mirror.untilPassing('it to be noticed', () => mirror.errors.length > 0)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect(mirror.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
     }),
   )
@@ -107,8 +97,7 @@ describe('a watch of what is quiet', () => {
       mirror.fake.next(isHead, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
       const [watch] = mirror.fake.collection.watching
       await mirror.untilPassing('another', () => mirror.fake.watches.length === 2 && watch?.isOpen === false)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect(mirror.errors).toEqual([])
     }))
 })

@@ -17,10 +17,7 @@ const LARGE: Resource = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
   plural: 'configmaps',
-  draft: (name, n) => ({
-    metadata: { name },
-    data: { n: String(n), pad: randomBytes(PAD_BYTES / 2).toString('hex') },
-  }),
+  draft: (name, n) => ({ metadata: { name }, data: { n: String(n), pad: randomBytes(PAD_BYTES / 2).toString('hex') } }),
 }
 
 /** One object after the other: on a busy machine 32 large writes at once take longer than the server allows. */

@@ -94,9 +94,7 @@ describe('a server that answers late, though in time,', () => {
       const isAudit = ({ isMetadata, isList }: Exchange): boolean => isMetadata && isList
       await mirror.live()
       let requested: Exchange | undefined
-      mirror.fake.next(isAudit, (exchange) => {
-        requested = exchange
-      })
+      mirror.fake.next(isAudit, (exchange) => (requested = exchange))
       await mirror.untilPassing('an audit', () => requested !== undefined)
       await mirror.pass(LATE_MS)
       expect([requested?.isOpen, mirror.errors]).toEqual([true, []])

@@ -1,4 +1,4 @@
-import { KubeConfig } from '@kubernetes/client-node'
+import type { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
@@ -101,8 +101,7 @@ export class Stage extends BackendStage<KubeObject> {
       if (!isTaken(error)) throw error
     })
     const proxy = await startFaultProxy({ targetPort: kubernetes.api.port })
-    const config = new KubeConfig()
-    config.loadFromOptions(kubernetes.kubeConfig({ ...way, port: proxy.port }))
+    const config = kubernetes.config({ ...way, port: proxy.port })
     return new Stage(options, namespace, proxy, options.configOf?.(proxy.port) ?? config)
   }
 
@@ -166,6 +165,11 @@ export class Stage extends BackendStage<KubeObject> {
 
   async fill(count: number, n = 0): Promise<void> {
     await this.kubernetes.admin.many(count, (at) => this.put(`k${at}`, n))
+  }
+
+  async filled(count: number): Promise<void> {
+    await this.fill(count)
+    await this.live()
   }
 
   override async truth(): Promise<ReadonlyMap<string, string>> {

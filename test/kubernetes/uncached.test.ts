@@ -20,8 +20,7 @@ describeKubernetes('a quiet collection without a watch cache', (server) => {
       async (how, audit) => {
         const { kubernetes } = own
         await Stage.with({ kubernetes, resource, speed: 1, ...(audit && { audit }) }, async (stage) => {
-          await stage.fill(5)
-          await stage.live()
+          await stage.filled(5)
           await written(stage, `fresh-${how}`)
           await stage.informer.fresh({ timeoutMs: 20_000 })
           await stage.put('k0', 7)
@@ -36,8 +35,7 @@ describeKubernetes('a quiet collection without a watch cache', (server) => {
     test('audits find no difference, and move the version on', async () => {
       const { kubernetes } = own
       await Stage.with({ kubernetes, resource, speed: 1, audit: { periodMs: 8_000 } }, async (stage) => {
-        await stage.fill(5)
-        await stage.live()
+        await stage.filled(5)
         const before = stage.informer.version
         await written(stage, 'audited')
         await stage.until('an audit to prove the version', () => stage.informer.version !== before, 40_000)

@@ -21,8 +21,7 @@ describe('a watch is open for maxWatchMs at most', () => {
       const [first] = mirror.fake.collection.watching
       await mirror.pass(61_000)
       await mirror.until('another watch', () => first?.isOpen === false && mirror.fake.collection.watching.length > 0)
-      mirror.fake.collection.put('k0', 'after')
-      await mirror.healed()
+      await mirror.follows('k0', 'after')
       expect([mirror.relists, mirror.errors]).toEqual([0, []])
     }))
 

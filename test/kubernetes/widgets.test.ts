@@ -19,8 +19,7 @@ describeKubernetes('a resource of our own', (server) => {
 
   test('that is removed and recreated is followed', () =>
     Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS }, async (stage) => {
-      await stage.fill(5)
-      await stage.live()
+      await stage.filled(5)
       await stage.healed()
       await deleteWidgets(own.kubernetes)
       const isMissing = (): boolean => stage.errors.some(({ code }) => code === 'NOT_FOUND')

@@ -1,5 +1,5 @@
 import type { Kubernetes } from '../servers/kubernetes.js'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import type { Resource } from './stage.js'
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -36,12 +36,7 @@ export async function createWidgets({ admin }: Kubernetes, subresources: object 
       ],
     },
   })
-  const isServed = (): Promise<boolean> =>
-    admin.list('/apis/example.com/v1/widgets').then(
-      () => true,
-      () => false,
-    )
-  await waitUntil('widgets to be served', isServed)
+  await waitUntil('widgets to be served', () => succeeds(admin.list('/apis/example.com/v1/widgets')))
 }
 
 /** What the server knows of the `spec` of widgets: everything else is pruned from its objects. It does so when this resolves. */
@@ -75,10 +70,5 @@ interface OpenApi {
 /** With all there are of them; none are served when this resolves. */
 export async function deleteWidgets({ admin }: Kubernetes): Promise<void> {
   await admin.delete(`${CRDS}/${NAME}`)
-  const isGone = (): Promise<boolean> =>
-    admin.list('/apis/example.com/v1/widgets').then(
-      () => false,
-      () => true,
-    )
-  await waitUntil('widgets to be gone', isGone, 60_000)
+  await waitUntil('widgets to be gone', async () => !(await succeeds(admin.list('/apis/example.com/v1/widgets'))))
 }

@@ -52,10 +52,7 @@ interface Outcome {
   readonly isOther: boolean
 }
 
-interface Answer {
-  readonly code: number
-  readonly body: Json
-}
+type Answer = { readonly code: number; readonly body: Json }
 
 export class KubeServer implements Disposable {
   readonly #config: KubeConfigLike

@@ -1,4 +1,4 @@
-import { KubeConfig } from '@kubernetes/client-node'
+import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   ApplyConflictError,
@@ -10,7 +10,7 @@ import {
 } from '../../adapters/kubernetes/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { describeKubernetes } from '../servers/index.js'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import { expectReleasedMembers } from '../support/released-members.js'
 import { useKubernetes } from './support.js'
 import { createWidgets } from './widgets.js'
@@ -35,8 +35,7 @@ describeKubernetes('kubernetesWriter', (server) => {
   const own = useKubernetes(server)
 
   function configOf(user: 'admin' | 'alice' = 'admin'): KubeConfig {
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions(own.kubernetes.kubeConfig({ user }))
+    const kubeConfig = own.kubernetes.config({ user })
     return kubeConfig
   }
 
@@ -71,11 +70,7 @@ describeKubernetes('kubernetesWriter', (server) => {
   }
   const read = async (name: string): Promise<Widget> =>
     (await own.kubernetes.admin.read(`${WIDGETS}/${name}`)) as unknown as Widget
-  const isGone = (name: string): Promise<boolean> =>
-    read(name).then(
-      () => false,
-      () => true,
-    )
+  const isGone = async (name: string): Promise<boolean> => !(await succeeds(read(name)))
 
   function reconcile(functions: FinalizerOptions<Widget>, name: string): Informer<Widget> {
     const kubeConfig = configOf()
@@ -296,12 +291,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     const { items } = await own.kubernetes.admin.list('/apis/events.k8s.io/v1/namespaces/default/events')
     const events = (items as unknown as EventObject[]).filter(({ regarding }) => regarding?.name === 'eventful')
     const counts = new Map(events.map(({ reason, note, series }) => [`${reason} ${note.slice(0, 6)}`, series?.count]))
-    expect(counts).toEqual(
-      new Map([
-        ['Created xxxxxx', undefined],
-        ['TooBig first', 3],
-      ]),
-    )
+    expect(counts).toEqual(new Map(Object.entries({ 'Created xxxxxx': undefined, 'TooBig first': 3 })))
     expect(events.map(({ regarding }) => regarding.uid)).toEqual([object.metadata.uid, object.metadata.uid])
     expect(events.find(({ reason }) => reason === 'Created')?.note).toHaveLength(1_024)
   })
@@ -314,8 +304,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     forbidden.event({}, { reason: 'Nothing' })
     await forbidden.flush()
     expect(forbidden.dropped).toBe(2)
-    const codes = new Set(onError.mock.calls.map(([{ code }]) => code))
-    expect(codes).toEqual(new Set(['PROTOCOL', 'UNAUTHORIZED']))
+    expect(new Set(onError.mock.calls.map(([{ code }]) => code))).toEqual(new Set(['PROTOCOL', 'UNAUTHORIZED']))
 
     const recorder = writerOf().eventRecorder({ controller: 'example.com/operator' })
     recorder.event(object, { reason: 'Expires' })
@@ -351,17 +340,11 @@ describeKubernetes('kubernetesWriter', (server) => {
       ['configmaps', ['create', 'patch'], () => writer.apply(configMap(`governed-${Math.random()}`, {}))],
       ['events', ['create', 'patch'], record],
     ]
-    const { kubernetes } = own
     for (const [resource, verbs, work] of calls) {
       const name = `alice-${resource.replace('/', '-')}`
       await expect(work(), resource).rejects.toThrow()
-      await kubernetes.grant('alice', name, verbs, [resource])
-      const isAllowed = () =>
-        work().then(
-          () => true,
-          () => false,
-        )
-      await expect.poll(isAllowed, { timeout: 20_000, message: resource }).toBe(true)
+      await own.kubernetes.grant('alice', name, verbs, [resource])
+      await expect.poll(() => succeeds(work()), { timeout: 20_000, message: resource }).toBe(true)
     }
     expect((await read('governed')).metadata.finalizers).toEqual([FINALIZER])
   })

@@ -1,14 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 
-export interface StreamBackup {
-  readonly config: object
-  readonly state: object
-  readonly chunks: readonly Uint8Array[]
-}
+export type StreamBackup = { readonly config: object; readonly state: object; readonly chunks: readonly Uint8Array[] }
 
-interface Reply {
-  readonly error?: { readonly description: string }
-}
+type Reply = { readonly error?: { readonly description: string } }
 
 /** Saves a stream as `nats stream backup` does. */
 export async function backupOf(admin: NatsConnection, stream: string): Promise<StreamBackup> {
@@ -29,8 +23,11 @@ export async function backupOf(admin: NatsConnection, stream: string): Promise<S
 }
 
 /** Creates a stream from a backup, as `nats stream restore` does. */
-export async function restore(admin: NatsConnection, stream: string, backup: StreamBackup): Promise<void> {
-  const { config, state, chunks } = backup
+export async function restore(
+  admin: NatsConnection,
+  stream: string,
+  { config, state, chunks }: StreamBackup,
+): Promise<void> {
   const response = await admin.request(`$JS.API.STREAM.RESTORE.${stream}`, JSON.stringify({ config, state }))
   const { deliver_subject: subject = '', error } = response.json<Reply & { deliver_subject?: string }>()
   if (error !== undefined) throw new Error(error.description)

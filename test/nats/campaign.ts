@@ -29,12 +29,7 @@ export async function campaign({ server, seed, checks }: CampaignOptions): Promi
   const random = new SeededRandom(seed)
   const config = { history: random.pick([1, 1, 3]) }
   // A server that is killed may have messages again that had been erased. Only an audit finds all of them.
-  await using stage = await Stage.open({
-    nats,
-    config,
-    speed: SPEED,
-    isAudited: true,
-  })
+  await using stage = await Stage.open({ nats, config, speed: SPEED, isAudited: true })
   await stage.fill(50)
   await stage.live()
   return await new ServerCampaign(stage, nats, random).run(checks)

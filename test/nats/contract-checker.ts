@@ -2,10 +2,7 @@ import type { ListContext, ListPage, WatchBatch, WatchContext } from '../../src/
 import type { Version } from '../../src/contract/version.js'
 import { CheckedSource } from '../support/checked-source.js'
 
-interface Position {
-  readonly created: string
-  readonly seq: number
-}
+type Position = { readonly created: string; readonly seq: number }
 
 /** Wraps a source of a bucket. Within one history, versions never go back and each message is delivered once, in order. */
 export class ContractChecker<T> extends CheckedSource<T> {

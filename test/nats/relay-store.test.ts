@@ -38,8 +38,7 @@ describeServer('nats 2.15', 'the store of a relay in NATS', (server) => {
       await cp(saved, data, { recursive: true })
       await nats.start()
       await write(await open(), '3', 'a', 'header')
-      const late = store.write([{ key: 'a', text: '2' }], lost, context)
-      await expect(late).rejects.toMatchObject({ code: 'CONFLICT' })
+      await expect(store.write([{ key: 'a', text: '2' }], lost, context)).rejects.toMatchObject({ code: 'CONFLICT' })
       expect(await store.read('a', context)).toMatchObject({ text: '3' })
     })
 

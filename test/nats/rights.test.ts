@@ -91,9 +91,7 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
           await reload(nats, configOf(number))
           await stage.until('the connection to be ended', () => disconnects > before)
         },
-        adopt: (number) => {
-          password = passwords[number]
-        },
+        adopt: (number) => (password = passwords[number]),
       })
     })
   })

@@ -8,9 +8,7 @@ import { BackendStage } from '../support/backend-stage.js'
 import { CountingClock, fastClock } from '../support/clocks.js'
 import { ContractChecker } from './contract-checker.js'
 
-export interface Item {
-  readonly n: number
-}
+export type Item = { readonly n: number }
 
 export interface StageOptions {
   readonly nats: NatsServer
@@ -29,9 +27,7 @@ export interface StageOptions {
   readonly isAudited?: boolean
 }
 
-interface Message {
-  readonly message: { readonly hdrs?: string; readonly data?: string }
-}
+type Message = { readonly message: { readonly hdrs?: string; readonly data?: string } }
 
 interface StreamInfo {
   readonly state?: { readonly last_seq: number; readonly subjects?: Readonly<Record<string, number>> }

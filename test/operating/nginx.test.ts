@@ -11,9 +11,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import { listening } from '../support/listening.js'
 import { Load } from '../support/load.js'
 
-interface Order {
-  readonly text: string
-}
+type Order = { readonly text: string }
 
 /** Servers that mirror one collection, and nginx in front of them. */
 async function balanced(server: FoundServer, count: number, options: Partial<NginxOptions>) {

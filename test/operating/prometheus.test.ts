@@ -20,7 +20,6 @@ const AT_ONCE = DOCUMENTED.replaceAll(/^( {8}for:) \d+m$/gm, '$1 0s')
 /** Names with all that the text format escapes. In Prometheus 2 the `.*` of the dashboard does not match a newline. */
 const HEALTHY = 'healthy "orders" \\ {}'
 const SOURCE = 'source of\ntwo lines'
-
 const DEADLINE_MS = 60_000
 
 const dashboard = JSON.parse(textOf('docs/reference/grafana-dashboard.json')) as {
@@ -68,10 +67,7 @@ describeServer('prometheus', 'the rules and the dashboard of docs/', (server) =>
   beforeAll(async () => {
     await healthy.informer.start().synced()
     const target = new URL(await listening(exporter)).host
-    const rules = new Map([
-      ['documented.yml', DOCUMENTED],
-      ['at-once.yml', AT_ONCE],
-    ])
+    const rules = new Map(Object.entries({ 'documented.yml': DOCUMENTED, 'at-once.yml': AT_ONCE }))
     prometheus = await PrometheusServer.start({ server, target, rules })
   })
 

@@ -28,8 +28,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
   afterAll(() => server.stop('immediate'))
 
   test('[R11] of eight ALTERs two seconds apart does not delay the lists: each is read within two error delays', () =>
-    Stage.with({ server }, async (stage) => {
-      await stage.live()
+    Stage.live({ server }, async (stage) => {
       const delays: number[] = []
       stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs ?? Infinity))
       for (let n = 1; n <= 8; n++) {
@@ -44,8 +43,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }))
 
   test('of ended sessions and a trimmed log does not delay the reconnects after the mirror was live again', () =>
-    Stage.with({ server }, async (stage) => {
-      await stage.live()
+    Stage.live({ server }, async (stage) => {
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = '${stage.database}' AND application_name = 'mirror'`
       for (let n = 1; n <= 12; n++) {
@@ -69,18 +67,15 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     const locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
     const admin = new Client({ connectionString: locked.url })
     await admin.connect()
-    try {
-      await admin.query(`CREATE ROLE reader LOGIN PASSWORD '${password}'`)
-      // COPY empties the file before its query would read it.
-      await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
+    await using _ = { [Symbol.asyncDispose]: () => admin.end() }
+    await admin.query(`CREATE ROLE reader LOGIN PASSWORD '${password}'`)
+    // COPY empties the file before its query would read it.
+    await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
         EXECUTE format($f$ COPY (SELECT 'host all reader all scram-sha-256'
           UNION ALL SELECT unnest(string_to_array(%L, chr(10)))) TO %L $f$, rules, current_setting('hba_file'));
         PERFORM pg_reload_conf();
       END $$`)
-      return locked
-    } finally {
-      await admin.end()
-    }
+    return locked
   }
   /** The server requires this password, and has ended the sessions of the role. */
   const demand = async (stage: Stage, password: string): Promise<void> => {
@@ -103,9 +98,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
               : `INSERT INTO items VALUES (${n % 7}, ${n}, 'loaded') ON CONFLICT (id) DO UPDATE SET n = excluded.n`,
           ),
         rotate: (number) => demand(stage, passwords[number] ?? ''),
-        adopt: (number) => {
-          current = passwords[number]
-        },
+        adopt: (number) => (current = passwords[number]),
       })
     })
   })

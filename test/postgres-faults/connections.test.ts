@@ -21,8 +21,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
 
   describe.concurrent('half open', () => {
     test('is noticed while nothing happens, and the watch resumes', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.proxy.halfOpen()
         await stage.query(`UPDATE items SET n = 1 WHERE id = 1`)
         expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
@@ -51,8 +50,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         // One time-out for the list, one more for the connection that checks it.
         expect(await stage.noticed()).toBeLessThan(TIMEOUT_MS + NOTICE_MS)
         stage.proxy.pass()
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
       }))
 
     test('is noticed while connecting', () =>
@@ -61,8 +59,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         stage.informer.start()
         expect(await stage.noticed()).toBeLessThan(NOTICE_MS)
         stage.proxy.pass()
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
       }))
   })
 
@@ -79,8 +76,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('for longer is tried once in each time-out, and the watch resumes', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.load()
         const { connects } = stage
         stage.proxy.hold()
@@ -89,8 +85,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(tries).toBeGreaterThanOrEqual(2)
         expect(tries).toBeLessThanOrEqual(4)
         stage.proxy.pass()
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
       }))
 
     test('with a latency of 200 ms each way causes no error', () =>
@@ -140,30 +135,26 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
           await cut
           await waitUntil('the watch to be opened again', () => stage.reconnects > reconnects)
         }
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
         expect(stage.reconnects).toBeGreaterThanOrEqual(cuts.length)
         expect(stage.states).not.toContain('failed')
       }))
 
     test('after some bytes of a request: the request is sent again', () =>
       Stage.with({ server, clock: fastClock(SPEED), source: { ...quick, sql: 'n >= 0' } }, async (stage) => {
-        const cuts = [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000]
-        for (const [at, bytes] of cuts.entries()) {
+        for (const [at, bytes] of [1, 50, 300, 1_000, 1_600, 2_500, 4_000, 6_000, 8_000].entries()) {
           const cut = stage.proxy.cutAfter(bytes, 'toServer')
           stage.informer.start()
           await cut
           await waitUntil('the error', () => stage.errors.length === at + 1)
         }
         await stage.live()
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
         expect(stage.states).not.toContain('failed')
       }))
 
     test('30 times in 10 s, it connects about once a second', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.load()
         const { connects } = stage
         for (let n = 0; n < 30; n++) {
@@ -190,8 +181,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('[R12] a wait right after a killed connection: the first reconnect comes at once', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         const delays: (number | undefined)[] = []
         stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs))
         const mark = await stage.ask(async (client) => {
@@ -210,8 +200,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('by a server that ends the session every 50 ms for 5 s, it does not storm', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.load()
         const { connects } = stage
         await stage.ask(async (client) => {
@@ -224,14 +213,12 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
           }
         })
         expect(stage.connects - connects).toBeLessThanOrEqual(8)
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
         expect(stage.states).not.toContain('failed')
       }))
 
     test('refused for 3 s, it tries less and less often', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.load()
         stage.proxy.reset()
         stage.proxy.refuse()
@@ -240,8 +227,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(refused).toBeGreaterThanOrEqual(1)
         expect(refused).toBeLessThanOrEqual(5)
         stage.proxy.pass()
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
       }))
   })
 
@@ -262,23 +248,20 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('while a delta is held up', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.proxy.hold()
         stage.load()
         await sleep(700)
       }))
 
     test('while the watch is half open', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.proxy.halfOpen()
         await sleep(700)
       }))
 
     test('while it waits to try again', () =>
-      Stage.with({ server }, async (stage) => {
-        await stage.live()
+      Stage.live({ server }, async (stage) => {
         stage.proxy.reset()
         stage.proxy.refuse()
         await waitUntil('the wait', () => stage.state === 'backing-off')

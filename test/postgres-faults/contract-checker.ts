@@ -2,10 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type QueryArrayConfig, type QueryArrayResult, types } from 'pg'
 
 /** A row as Postgres itself writes it down, parsed; and as text, to be compared. */
-export interface CheckedRow {
-  readonly row: Readonly<Record<string, unknown>>
-  readonly text: string
-}
+export type CheckedRow = { readonly row: Readonly<Record<string, unknown>>; readonly text: string }
 
 export interface ContractCheckerOptions {
   readonly config: ClientConfig
@@ -32,8 +29,7 @@ export class ContractChecker {
 
   /** The factory that the source is given. */
   readonly client = (): Client => {
-    const { config } = this.#options
-    const client = new Client({ ...config, types: { getTypeParser: parserOf } })
+    const client = new Client({ ...this.#options.config, types: { getTypeParser: parserOf } })
     let isListing = false
     const query = async (sent: unknown): Promise<unknown> => {
       if (isDelta(sent)) return await this.#look(client, sent)

@@ -11,10 +11,6 @@ import { type CheckedRow, ContractChecker, type ContractCheckerOptions } from '.
 
 export type Row = Readonly<Record<string, unknown>>
 
-interface Indexes {
-  readonly remainder: Equal<Row, number>
-}
-
 export interface OracleReaderOptions extends ContractCheckerOptions {
   readonly name: string
   readonly keyColumns: readonly string[]
@@ -36,7 +32,7 @@ export class OracleReader {
   readonly expired = new Map<string, number>()
   readonly #options: OracleReaderOptions
   readonly #witness: ContractChecker
-  readonly informer: Informer<Row, Indexes>
+  readonly informer: Informer<Row, { readonly remainder: Equal<Row, number> }>
   readonly #keyOf: (row: Row) => string
   readonly #every = new HandlerHistory<Row>()
   readonly #latest = new HandlerHistory<Row>()
@@ -155,9 +151,8 @@ export class OracleReader {
     for (let remainder = 0; remainder < REMAINDERS; remainder++) {
       const indexed = Array.from(informer.by.remainder.entries(remainder), ([key]) => key).toSorted()
       const recomputed = [...(groups.get(remainder) ?? [])].toSorted()
-      if (indexed.join('\n') !== recomputed.join('\n')) {
+      if (indexed.join('\n') !== recomputed.join('\n'))
         this.#fail(`at ${where} the index of ${remainder} has ${indexed.length} keys instead of ${recomputed.length}`)
-      }
     }
   }
 

@@ -163,9 +163,6 @@ function urlOf(server: PostgresServer, { table }: Subject): string {
 async function ask(config: ClientConfig, work: (client: Client) => Promise<void>): Promise<void> {
   const client = new Client(config)
   await client.connect()
-  try {
-    await work(client)
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  await work(client)
 }

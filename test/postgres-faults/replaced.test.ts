@@ -15,8 +15,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
   describe.concurrent('under a mirror', () => {
     test('an older copy of its files has the same epoch, and a log without changes: the table is listed again', async () => {
       await using server = await start()
-      await Stage.with({ server }, async (stage) => {
-        await stage.live()
+      await Stage.live({ server }, async (stage) => {
         const copy = `${server.dataDir}-copy`
         await server.halt('fast')
         await runProgram('cp', ['-a', server.dataDir, copy])
@@ -39,47 +38,41 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
 
         stage.proxy.pass()
         await waitUntil('the relist', () => stage.relists > 0)
-        await stage.healed()
-        expect(stage.relists).toBe(1)
+        await stage.healedAfter(1)
         expect(stage.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
       })
     })
 
-    describe('a standby', () => {
-      test.each(['notify', 'poll'] as const)(
-        `answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion`,
-        async (wake) => {
-          await using server = await start()
-          await Stage.with({ server, source: { wake } }, async (stage) => {
-            await stage.live()
-            expect(await codeOfChangedPlan(stage)).toBe('0A000')
-            await server.halt('fast')
-            // Of the same owner as the other files.
-            await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
-            await server.restart()
-            await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
-            await waitUntil('it to be noticed', () =>
-              /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''),
-            )
-            const { relists } = stage
-            expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
+    test.each(['notify', 'poll'] as const)(
+      "a standby answers as one whose table was changed; with wake: '%s' the mirror waits for the primary, and lists again after the promotion",
+      async (wake) => {
+        await using server = await start()
+        await Stage.with({ server, source: { wake } }, async (stage) => {
+          await stage.live()
+          expect(await codeOfChangedPlan(stage)).toBe('0A000')
+          await server.halt('fast')
+          // Of the same owner as the other files.
+          await runProgram('cp', ['-a', join(server.dataDir, 'PG_VERSION'), join(server.dataDir, 'standby.signal')])
+          await server.restart()
+          await expect(stage.query('SELECT FROM listwatch.state')).rejects.toMatchObject({ code: '0A000' })
+          await waitUntil('it to be noticed', () => /the server is a standby/.test(stage.errors.at(-1)?.message ?? ''))
+          const { relists } = stage
+          expect([stage.informer.size, stage.informer.get('1')?.n]).toEqual([200, 0])
 
-            await stage.query('SELECT pg_promote()')
-            await stage.query('UPDATE items SET n = 1')
-            await waitUntil('the relist', () => stage.relists > relists)
-            await stage.healed()
-            expect([relists, stage.relists]).toEqual([0, 1])
-            expect(stage.states).not.toContain('failed')
-            expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
-          })
-        },
-      )
-    })
+          await stage.query('SELECT pg_promote()')
+          await stage.query('UPDATE items SET n = 1')
+          await waitUntil('the relist', () => stage.relists > relists)
+          await stage.healed()
+          expect([relists, stage.relists]).toEqual([0, 1])
+          expect(stage.states).not.toContain('failed')
+          expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE', 'EPOCH_CHANGED']))
+        })
+      },
+    )
 
     test('one that is shutting down is tried again, and resumed from', async () => {
       await using server = await start()
-      await Stage.with({ server }, async (stage) => {
-        await stage.live()
+      await Stage.live({ server }, async (stage) => {
         await stage.ask(async () => {
           // A smart shutdown: it accepts no new session, and waits for the others.
           process.kill(server.pid ?? 0, 'SIGTERM')
@@ -92,8 +85,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
         })
         await server.restart()
         await stage.query('UPDATE items SET n = 1')
-        await stage.healed()
-        expect(stage.relists).toBe(0)
+        await stage.healedAfter(0)
         expect(new Set(stage.errors.map(({ code }) => code))).toEqual(new Set(['UNAVAILABLE']))
       })
     })

@@ -10,17 +10,12 @@ import {
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import type { MirrorState } from '../../src/contract/status.js'
 import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
-import { TRAPPED_PATH, trappedTemplate } from '../postgres/traps.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { BackendStage } from '../support/backend-stage.js'
 import { CountingClock } from '../support/clocks.js'
 
-export interface Item {
-  readonly id: number
-  readonly n: number
-  readonly s: string
-}
+export type Item = { readonly id: number; readonly n: number; readonly s: string }
 
 export interface StageOptions {
   readonly server: PostgresServer
@@ -72,11 +67,7 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
   static async open(options: StageOptions): Promise<Stage> {
     const { server, rows = 200, rowLength = 20, install = {} } = options
     const database = `stage_${process.pid}_${++stages}`
-    const template = await trappedTemplate(server)
-    await asked(server.url, async (client) => {
-      await client.query(`CREATE DATABASE ${database} TEMPLATE ${template}`)
-      await client.query(`ALTER DATABASE ${database} SET search_path = ${TRAPPED_PATH}`)
-    })
+    await asked(server.url, (client) => client.query(`CREATE DATABASE ${database}`))
     const proxy = await startFaultProxy({ targetPort: server.port })
     const stage = new Stage(database, proxy, options)
     await stage.ask(async (client) => {
@@ -90,6 +81,14 @@ export class Stage extends BackendStage<Item, PostgresSource<Item>> {
   /** Runs a test on a stage of its own, and at its end sees to it that nothing is left behind. */
   static async with(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
     await (await Stage.open(options)).run(act)
+  }
+
+  /** The same, with a mirror that has listed and watches. */
+  static async live(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
+    await Stage.with(options, async (stage) => {
+      await stage.live()
+      await act(stage)
+    })
   }
 
   get state(): MirrorState {

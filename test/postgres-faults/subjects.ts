@@ -1,10 +1,7 @@
 import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
 import type { SeededRandom } from '../../testing/seeded-random.js'
 
-export interface Sql {
-  readonly text: string
-  readonly values?: readonly unknown[]
-}
+export type Sql = { readonly text: string; readonly values?: readonly unknown[] }
 
 /** A table that is written to at random: what it is, and how each kind of write is said. */
 export interface Subject {
@@ -106,10 +103,7 @@ export const partitioned: Subject = {
   writes: [
     (random) => upsertNamed(random, `'i'`),
     (random) => upsertNamed(random, BIG),
-    (random) => ({
-      text: `UPDATE partitioned SET v = v + 1 WHERE name LIKE $1`,
-      values: [`%${random.below(20)}%`],
-    }),
+    (random) => ({ text: `UPDATE partitioned SET v = v + 1 WHERE name LIKE $1`, values: [`%${random.below(20)}%`] }),
     (random) => ({
       text: `UPDATE partitioned_${random.below(3)} SET v = v + 2, s = NULL WHERE v % 40 = $1`,
       values: [random.below(40)],

@@ -185,12 +185,9 @@ export class Writers {
   async #connected(work: (client: Client) => Promise<void>): Promise<void> {
     const client = new Client(this.#config)
     await client.connect()
-    try {
-      await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`)
-      await work(client)
-    } finally {
-      await client.end()
-    }
+    await using _ = { [Symbol.asyncDispose]: () => client.end() }
+    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`)
+    await work(client)
   }
 
   async #pause(ms: number): Promise<void> {

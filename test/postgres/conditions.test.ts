@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { expectMirrorEqualsTable, listed, mirror, resumed, useServer } from './support.js'
+import { expectMirrored, listed, mirror, resumed, useServer } from './support.js'
 
 const ROWS = `CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)`
 
@@ -13,12 +13,7 @@ function least(limit: string, volatility = 'IMMUTABLE'): string {
 describePostgres('a condition that calls a function of a user', (postgres) => {
   const at = useServer(postgres)
 
-  interface Replacement {
-    readonly name: string
-    readonly setup: string
-    readonly ddl: string
-    readonly where?: string
-  }
+  type Replacement = { readonly name: string; readonly setup: string; readonly ddl: string; readonly where?: string }
   const replacements: readonly Replacement[] = [
     { name: 'that is replaced', setup: least('20'), ddl: least('30') },
     { name: 'that is dropped and created again', setup: least('20'), ddl: `DROP FUNCTION large; ${least('30')}` },
@@ -44,11 +39,9 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
   test.each(replacements)('[P17] $name leads to one list', async ({ setup, ddl, where = 'large(n)' }) => {
     const db = await at.installed(`${ROWS}; ${setup}`)
     const rows = await mirror(db, { table: 't', sql: where })
-    await db.sql(ddl)
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, ddl)
     expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['3'], 1])
-    await db.sql(least('10'))
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, least('10'))
     expect([rows.informer.size, rows.informer.status.relists]).toEqual([3, 2])
   })
 

@@ -54,7 +54,7 @@ describePostgres('a database that is copied', (postgres) => {
 
     async function restoredByPgDump(db: Database): Promise<Database> {
       const { host, port, user, database } = db.config()
-      const args = ['--inserts', '--exclude-schema=traps', `postgres://${user}@${host}:${port}/${database}`]
+      const args = ['--inserts', `postgres://${user}@${host}:${port}/${database}`]
       const env = { ...process.env, ...postgres.env }
       const dump = await runProgram(join(postgres.binDir, 'pg_dump'), args, { env })
       const copy = await elsewhere.database()
@@ -137,9 +137,6 @@ describePostgres('a database that is copied', (postgres) => {
 async function briefly<V>(database: Database, work: (client: Client) => Promise<V>): Promise<V> {
   const client = new Client(database.config())
   await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  return await work(client)
 }

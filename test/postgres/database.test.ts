@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgresDatabase } from '../../adapters/postgres/index.js'
 import { createInformer, groupInformers } from '../../src/index.js'
@@ -14,7 +15,6 @@ import {
   type Transfer,
 } from '../support/bank.js'
 import { useServer } from './support.js'
-import { TrappedClient } from './traps.js'
 
 const FAULTS = [
   `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'consistent' AND datname = current_database()`,
@@ -37,7 +37,7 @@ describePostgres('a database of Postgres', async (postgres) => {
           INSERT INTO ${table} SELECT id, ${AMOUNT} FROM generate_series(1, ${ACCOUNTS}) id`)
         await db.install(table, { bulk: 15 })
       }
-      const connect = () => new TrappedClient(db.config({ application_name: 'consistent' }))
+      const connect = () => new Client(db.config({ application_name: 'consistent' }))
       const shop = postgresDatabase({ connect, pollIntervalMs: 200, holdMs: Infinity })
       const query = async (sql: string) => {
         const client = await db.connect()
@@ -88,7 +88,7 @@ describePostgres('a database of Postgres', async (postgres) => {
     const names = Array.from({ length: count }, (_, n) => `t${n}`)
     await db.sql(names.map((name) => `CREATE TABLE ${name} (id int PRIMARY KEY, n int);`).join(''))
     for (const name of names) await db.install(name, { bulk: 15 })
-    const connect = () => new TrappedClient(db.config({ application_name: 'tables' }))
+    const connect = () => new Client(db.config({ application_name: 'tables' }))
     const shop = postgresDatabase({ connect, pollIntervalMs: 200, ...options })
     const informers = names.map((table) => createInformer({ source: shop.table<{ n: number }>({ table }) }))
     for (const informer of informers) informer.on('error', () => {})

@@ -5,7 +5,16 @@ import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { blocksOf } from '../support/documents.js'
 import { changes, ROWS } from './ddl-changes.js'
-import { errorOf, expectMirrorEqualsTable, type Mirror, mirror, nakedDelta, snapshotOf, useServer } from './support.js'
+import {
+  errorOf,
+  expectMirrorEqualsTable,
+  expectMirrored,
+  type Mirror,
+  mirror,
+  nakedDelta,
+  snapshotOf,
+  useServer,
+} from './support.js'
 
 /** What `pg_restore --data-only --disable-triggers` runs around the rows: the triggers no longer fire for replicas. */
 const DEMOTED = 'ALTER TABLE t DISABLE TRIGGER ALL; ALTER TABLE t ENABLE TRIGGER ALL'
@@ -47,10 +56,8 @@ describePostgres('the definition of a table', (postgres) => {
     test('does not hide what is written after it', async () => {
       const db = await at.installed(ROWS)
       const rows = await mirror(db, { table: 't' })
-      await db.sql(`ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
-      await expectMirrorEqualsTable(rows)
-      await db.sql(`UPDATE t SET flag = 'seen' WHERE id = 1; DELETE FROM t WHERE id = 2`)
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, `ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
+      await expectMirrored(rows, `UPDATE t SET flag = 'seen' WHERE id = 1; DELETE FROM t WHERE id = 2`)
       expect([rows.informer.get('1'), rows.informer.size, rows.informer.status.relists]).toEqual([
         { id: 1, n: 10, note: 'one', flag: 'seen' },
         1,
@@ -71,8 +78,7 @@ describePostgres('the definition of a table', (postgres) => {
         'ALTER TABLE t ALTER COLUMN n SET STATISTICS 50',
         'CREATE TRIGGER mine AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
       ]) {
-        await db.sql(ddl)
-        await expectMirrorEqualsTable(rows)
+        await expectMirrored(rows, ddl)
         expect(rows.informer.status.relists, ddl).toBe(0)
       }
     })
@@ -148,8 +154,7 @@ describePostgres('the definition of a table', (postgres) => {
       await db.sql(
         'BEGIN; DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (8, 8)',
       )
-      await db.sql(`SELECT listwatch.install('orders'); COMMIT`)
-      await expectMirrorEqualsTable(orders)
+      await expectMirrored(orders, `SELECT listwatch.install('orders'); COMMIT`)
       expect(orders.informer.status.relists).toBe(1)
     })
   })
@@ -196,8 +201,7 @@ describePostgres('the definition of a table', (postgres) => {
       expect(error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('pg_restore') })
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
-      await db.sql(SILENT)
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, SILENT)
       expect(rows.informer.status.relists).toBe(0)
     })
 
@@ -341,8 +345,7 @@ describePostgres('the definition of a table', (postgres) => {
     test('a child is mirrored, also from statements on its parent', async () => {
       const db = await at.installed(FAMILY, 'child')
       const rows = await mirror(db, { table: 'child' })
-      await db.sql('UPDATE parent SET n = 5; INSERT INTO child VALUES (2, 2)')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE parent SET n = 5; INSERT INTO child VALUES (2, 2)')
       expect(rows.informer.get('1')).toEqual({ id: 1, n: 5 })
     })
   })
@@ -444,10 +447,8 @@ describePostgres('the definition of a table', (postgres) => {
         `CREATE TYPE mood AS ENUM ('sad', 'fine'); CREATE TABLE t (id mood PRIMARY KEY, n int); INSERT INTO t VALUES ('sad', 1), ('fine', 2)`,
       )
       const rows = await mirror(db, { table: 't' })
-      await db.sql(`ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`)
-      await expectMirrorEqualsTable(rows)
-      await db.sql(`DELETE FROM t WHERE id = 'blue'`)
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, `ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`)
+      await expectMirrored(rows, `DELETE FROM t WHERE id = 'blue'`)
       expect([...rows.informer.keys()]).toEqual(['fine'])
     })
   })

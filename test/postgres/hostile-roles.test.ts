@@ -32,7 +32,16 @@ import {
   trapType,
   workers,
 } from './hostile.js'
-import { type Database, errorOf, expectMirrorEqualsTable, listed, mirror, mirrorOf, useServer } from './support.js'
+import {
+  type Database,
+  errorOf,
+  expectMirrorEqualsTable,
+  expectMirrored,
+  listed,
+  mirror,
+  mirrorOf,
+  useServer,
+} from './support.js'
 
 /** What the alarm causes in a transaction that is read-only. */
 const ALARMED = /nextval/
@@ -79,16 +88,13 @@ describePostgres('a hostile role', (postgres) => {
       await ownedTable(await prepared(TABLE), level, (...args) => inlinedTrap(...args, context))
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
-      test.each(TRAPPED_WRITES)(
-        'through a cast whose function is called when the trigger is planned: %s',
-        async (write) => {
-          const { db, client, changeType } = await owned(level)
-          await client.query(changeType)
-          expect(await attempt(client, [write])).toEqual([])
-          expect(await isAlarmRaised(db)).toBe(false)
-          expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
-        },
-      )
+      test.each(TRAPPED_WRITES)('through a cast that is called when the trigger is planned: %s', async (write) => {
+        const { db, client, changeType } = await owned(level)
+        await client.query(changeType)
+        expect(await attempt(client, [write])).toEqual([])
+        expect(await isAlarmRaised(db)).toBe(false)
+        expect(await db.sql(`SELECT DISTINCT op FROM ${await db.log('t')}`)).toEqual([{ op: 'T' }])
+      })
 
       test.each([
         ['such a cast', inlinedTrap],
@@ -117,30 +123,27 @@ describePostgres('a hostile role', (postgres) => {
         },
       )
 
-      test.each(['json', 'uuid'])(
-        'and may give its key the type %s: writers continue, and mirrors name the type',
-        async (type) => {
-          const db = await prepared('CREATE TABLE t (id text PRIMARY KEY, n int)')
-          const id = (n: number): string => `00000000-0000-0000-0000-00000000000${n}`
-          await db.install('t', { level })
-          await db.sql(`INSERT INTO t VALUES ('${id(1)}', 1), ('${id(2)}', 2)`)
-          const using = type === 'json' ? 'to_json(id)' : 'id::uuid'
-          const rows = await mirror(db, { table: 't' })
-          // Postgres has no unique index on json.
-          const free = type === 'json' ? 'ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD UNIQUE (n)' : 'SELECT'
-          await db.sql(`${free}; ALTER TABLE t ALTER id TYPE ${type} USING ${using}`)
-          const value = type === 'json' ? `'"x"'` : `'${id(3)}'`
-          const outcome = await attempt(await db.connect(), [
-            `INSERT INTO t VALUES (${value}, 3)`,
-            'UPDATE t SET n = 4 WHERE n = 3',
-            `UPDATE t SET id = ${value.replace('3', '4')} WHERE n = 1`,
-            'DELETE FROM t WHERE n = 2',
-          ])
-          expect(outcome).toEqual([])
-          await waitUntil('the failure', () => Object(rows.informer.status.lastError).code === 'NOT_FOUND')
-          expect(await errorOf(listed(rows.source))).toMatchObject({ code: 'NOT_FOUND' })
-        },
-      )
+      test.each(['json', 'uuid'])('its key may be a %s: writers continue, mirrors name it', async (type) => {
+        const db = await prepared('CREATE TABLE t (id text PRIMARY KEY, n int)')
+        const id = (n: number): string => `00000000-0000-0000-0000-00000000000${n}`
+        await db.install('t', { level })
+        await db.sql(`INSERT INTO t VALUES ('${id(1)}', 1), ('${id(2)}', 2)`)
+        const using = type === 'json' ? 'to_json(id)' : 'id::uuid'
+        const rows = await mirror(db, { table: 't' })
+        // Postgres has no unique index on json.
+        const free = type === 'json' ? 'ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD UNIQUE (n)' : 'SELECT'
+        await db.sql(`${free}; ALTER TABLE t ALTER id TYPE ${type} USING ${using}`)
+        const value = type === 'json' ? `'"x"'` : `'${id(3)}'`
+        const outcome = await attempt(await db.connect(), [
+          `INSERT INTO t VALUES (${value}, 3)`,
+          'UPDATE t SET n = 4 WHERE n = 3',
+          `UPDATE t SET id = ${value.replace('3', '4')} WHERE n = 1`,
+          'DELETE FROM t WHERE n = 2',
+        ])
+        expect(outcome).toEqual([])
+        await waitUntil('the failure', () => Object(rows.informer.status.lastError).code === 'NOT_FOUND')
+        expect(await errorOf(listed(rows.source))).toMatchObject({ code: 'NOT_FOUND' })
+      })
     })
 
     test('nor a role that mirrors it, whose statement is parsed after the change of the type', async () => {
@@ -311,28 +314,25 @@ describePostgres('a hostile role', (postgres) => {
         expect([name, outcome]).toMatchObject([name, { code: 'UNAUTHORIZED', message: expect.stringContaining(owner) }])
       expect(JSON.stringify(findings)).toContain(owner)
     })
-    test.each(['SET ROLE', 'an option of the connection'])(
-      'by a superuser that acts as another role by %s',
-      async (how) => {
-        const { db, owner, client } = await ownedSchema()
-        const reader = await roleOf(db, 'reader')
-        await db.sql(`GRANT SELECT ON t TO ${reader}`)
-        await client.query(`CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS text LANGUAGE plpgsql AS
+    test.each(['SET ROLE', 'an option of the connection'])('by a superuser that acts as another: %s', async (how) => {
+      const { db, owner, client } = await ownedSchema()
+      const reader = await roleOf(db, 'reader')
+      await db.sql(`GRANT SELECT ON t TO ${reader}`)
+      await client.query(`CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS text LANGUAGE plpgsql AS
           $$ BEGIN PERFORM set_config('role', 'none', true); ${alarmUnless(reader)} RETURN listwatch.seeded(); END $$;
         CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE plpgsql AS
           $$ BEGIN PERFORM set_config('role', 'none', true); ${alarmUnless(reader)} RETURN 'pgm1'; END $$;
         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA listwatch TO PUBLIC`)
-        const options = `-c role=${reader}`
-        const superuser = await db.connect(how === 'SET ROLE' ? {} : { options })
-        if (how === 'SET ROLE') await superuser.query(`SET ROLE ${reader}`)
-        await superuser.query('BEGIN; SELECT pg_current_xact_id()')
-        const source = db.source({ table: 't', connection: { options } })
-        const outcomes = [await outcomeOf(source.mark(superuser)), await outcomeOf(listed(source))]
-        expect(await isAlarmRaised(db)).toBe(false)
-        const refused = { code: 'UNAUTHORIZED', message: expect.stringContaining(`"${owner}"`) }
-        expect(outcomes).toMatchObject([refused, refused])
-      },
-    )
+      const options = `-c role=${reader}`
+      const superuser = await db.connect(how === 'SET ROLE' ? {} : { options })
+      if (how === 'SET ROLE') await superuser.query(`SET ROLE ${reader}`)
+      await superuser.query('BEGIN; SELECT pg_current_xact_id()')
+      const source = db.source({ table: 't', connection: { options } })
+      const outcomes = [await outcomeOf(source.mark(superuser)), await outcomeOf(listed(source))]
+      expect(await isAlarmRaised(db)).toBe(false)
+      const refused = { code: 'UNAUTHORIZED', message: expect.stringContaining(`"${owner}"`) }
+      expect(outcomes).toMatchObject([refused, refused])
+    })
 
     test('by a member of a superuser', async () => {
       const { db, owner, client } = await ownedSchema()
@@ -531,8 +531,7 @@ describePostgres('a hostile role', (postgres) => {
       await db.install('t')
       expect(await written(db, client, stranger)).toEqual([])
       const rows = await mirror(db, { table: 'p' })
-      await db.sql('UPDATE p SET n = 7 WHERE id = 1')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE p SET n = 7 WHERE id = 1')
     })
   })
 
@@ -573,8 +572,7 @@ describePostgres('a migration', (postgres) => {
     await whole.install('t')
     expect(found).toEqual(await whole.value(names))
     const rows = await mirror(db, { table: 't' })
-    await db.sql('UPDATE t SET n = 7 WHERE id = 1; DELETE FROM t WHERE id = 2')
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, 'UPDATE t SET n = 7 WHERE id = 1; DELETE FROM t WHERE id = 2')
     expect(rows.errors).toEqual([])
   })
 })

@@ -67,9 +67,8 @@ export async function isAlarmRaised(db: Database): Promise<unknown> {
 /** Runs statements one after the other. Returns the messages of those that failed. */
 export async function attempt(client: Client, statements: readonly string[]): Promise<string[]> {
   const messages: string[] = []
-  for (const statement of statements) {
+  for (const statement of statements)
     await client.query(statement).catch((error: unknown) => messages.push(String(error)))
-  }
   return messages
 }
 
@@ -126,10 +125,10 @@ export async function workers(at: TestServer): Promise<{ db: Database; admin: Cl
   return { db, admin, a, b }
 }
 
-/** Installs schema version 1 on the tables t and p. The search path of the tests has traps for that version. */
+/** Installs schema version 1 on the tables t and p. */
 export async function installVersion1(db: Database, reader: string): Promise<void> {
   const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')
-  await db.sql(`SET search_path = public; ${fixture.replaceAll('schema_1_reader', reader)}; RESET search_path`)
+  await db.sql(fixture.replaceAll('schema_1_reader', reader))
 }
 
 /** A client that a source takes for one behind a pooler: its statements are parsed at each poll. */
@@ -138,9 +137,7 @@ export function pooledClient(db: Database): Client {
   let processID: number | null = null
   Object.defineProperty(client, 'processID', {
     get: () => processID,
-    set: (id: number | null) => {
-      processID = id === null ? null : -id
-    },
+    set: (id: number | null) => (processID = id === null ? null : -id),
   })
   return client
 }

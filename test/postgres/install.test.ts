@@ -15,6 +15,7 @@ import {
   dropRoles,
   errorOf,
   expectMirrorEqualsTable,
+  expectMirrored,
   hasty,
   mirror,
   mirrorOf,
@@ -51,8 +52,7 @@ describePostgres('installing', (postgres) => {
       const db = await at.installed(TABLE)
       const rows = await mirror(db, { table: 't' })
       await db.install('t')
-      await db.sql('UPDATE t SET n = 42 WHERE id = 1')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE t SET n = 42 WHERE id = 1')
       expect(rows.errors.map(({ code }) => code)).toEqual(['VERSION_EXPIRED'])
     })
 
@@ -126,8 +126,7 @@ describePostgres('installing', (postgres) => {
     const client = await db.connect({ user: owner })
     await client.query(installChangeLogSql({ table: 't' }))
     const rows = await mirror(db, { table: 't', connection: { user: owner } })
-    await db.sql('UPDATE t SET n = 42 WHERE id = 1')
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, 'UPDATE t SET n = 42 WHERE id = 1')
     await uninstallChangeLog(client, { all: true })
     await Promise.all([rows.informer.stop(), client.end()])
     await db.sql(`ALTER TABLE t OWNER TO postgres`)
@@ -193,8 +192,7 @@ describePostgres('installing', (postgres) => {
 
       await db.install('t', { grant: [db.role] })
       const rows = await mirror(db, options)
-      await db.sql('UPDATE t SET n = 42 WHERE id = 1; DELETE FROM t WHERE id = 2')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE t SET n = 42 WHERE id = 1; DELETE FROM t WHERE id = 2')
       await rows.source.head(contextOf())
       const tx = await db.connect({ user: db.role })
       await tx.query('BEGIN')

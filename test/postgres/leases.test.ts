@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { installLeases, type PostgresLeasesOptions, postgresLeases } from '../../adapters/postgres/index.js'
 import type { LeaseSession, LeaseView } from '../../src/adapter.js'
 import { describePostgres } from '../servers/index.js'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, useServer } from './support.js'
 
 const JOIN = { member: 'member000001', renewal: 0, members: [], holds: [] }
@@ -78,9 +78,8 @@ describePostgres('leases in Postgres', (postgres) => {
       return client.listenerCount('error')
     }
     const before = await errorListeners()
-    for (let renewal = 0; renewal < 3; renewal++) {
+    for (let renewal = 0; renewal < 3; renewal++)
       expect(await errorOf(renew(session, renewal))).toMatchObject({ code: 'NOT_FOUND' })
-    }
     expect({ clients: pool.totalCount, listeners: await errorListeners() }).toEqual({ clients: 1, listeners: before })
   })
 
@@ -132,12 +131,7 @@ describePostgres('leases in Postgres', (postgres) => {
     await holder.query(`BEGIN; SELECT FROM listwatch.lease_groups FOR UPDATE`)
     expect(await errorOf(renew(session, 1))).toMatchObject({ code: 'UNAVAILABLE' })
     await holder.query('ROLLBACK')
-    await waitUntil('the next renewal', () =>
-      renew(session, 2).then(
-        () => true,
-        () => false,
-      ),
-    )
+    await waitUntil('the next renewal', () => succeeds(renew(session, 2)))
     expect(pool.totalCount).toBe(1)
   })
 

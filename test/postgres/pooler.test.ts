@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { describeServer, postgresVersions } from '../servers/index.js'
-import { startPgbouncer } from '../servers/pgbouncer.js'
+import { Pgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { startForTests } from '../support/start-for-tests.js'
 import {
@@ -9,6 +9,7 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
+  expectMirrored,
   type Mirror,
   mirror,
   type Row,
@@ -28,7 +29,7 @@ describeServer('pgbouncer', 'behind a pooler', () => {
   const at = useServer(postgres)
   // All clients share one server connection, so that a client finds the settings that another left.
   const pooler = startForTests(() =>
-    startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 }),
+    Pgbouncer.start({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 1 }),
   )
 
   function pooled(db: Database, options: Partial<TestSourceOptions> = {}): Promise<Mirror> {
@@ -140,9 +141,8 @@ describeServer('pgbouncer', 'behind a pooler', () => {
 
   test('one that keeps a server process for each session is served too', async () => {
     const db = await at.installed(TABLE)
-    await using sessions = await startPgbouncer({ targetPort: at.server.port, poolMode: 'session' })
+    await using sessions = await Pgbouncer.start({ targetPort: at.server.port, poolMode: 'session' })
     const rows = await mirror(db, { table: 't', connect: () => new Client({ ...db.config(), port: sessions.port }) })
-    await db.sql('DELETE FROM t WHERE id > 5')
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, 'DELETE FROM t WHERE id > 5')
   })
 })

@@ -34,6 +34,7 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
+  expectMirrored,
   hasty,
   listed,
   mirror,
@@ -63,7 +64,6 @@ function shadowTypes(attacker: string): readonly string[] {
 
 describePostgres('the installed objects', (postgres) => {
   const at = useServer(postgres)
-
   const prepared = (setup: string): Promise<Database> => preparedAt(at, setup)
 
   async function problemsOf(db: Database, table: string): Promise<readonly string[]> {
@@ -171,19 +171,16 @@ describePostgres('the installed objects', (postgres) => {
       `TRUNCATE ${table}`,
     ]
 
-    test.each(['stranger', 'owner'] as const)(
-      'attached to a temporary table run nothing with the rights of the installer (%s)',
-      async (who) => {
-        const { db, [who]: attacker } = await partitioned()
-        const client = await db.connect({ user: attacker })
-        expect(await attempt(client, trapType('pg_temp', attacker))).toEqual([])
-        await client.query('CREATE TEMP TABLE x (id pg_temp.trap)')
-        await attempt(client, [...attached(await triggerFunctions(db), 'x'), ...written('x', 'ROW(1)::pg_temp.trap')])
-        expect(await isAlarmRaised(db)).toBe(false)
-        // The owner may write to the log by the table too.
-        if (who === 'stranger') expect(await db.sql(`SELECT * FROM ${await db.log('p')}`)).toEqual([])
-      },
-    )
+    test.each(['stranger', 'owner'] as const)('at a temporary table run nothing as the installer (%s)', async (who) => {
+      const { db, [who]: attacker } = await partitioned()
+      const client = await db.connect({ user: attacker })
+      expect(await attempt(client, trapType('pg_temp', attacker))).toEqual([])
+      await client.query('CREATE TEMP TABLE x (id pg_temp.trap)')
+      await attempt(client, [...attached(await triggerFunctions(db), 'x'), ...written('x', 'ROW(1)::pg_temp.trap')])
+      expect(await isAlarmRaised(db)).toBe(false)
+      // The owner may write to the log by the table too.
+      if (who === 'stranger') expect(await db.sql(`SELECT * FROM ${await db.log('p')}`)).toEqual([])
+    })
 
     test('cannot be attached to another table by a role that does not own theirs', async () => {
       const { db, stranger: attacker } = await partitioned()
@@ -323,96 +320,11 @@ describePostgres('the installed objects', (postgres) => {
     })
   })
 
-  describe('operators of a role that may create in a schema of the search path', () => {
-    /** An operator for each name and pair of types for which Postgres has none. Each returns NULL. */
-    function trapOperators(attacker: string): string {
-      return `DO $do$ DECLARE l text; r text; op text; result text; BEGIN
-        FOREACH l IN ARRAY '{name,text,oid,regclass,numeric,int4,int8,jsonb,xid8,"\\"char\\""}'::text[] LOOP
-          FOREACH r IN ARRAY '{name,text,oid,regclass,numeric,int4,int8,jsonb,xid8,"\\"char\\""}'::text[] LOOP
-            FOREACH result IN ARRAY ARRAY['bool', l] LOOP
-              EXECUTE format('CREATE FUNCTION public.%I(%s, %s) RETURNS %s LANGUAGE plpgsql AS %L', 'trap_' || result, l, r, result,
-                $$ BEGIN ${alarmUnless(attacker)} RETURN NULL; END $$);
-            END LOOP;
-            FOREACH op IN ARRAY '{=,<>,<,<=,>,>=,~~,!~~,~,@>,?,+,-,*,/,||,->,->>,#>>,&,%}'::text[] LOOP
-              CONTINUE WHEN EXISTS (SELECT FROM pg_operator o WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprname = op
-                AND o.oprleft = l::regtype AND o.oprright = r::regtype);
-              EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = public.%I)', op, l, r,
-                CASE WHEN op ~ '[=<>?~]' AND op !~ '->|#' THEN 'trap_bool' ELSE 'trap_' || l END);
-            END LOOP;
-          END LOOP;
-        END LOOP; END $do$`
-    }
-
-    async function trapped(): Promise<{ readonly db: Database; readonly reader: string }> {
-      const db = await prepared(TABLE)
-      const attacker = await roleOf(db, 'attacker')
-      const reader = await roleOf(db, 'reader')
-      await db.sql(`GRANT CREATE ON SCHEMA public TO ${attacker}`)
-      await (await db.connect({ user: attacker })).query(trapOperators(attacker))
-      return { db, reader }
-    }
-
-    test('[P21] are not run by an installation, pg status, a trim or an uninstallation', async () => {
-      const { db } = await trapped()
-      const client = await db.connect()
-      const outcomes = [
-        await outcomeOf(installChangeLog(client, { table: 't' })),
-        await outcomeOf(installLeases(client)),
-        await outcomeOf(changeLogStatus(client)),
-        await outcomeOf(trimChangeLogs(client)),
-        await outcomeOf(uninstallChangeLog(client, { table: 't' })),
-        await outcomeOf(uninstallChangeLog(client, { all: true })),
-      ]
-      expect(await isAlarmRaised(db)).toBe(false)
-      expect(outcomes).toEqual(Array(6).fill(undefined))
-    })
-
-    test('are not run by pg status, if they were created after the installation', async () => {
-      const db = await prepared(TABLE)
-      await db.install('t')
-      const attacker = await roleOf(db, 'attacker')
-      await db.sql(`GRANT CREATE ON SCHEMA public TO ${attacker}`)
-      await (await db.connect({ user: attacker })).query(trapOperators(attacker))
-      const { tables } = await changeLogStatus(await db.connect())
-      expect([await isAlarmRaised(db), tables]).toMatchObject([false, [{ table: 't', problems: [] }]])
-    })
-
-    test('[P21] are not called by a column default of the schema, which would be evaluated after each crash', async () => {
-      const { db } = await trapped()
-      await outcomeOf(db.install('t'))
-      await db.sql(`ALTER SEQUENCE public.alarm RESTART; DELETE FROM listwatch.state; SELECT listwatch.epoch()`)
-      expect(await isAlarmRaised(db)).toBe(false)
-      expect(await db.value('SELECT listwatch.seeded()')).toMatch(/^[0-9a-f]{32}-\d+-\d+$/)
-    })
-
-    test('are neither run by a mirror, nor do they stop it', async () => {
-      const { db, reader } = await trapped()
-      await outcomeOf(db.install('t', { grant: [reader] }))
-      await db.sql('ALTER SEQUENCE public.alarm RESTART')
-      const source = db.source({ table: 't', sql: 'n < 8', connection: { user: reader } })
-      const outcome = await outcomeOf(listed(source))
-      expect([await isAlarmRaised(db), outcome]).toEqual([false, undefined])
-      const rows = await mirror(db, { table: 't', sql: 'n < 8', connection: { user: reader } })
-      await db.sql('UPDATE t SET n = 7 WHERE id = 9')
-      await expectMirrorEqualsTable(rows)
-      expect([rows.errors, await isAlarmRaised(db)]).toEqual([[], false])
-    })
-
-    test('are not run by a mirror that looks for a table that does not exist', async () => {
-      const { db, reader } = await trapped()
-      const source = db.source({ table: '"T"', connection: { user: reader } })
-      const { message } = await errorOf(listed(source))
-      expect(await isAlarmRaised(db)).toBe(false)
-      expect(message).toContain('there is public.t')
-    })
-  })
-
   describe('a reader that may not see all rows', () => {
     /** The keys that a role finds in the log: none if it may not read it. */
     async function keysInLog(db: Database, role: string): Promise<unknown[]> {
       const client = await db.connect({ user: role })
-      const found = client.query(`SELECT k1 FROM ${await db.log('t')} WHERE k1 IS NOT NULL ORDER BY 1`)
-      return await found.then(
+      return await client.query(`SELECT k1 FROM ${await db.log('t')} WHERE k1 IS NOT NULL ORDER BY 1`).then(
         ({ rows }) => rows.map(({ k1 }) => Number(k1)),
         (error: unknown) => {
           expect(error).toMatchObject({ code: '42501' })
@@ -654,8 +566,7 @@ describePostgres('the installed objects', (postgres) => {
       expect(await trimmedRows(db)).toBeGreaterThan(0)
       await db.sql('DELETE FROM listwatch.state')
       const rows = await mirror(db, { table: 't' })
-      await db.sql('UPDATE t SET n = 4711 WHERE id = 1')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE t SET n = 4711 WHERE id = 1')
       expect(rows.errors).toEqual([])
       expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
     })
@@ -682,8 +593,7 @@ describePostgres('the installed objects', (postgres) => {
       expect(await attempt(client, statements)).toEqual([])
       const rows = await mirror(db, { table: 't' })
       expect(await uninstallChangeLog(await db.connect(), { table: 'x' })).toBe(false)
-      await db.sql('UPDATE t SET n = 4711 WHERE id = 1')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE t SET n = 4711 WHERE id = 1')
     })
   })
 
@@ -785,8 +695,7 @@ describePostgres('the installed objects', (postgres) => {
       const rows = await mirror(db, { table: 'u', connection: { user: owner } })
       await db.sql('INSERT INTO u VALUES (1, 1)')
       await trimChangeLogs(client, 0)
-      await db.sql('INSERT INTO u VALUES (2, 2)')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'INSERT INTO u VALUES (2, 2)')
       expect((await changeLogStatus(client)).tables).toHaveLength(2)
     })
   })

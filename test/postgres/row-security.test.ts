@@ -8,6 +8,7 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
+  expectMirrored,
   type Mirror,
   mirror,
   nakedDelta,
@@ -62,11 +63,9 @@ describePostgres('row security', (postgres) => {
       const { db, reader: role } = await secured('n = 10')
       const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
       expect([...rows.informer.keys()]).toEqual(['1'])
-      await db.sql('UPDATE t SET n = 30 - n')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'UPDATE t SET n = 30 - n')
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 0])
-      await db.sql('ALTER POLICY p ON t USING (n = 20)')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'ALTER POLICY p ON t USING (n = 20)')
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['1'], 1])
     })
 
@@ -77,8 +76,7 @@ describePostgres('row security', (postgres) => {
         () => `${visible(10)}; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (visible(n))`,
       )
       const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
-      await db.sql(visible(20))
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, visible(20))
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
     })
   })
@@ -236,11 +234,9 @@ describePostgres('row security', (postgres) => {
     )
     const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: reader } })
     expect([...rows.informer.keys()]).toEqual(['1'])
-    await db.sql(`GRANT ${reader}_team TO ${reader}`)
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, `GRANT ${reader}_team TO ${reader}`)
     expect([rows.informer.size, rows.informer.status.relists]).toEqual([2, 1])
-    await db.sql(`REVOKE ${reader}_team FROM ${reader}`)
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, `REVOKE ${reader}_team FROM ${reader}`)
     expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['1'], 2])
   })
 
@@ -257,8 +253,7 @@ describePostgres('row security', (postgres) => {
     user = roles[1]
     await db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${roles[0]}'`)
     await waitUntil('the reconnect', () => rows.informer.status.reconnects > 0)
-    await db.sql('UPDATE t SET n = n + 1')
-    await expectMirrorEqualsTable(rows)
+    await expectMirrored(rows, 'UPDATE t SET n = n + 1')
     expect(rows.informer.status.relists).toBe(0)
   })
 })

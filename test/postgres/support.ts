@@ -17,7 +17,6 @@ import { waitUntil } from '../servers/wait-until.js'
 import { Fold } from '../support/fold.js'
 import { context } from '../support/source-calls.js'
 import { startForTests } from '../support/start-for-tests.js'
-import { TRAPPED_PATH, TrappedClient, trappedTemplate } from './traps.js'
 
 export { context as contextOf, listed } from '../support/source-calls.js'
 
@@ -116,22 +115,15 @@ export class Database {
   }
 
   async install(table: string, options: Omit<ChangeLogOptions, 'table'> = {}): Promise<void> {
-    const client = new TrappedClient(this.config())
+    const client = new Client(this.config())
     await client.connect()
-    try {
-      await installChangeLog(client, { table, ...options })
-    } finally {
-      await client.end()
-    }
+    await using _ = { [Symbol.asyncDispose]: () => client.end() }
+    await installChangeLog(client, { table, ...options })
   }
 
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
     const { connection, ...rest } = options
-    return postgresSource<T>({
-      connect: () => new TrappedClient(this.config(connection)),
-      pollIntervalMs: 200,
-      ...rest,
-    })
+    return postgresSource<T>({ connect: () => new Client(this.config(connection)), pollIntervalMs: 200, ...rest })
   }
 
   /** The name of a table's log. */
@@ -152,8 +144,7 @@ export async function freshDatabase(
   atEnd: AtEnd = onTestFinished,
 ): Promise<Database> {
   const admin = new Database('postgres', server.port)
-  await alone(admin, `CREATE DATABASE ${name} TEMPLATE ${await trappedTemplate(server)} STRATEGY FILE_COPY`)
-  await alone(admin, `ALTER DATABASE ${name} SET search_path = ${TRAPPED_PATH}`)
+  await alone(admin, `CREATE DATABASE ${name} STRATEGY FILE_COPY`)
   atEnd(async () => {
     if (server.pid !== undefined) await alone(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   })
@@ -171,11 +162,8 @@ export async function dropRoles(database: Database, ...roles: readonly string[])
 async function alone(database: Database, text: string): Promise<void> {
   const client = new Client(database.config())
   await client.connect()
-  try {
-    await client.query(text)
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  await client.query(text)
 }
 
 export async function rowsOf(client: Client, text: string, values?: unknown[]): Promise<Row[]> {
@@ -234,9 +222,14 @@ export async function expectMirrorEqualsTable(
   const expected = await tableContents(database, options, key, role)
   expect(new Map(informer.entries())).toEqual(expected)
   await waitUntil('the changes to be handled', () => fold.objects.size === informer.size)
-  for (const [known, object] of informer.entries()) {
+  for (const [known, object] of informer.entries())
     await waitUntil(`${known} to be delivered`, () => Object.is(fold.objects.get(known), object))
-  }
+}
+
+/** Changes the database of a mirror, and compares them then. */
+export async function expectMirrored(rows: Mirror<unknown>, sql: string): Promise<void> {
+  await rows.database.sql(sql)
+  await expectMirrorEqualsTable(rows)
 }
 
 async function tableContents(
@@ -247,21 +240,18 @@ async function tableContents(
 ): Promise<Map<string, unknown>> {
   const client = new Client(database.config({ ...connection, options: '-c timezone=UTC' }))
   await client.connect()
-  try {
-    if (role !== undefined) await client.query(`SET ROLE ${quoted(role)}`)
-    const list = columns === undefined ? '*' : [...new Set([...columns, ...key])].map(quoted).join(', ')
-    const rest = `FROM ${table}${where === undefined ? '' : ` WHERE ${where}`}`
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
-    const { rows: objects } = await client.query(`SELECT ${list} ${rest} ORDER BY ${key.map(quoted).join(', ')}`)
-    const { rows: keys } = await client.query({
-      text: `SELECT ${key.map(quoted).join(', ')} ${rest} ORDER BY ${key.map(quoted).join(', ')}`,
-      rowMode: 'array',
-      types: TEXTS,
-    })
-    return new Map(keys.map((texts, at) => [joinKey(texts), objects[at]]))
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  if (role !== undefined) await client.query(`SET ROLE ${quoted(role)}`)
+  const list = columns === undefined ? '*' : [...new Set([...columns, ...key])].map(quoted).join(', ')
+  const rest = `FROM ${table}${where === undefined ? '' : ` WHERE ${where}`}`
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+  const { rows: objects } = await client.query(`SELECT ${list} ${rest} ORDER BY ${key.map(quoted).join(', ')}`)
+  const { rows: keys } = await client.query({
+    text: `SELECT ${key.map(quoted).join(', ')} ${rest} ORDER BY ${key.map(quoted).join(', ')}`,
+    rowMode: 'array',
+    types: TEXTS,
+  })
+  return new Map(keys.map((texts, at) => [joinKey(texts), objects[at]]))
 }
 
 export function quoted(name: string): string {
@@ -271,13 +261,9 @@ export function quoted(name: string): string {
 /** Watches a source by hand from a version: the first batch, or the error. */
 export async function resumed<T>(source: PostgresSource<T>, after: Version): Promise<WatchBatch<T>> {
   const stop = new AbortController()
-  try {
-    for await (const batch of source.watch({ ...context(stop.signal), after, onProgressRequest: () => {} }))
-      return batch
-    throw new Error('the watch ended')
-  } finally {
-    stop.abort()
-  }
+  using _ = { [Symbol.dispose]: () => stop.abort() }
+  for await (const batch of source.watch({ ...context(stop.signal), after, onProgressRequest: () => {} })) return batch
+  throw new Error('the watch ended')
 }
 
 /**

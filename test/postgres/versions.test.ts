@@ -10,6 +10,7 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
+  expectMirrored,
   listed,
   mirror,
   resumed,
@@ -95,8 +96,7 @@ describePostgres('a version', (postgres) => {
     test('under a mirror by exactly one more list', async () => {
       const db = await at.installed(TABLE)
       const rows = await mirror(db, { table: 't' })
-      await db.sql('TRUNCATE t; INSERT INTO t VALUES (1, 42)')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'TRUNCATE t; INSERT INTO t VALUES (1, 42)')
       expect([rows.informer.status.relists, rows.errors.length]).toEqual([1, 1])
     })
   })
@@ -236,9 +236,7 @@ describePostgres('the connections of a source', (postgres) => {
           return made
         }
         let isOver = false
-        const over = (): void => {
-          isOver = true
-        }
+        const over = () => (isOver = true)
         const source = db.source({ table: 't', ...PATIENT, connect: client })
         const ended = call(source, { ...context, signal: stop.signal }).then(over, over)
         await waitUntil('the silence, or the end', () => asked > silentAt || isOver, 2_000).catch(() => {

@@ -4,7 +4,7 @@ import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
 import { WAKE_BLOCK } from '../../adapters/postgres/schema/wake-sql.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { type Database, expectMirrorEqualsTable, type Mirror, mirror, useServer } from './support.js'
+import { type Database, expectMirrorEqualsTable, expectMirrored, type Mirror, mirror, useServer } from './support.js'
 
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
 /** So long that whatever arrives in the time of a test was announced. */
@@ -162,8 +162,7 @@ describePostgres('waking', (postgres) => {
         await at.installed(`${TABLE}; CREATE SCHEMA trap; CREATE FUNCTION trap.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
       CREATE FUNCTION trap.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$`)
       const rows = await mirror(db, { table: 't' })
-      await db.sql('SET search_path = trap, pg_catalog; UPDATE public.t SET n = 9; RESET search_path')
-      await expectMirrorEqualsTable(rows)
+      await expectMirrored(rows, 'SET search_path = trap, pg_catalog; UPDATE public.t SET n = 9; RESET search_path')
     })
   })
 

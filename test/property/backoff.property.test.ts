@@ -8,9 +8,7 @@ const bounds = fc
   .tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 0, max: 100_000 }))
   .map(([initial, more]) => backoff(initial, initial + more))
 
-const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset), {
-  maxLength: 30,
-})
+const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset), { maxLength: 30 })
 
 describe('Backoff', () => {
   test('[R9] stays between its initial distance and its ceiling, and a delay between half the distance and all of it', () => {

@@ -45,9 +45,8 @@ class World {
       const previous = this.store.get(key)
       const base = { key, version, origin: 'watch' } as const
       if (object === undefined) {
-        if (previous !== undefined) {
+        if (previous !== undefined)
           changes.push({ ...base, type: 'delete', object: previous, previous, finalState: 'known' })
-        }
         this.store.delete(key)
         continue
       }

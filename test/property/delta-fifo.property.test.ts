@@ -36,11 +36,6 @@ const options = fc.record({
   delivery: fc.constantFrom('every', 'latest'),
   capacity: fc.oneof(fc.integer({ min: 1, max: 15 }), fc.constant(10_000)),
 })
-interface Options {
-  readonly delivery: 'every' | 'latest'
-  readonly capacity: number
-}
-
 /** A source, a fifo as its sink, and a consumer who takes, and processes later. */
 class World {
   readonly truth = new Map<string, number>()
@@ -55,7 +50,7 @@ class World {
   isBroken = false
   #version = 0
 
-  constructor(given: Options) {
+  constructor(given: { readonly delivery: 'every' | 'latest'; readonly capacity: number }) {
     this.fifo = new DeltaFIFO({ ...given, knownObjects: this.indexer })
   }
 

@@ -102,11 +102,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 const steps = fc.array(step, { maxLength: 25 })
 
-interface Settings {
-  readonly onInvalid: 'omit' | 'keep-previous'
-  readonly prepares: boolean
-  readonly freeze: boolean
-}
+type Settings = { readonly onInvalid: 'omit' | 'keep-previous'; readonly prepares: boolean; readonly freeze: boolean }
 const settings: fc.Arbitrary<Settings> = fc.record({
   onInvalid: fc.constantFrom('omit', 'keep-previous'),
   prepares: fc.boolean(),

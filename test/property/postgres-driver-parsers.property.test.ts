@@ -7,7 +7,6 @@ const BIGINT = 20
 const NUMERIC = 1700
 const TIMESTAMP = 1114
 const TIMESTAMPTZ = 1184
-
 const padded = (max: number, width: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(width, '0'))
 const date = fc
   .tuple(fc.oneof(padded(9_999, 4), padded(99_999, 1)), padded(13, 2), padded(32, 2))
@@ -58,8 +57,7 @@ test('a common timestamp is read without the parser of pg', () => {
   )
   const faster = fasterParser(TIMESTAMPTZ, parse)
   calls.length = 0
-  expect(faster('2026-03-04 05:06:07.089+02')).toEqual(new Date('2026-03-04T05:06:07.089+02:00'))
-  expect(calls).toEqual([])
+  expect([faster('2026-03-04 05:06:07.089+02'), calls]).toEqual([new Date('2026-03-04T05:06:07.089+02:00'), []])
   expect(faster('0044-03-15 12:00:00+00 BC')).toEqual(ofDriver('0044-03-15 12:00:00+00 BC'))
   expect(calls).toEqual(['0044-03-15 12:00:00+00 BC'])
 })
@@ -92,11 +90,7 @@ test.each([BIGINT, NUMERIC, 0])('the parser of pg for type %i returns each text 
     fc.bigInt().map(String),
     fc.constantFrom('NaN', '-Infinity', '007'),
   )
-  fc.assert(
-    fc.property(text, (each) => {
-      expect(parse(each)).toBe(keepText(each))
-    }),
-  )
+  fc.assert(fc.property(text, (each) => void expect(parse(each)).toBe(keepText(each))))
 })
 
 test.each(['parseBigInteger', 'noParse', 'BigInt'])('a parser of a user named %s is called for each value', (name) => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { compareComponents, SlotSort } from '../../src/store/indexes/order/slot-sort.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { finish } from '../../src/util/steps.js'
@@ -28,24 +28,22 @@ function repeated(some: readonly Value[], length: number): Value[] {
   return Array.from({ length }, (_, slot) => some[slot % some.length])
 }
 
-describe('[I9] slots are sorted by their columns', () => {
-  test('slots are in the order of the first column, then of the second, then of the unique keys', () => {
-    const keys = fc.uniqueArray(fc.oneof(ascii, wide, prefixed), { minLength: 1, maxLength: 200 })
-    fc.assert(
-      fc.property(fc.array(column, { maxLength: 2 }), keys, (some, unique) => {
-        const columns = [...some.map((each) => repeated(each, unique.length)), unique]
-        const slots = Int32Array.from(unique.keys())
-        finish(new SlotSort(slots, columns).steps())
-        const expected = [...unique.keys()].sort((a, b) => {
-          for (const each of columns) {
-            const order = compareComponents(each[a], each[b])
-            if (order !== 0) return order
-          }
-          return 0
-        })
-        expect([...slots]).toEqual(expected)
-      }),
-      runs(2_000),
-    )
-  })
+test('[I9] slots are in the order of the first column, then of the second, then of the unique keys', () => {
+  const keys = fc.uniqueArray(fc.oneof(ascii, wide, prefixed), { minLength: 1, maxLength: 200 })
+  fc.assert(
+    fc.property(fc.array(column, { maxLength: 2 }), keys, (some, unique) => {
+      const columns = [...some.map((each) => repeated(each, unique.length)), unique]
+      const slots = Int32Array.from(unique.keys())
+      finish(new SlotSort(slots, columns).steps())
+      const expected = [...unique.keys()].sort((a, b) => {
+        for (const each of columns) {
+          const order = compareComponents(each[a], each[b])
+          if (order !== 0) return order
+        }
+        return 0
+      })
+      expect([...slots]).toEqual(expected)
+    }),
+    runs(2_000),
+  )
 })

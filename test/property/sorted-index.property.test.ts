@@ -10,11 +10,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs, scalars } from '../support/property.js'
 
 type Tuple = readonly Scalar[]
-
-interface Item {
-  readonly key: string
-  readonly at: Tuple | undefined
-}
+type Item = { readonly key: string; readonly at: Tuple | undefined }
 
 function sorted() {
   const store = new Store<Item>()
@@ -150,9 +146,8 @@ describe('[I9] an ordered index equals the recomputed one', () => {
         expect(Array.from(by.entries(value), ([, object]) => object)).toEqual(expected)
         expect(by.count(value)).toBe(expected.length)
         const values = [...by.values()]
-        for (const [i, each] of values.slice(1).entries()) {
+        for (const [i, each] of values.slice(1).entries())
           expect(compareScalars(values[i] ?? each, each)).toBeLessThan(0)
-        }
         for (const { at } of all()) {
           if (at !== undefined) expect(values.some((each) => compareScalars(each, at[0] ?? each) === 0)).toBe(true)
         }
@@ -162,23 +157,21 @@ describe('[I9] an ordered index equals the recomputed one', () => {
   })
 })
 
-describe('[I9] a compound index equals the recomputed one', () => {
-  test('every prefix and range of a compound index is right, also with tuples of several lengths', () => {
-    const prefix = fc.array(scalars, { maxLength: 3 })
-    fc.assert(
-      fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {
-        const { index, put, all } = sorted()
-        const by = index.compound<Tuple>()
-        if (isKept) by([])
-        for (const each of items) put(each)
-        for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
-          expect(attempt(() => by(from, asked))).toEqual(outcome(all(), from, asked))
-          expect(by.count(from)).toBe(answer(all(), from, {}).length)
-        }
-      }),
-      runs(500),
-    )
-  })
+test('[I9] every prefix and range of a compound index is right, also with tuples of several lengths', () => {
+  const prefix = fc.array(scalars, { maxLength: 3 })
+  fc.assert(
+    fc.property(fc.array(tuples, { maxLength: 30 }), prefix, range, fc.boolean(), (items, head, asked, isKept) => {
+      const { index, put, all } = sorted()
+      const by = index.compound<Tuple>()
+      if (isKept) by([])
+      for (const each of items) put(each)
+      for (const from of [head, ...all().map(({ at }) => at?.slice(0, head.length) ?? [])]) {
+        expect(attempt(() => by(from, asked))).toEqual(outcome(all(), from, asked))
+        expect(by.count(from)).toBe(answer(all(), from, {}).length)
+      }
+    }),
+    runs(500),
+  )
 })
 
 describe('[I9] over thousands of objects, in many chunks', () => {

@@ -44,9 +44,7 @@ describe('structuralEqual', () => {
 
   test('structuralEqual agrees with node:assert on JSON values', () => {
     fc.assert(
-      fc.property(json, json, (a, b) => {
-        expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))
-      }),
+      fc.property(json, json, (a, b) => void expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))),
       runs(3_000),
     )
   })

@@ -409,10 +409,7 @@ const FIRST: ShopOptions<SliceClock> = {
     ['2', { customer: 'b', total: 2, tags: [] }],
     ['3', { customer: 'c', total: 3, tags: ['x', 'y'] }],
   ],
-  customers: [
-    ['a', { name: 'A', country: 'de' }],
-    ['b', { name: 'B', country: 'us' }],
-  ],
+  customers: Object.entries({ a: { name: 'A', country: 'de' }, b: { name: 'B', country: 'us' } }),
 }
 
 /** Performs the steps on inputs with all views. `arrive` lets each step arrive. */

@@ -55,16 +55,12 @@ class Replica implements AsyncDisposable {
     this.name = options.name
     this.proxy = proxy
     const path = join(root, 'test/replicas/replica.ts')
-    this.#process = spawn(binary('node'), [path, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    })
+    this.#process = spawn(binary('node'), [path, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text
       })
-    this.#process.on('message', () => {
-      this.isSynced = true
-    })
+    this.#process.on('message', () => (this.isSynced = true))
     this.exited = new Promise((resolve) => this.#process.on('close', resolve))
   }
 

@@ -12,7 +12,6 @@ const STEP_MS = 15
 const STEPS = 16
 const CONCURRENCY = 4
 const DRAIN_MS = 2_000
-
 const options: ReplicaOptions = JSON.parse(process.argv[2] ?? '')
 const { name, backend, tablePort, values } = options
 const log = openSync(options.log, 'a')

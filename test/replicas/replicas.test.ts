@@ -20,7 +20,6 @@ const DISTURBED_MS = Number(process.env['LISTWATCH_REPLICAS_SECONDS'] ?? 20) * 1
 /** Rule L4: each key has an owner after 2.3 leases. Its runs, a busy machine and connections need time too. */
 const LEASES = 2.3
 const MARGIN_MS = 5_000
-
 const backends = drawn(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
 
 beforeAll(ensureBuilt)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
+import { ServerProcess, started } from './server-process.js'
 
 /** The users of the server by name. The admin has all rights, the others have those that are granted. */
 export const KUBE_TOKENS = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
@@ -37,14 +37,10 @@ export class ApiServer extends ServerProcess {
 
   static async start(options: ApiServerOptions): Promise<ApiServer> {
     const api = new ApiServer(options, await temporaryFolder('listwatch-kube-'), await freePort())
-    try {
+    return await started(api, async () => {
       await api.#furnish()
       await api.start()
-      return api
-    } catch (error) {
-      await api[Symbol.asyncDispose]()
-      throw error
-    }
+    })
   }
 
   /** Starts it, and waits until it is ready. With flags: these beside those it was made with, from now on. */

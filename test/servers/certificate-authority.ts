@@ -5,10 +5,7 @@ import { promisify } from 'node:util'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 
 /** A client certificate and its key, as PEM. */
-export interface ClientCertificate {
-  readonly cert: Buffer
-  readonly key: Buffer
-}
+export type ClientCertificate = { readonly cert: Buffer; readonly key: Buffer }
 
 const run = promisify(execFile)
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'key.pem']

@@ -1,43 +1,14 @@
 import { freePort } from '../../tools/postgres/free-port.js'
 import { EtcdServer } from './etcd.js'
+import { GatedCluster } from './gated-cluster.js'
 import type { FoundServer } from './locate.js'
-import { PeerGate } from './peer-gate.js'
+import { started } from './server-process.js'
 
 /** Three members, any of which can be cut off from the other two. */
-export class EtcdCluster implements AsyncDisposable {
-  readonly members: readonly EtcdServer[]
-  readonly #gates: readonly PeerGate[]
+export class EtcdCluster extends GatedCluster<EtcdServer> {
   #ids: readonly string[] = []
-  #cut: number | undefined
-
-  private constructor(members: readonly EtcdServer[], ports: readonly number[]) {
-    this.members = members
-    this.#gates = members.map(
-      ({ peerPort }, at) =>
-        new PeerGate({
-          port: ports[at] ?? 0,
-          target: peerPort,
-          callerOf: (head) => /x-server-from: (\w+)/i.exec(head)?.[1] ?? '',
-          isCut: (caller) => {
-            if (this.#cut === undefined) return false
-            return this.#cut === at || caller === '' || caller === this.#ids[this.#cut]
-          },
-        }),
-    )
-  }
 
   static async start(server: FoundServer): Promise<EtcdCluster> {
-    const cluster = await EtcdCluster.#create(server)
-    try {
-      await cluster.#launch()
-      return cluster
-    } catch (error) {
-      await cluster[Symbol.asyncDispose]()
-      throw error
-    }
-  }
-
-  static async #create(server: FoundServer): Promise<EtcdCluster> {
     const ports = [await freePort(), await freePort(), await freePort()]
     const cluster = ports.map((port, at) => `m${at}=http://127.0.0.1:${port}`).join(',')
     const members: EtcdServer[] = []
@@ -45,15 +16,19 @@ export class EtcdCluster implements AsyncDisposable {
       const member = { name: `m${at}`, cluster, peerPort: await freePort(), advertisedPeerPort }
       members.push(await EtcdServer.create({ server, member }))
     }
-    return new EtcdCluster(members, ports)
+    const own = members.map(({ peerPort }, at) => ({ gate: ports[at] ?? 0, own: peerPort }))
+    const callerOf = (head: string): string => /x-server-from: (\w+)/i.exec(head)?.[1] ?? ''
+    return await started(new EtcdCluster(members, own, callerOf), (made) => made.start())
   }
 
-  async #launch(): Promise<void> {
-    for (const gate of this.#gates) await gate.listen()
-    for (const member of this.members) await member.launch()
-    for (const member of this.members) await member.ready()
+  override async start(): Promise<void> {
+    await super.start()
     const statuses = await Promise.all(this.members.map((member) => member.client().maintenance.status()))
     this.#ids = statuses.map(({ header }) => BigInt(header.member_id).toString(16))
+  }
+
+  protected override mayBe(caller: string, member: number): boolean {
+    return caller === '' || caller === this.#ids[member]
   }
 
   get endpoints(): string[] {
@@ -72,30 +47,5 @@ export class EtcdCluster implements AsyncDisposable {
       if (leader >= 0) return { leader, follower: at === leader ? (at + 1) % 3 : at }
     }
     throw new Error('the cluster has no leader')
-  }
-
-  /** From now on this member hears nothing of the others, nor they of it. */
-  cutOff(member: number): void {
-    this.#cut = member
-    for (const gate of this.#gates) gate.sweep()
-  }
-
-  join(): void {
-    this.#cut = undefined
-  }
-
-  /** All members run, hear each other, and answer. */
-  async mend(): Promise<void> {
-    this.join()
-    for (const member of this.members) {
-      if (member.isRunning) member.signal('SIGCONT')
-      else await member.launch()
-    }
-    for (const member of this.members) await member.ready()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const member of this.members) await member[Symbol.asyncDispose]()
-    for (const gate of this.#gates) await gate[Symbol.asyncDispose]()
   }
 }

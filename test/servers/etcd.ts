@@ -8,8 +8,8 @@ import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
-import { waitUntil } from './wait-until.js'
+import { ServerProcess, started } from './server-process.js'
+import { succeeds, waitUntil } from './wait-until.js'
 
 export interface EtcdOptions {
   readonly server: FoundServer
@@ -55,14 +55,7 @@ export class EtcdServer extends ServerProcess {
   }
 
   static async start(options: EtcdOptions): Promise<EtcdServer> {
-    const etcd = await EtcdServer.create(options)
-    try {
-      await etcd.start()
-      return etcd
-    } catch (error) {
-      await etcd[Symbol.asyncDispose]()
-      throw error
-    }
+    return await started(await EtcdServer.create(options), (etcd) => etcd.start())
   }
 
   static async startProxy(target: EtcdServer): Promise<EtcdServer> {
@@ -74,18 +67,7 @@ export class EtcdServer extends ServerProcess {
     )
     const flags = ['grpc-proxy', 'start', '--endpoints', target.endpoint, '--listen-addr', proxy.endpoint]
     await proxy.spawn('etcd', [...flags, '--data-dir', join(proxy.folder, 'data')])
-    await waitUntil(
-      'the proxy to answer',
-      async () => {
-        const client = proxy.client()
-        const isUp = await client.get('x').then(
-          () => true,
-          () => false,
-        )
-        return isUp
-      },
-      START_TIMEOUT_MS,
-    )
+    await waitUntil('the proxy to answer', () => succeeds(proxy.client().get('x').exec()), START_TIMEOUT_MS)
     return proxy
   }
 
@@ -167,23 +149,12 @@ export class EtcdServer extends ServerProcess {
     const rootCertificate = await this.certificate().catch(() => undefined)
     if (rootCertificate === undefined) return false
     const client = new Etcd3({ hosts: this.url, credentials: { rootCertificate } })
-    try {
-      await client.get('x').string()
-      return true
-    } catch {
-      return false
-    } finally {
-      client.close()
-    }
+    return await succeeds(client.get('x').string()).finally(() => client.close())
   }
 
   /** A client of its own for the test; closed at the end. */
   client(options: Partial<IOptions> = {}): Etcd3 {
-    const client = new Etcd3({
-      hosts: this.url,
-      grpcOptions: { 'grpc.max_receive_message_length': -1 },
-      ...options,
-    })
+    const client = new Etcd3({ hosts: this.url, grpcOptions: { 'grpc.max_receive_message_length': -1 }, ...options })
     this.#clients.add(client)
     return client
   }
@@ -211,9 +182,7 @@ export class EtcdServer extends ServerProcess {
     await runProgram(
       join(this.server.binDir, tool),
       ['snapshot', 'restore', backup, ...flags, ...(options.args ?? [])],
-      {
-        env: { ...process.env, ...this.server.env, ETCDCTL_API: '3' },
-      },
+      { env: { ...process.env, ...this.server.env, ETCDCTL_API: '3' } },
     )
   }
 

@@ -34,8 +34,6 @@ export interface FaultProxy extends AsyncDisposable {
   pass(): void
   /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
   hold(): void
-  /** From now on, new connections are passed on to that port. */
-  redirect(targetPort: number): void
   /**
    * A server that vanished: the connections it had are gone and their clients are never told; what they send is
    * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
@@ -73,10 +71,7 @@ export interface Rules {
   readonly bytes: Map<Direction, number>
 }
 
-export interface Cut {
-  left: number
-  readonly done: () => void
-}
+export type Cut = { left: number; readonly done: () => void }
 
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
@@ -139,10 +134,6 @@ class PairProxy implements FaultProxy {
     this.#setHeld(true)
   }
 
-  redirect(targetPort: number): void {
-    this.#targetPort = targetPort
-  }
-
   halfOpen({ newConnections = false }: { readonly newConnections?: boolean } = {}): void {
     this.#welcome = newConnections ? 'ignore' : 'pass'
     for (const pair of this.#pairs) pair.dropServer()
@@ -197,9 +188,7 @@ class PairProxy implements FaultProxy {
       reset: () => {
         this.#reset++
       },
-      closed: () => {
-        this.#pairs.delete(pair)
-      },
+      closed: () => void this.#pairs.delete(pair),
     })
     this.#pairs.add(pair)
     if (this.#welcome === 'ignore') pair.dropServer()

@@ -61,9 +61,7 @@ export const describeRedis = describer<FoundServer>(async (body) => {
 
 /** The same for tests against one server. */
 export function describeServer(name: ServerName, title: string, body: Body<FoundServer>): void {
-  describe(title, async () => {
-    describeLocated(`with ${name}`, await locateServer(name), body)
-  })
+  describe(title, async () => void describeLocated(`with ${name}`, await locateServer(name), body))
 }
 
 function describeLocated(title: string, server: LocatedServer, body: Body<FoundServer>): void {

@@ -20,11 +20,7 @@ export type KubeDraft = { readonly metadata: { readonly name: string; readonly l
   readonly [field: string]: unknown
 }
 
-export interface KubeAccess {
-  readonly port: number
-  readonly token: string
-  readonly ca: Buffer
-}
+export type KubeAccess = { readonly port: number; readonly token: string; readonly ca: Buffer }
 
 /** An answer that was not 2xx. */
 export class KubeRefusal extends Error {

@@ -1,14 +1,12 @@
+import { KubeConfig } from '@kubernetes/client-node'
 import { type ApiServer as Api, ApiServer, KUBE_TOKENS, type KubeUser } from './api-server.js'
 import { EtcdServer } from './etcd.js'
 import { KubeClient } from './kube-client.js'
 import type { FoundServer } from './locate.js'
-import { waitUntil } from './wait-until.js'
+import { succeeds, waitUntil } from './wait-until.js'
 
 /** The two programs that a control plane is made of here. */
-export interface KubernetesPrograms {
-  readonly apiServer: FoundServer
-  readonly etcd: FoundServer
-}
+export type KubernetesPrograms = { readonly apiServer: FoundServer; readonly etcd: FoundServer }
 
 export interface KubernetesOptions {
   readonly server: KubernetesPrograms
@@ -29,10 +27,7 @@ export interface KubeConfigOptions {
   readonly currentContext: string
 }
 
-export interface ApiServerChoice {
-  readonly flags?: readonly string[]
-  readonly etcdPort?: number
-}
+export type ApiServerChoice = { readonly flags?: readonly string[]; readonly etcdPort?: number }
 
 /** Another way in than the server's own. */
 export interface KubeWay {
@@ -81,12 +76,7 @@ export class Kubernetes implements AsyncDisposable {
     ]
     const api = await ApiServer.start({ server: server.apiServer, etcdPort: etcd.port, flags: all, tokenReviewUrl })
     const kubernetes = new Kubernetes(options, etcd, api, await api.certificate())
-    const hasDefault = (): Promise<boolean> =>
-      kubernetes.admin.read('/api/v1/namespaces/default').then(
-        () => true,
-        () => false,
-      )
-    await waitUntil('the namespace "default"', hasDefault)
+    await waitUntil('the namespace "default"', () => succeeds(kubernetes.admin.read('/api/v1/namespaces/default')))
     return kubernetes
   }
 
@@ -102,14 +92,19 @@ export class Kubernetes implements AsyncDisposable {
     }
   }
 
+  config(way?: KubeWay): KubeConfig {
+    const config = new KubeConfig()
+    config.loadFromOptions(this.kubeConfig(way))
+    return config
+  }
+
   client({ user = 'admin', token = KUBE_TOKENS[user], port = this.api.port }: KubeWay = {}): KubeClient {
     return this.#client({ port, token, ca: this.#ca })
   }
 
   /** Another API server over the same etcd, or over a proxy before it, under the same certificate. */
   async addApiServer({ flags = [], etcdPort = this.etcd.port }: ApiServerChoice = {}): Promise<Api> {
-    const { apiServer } = this.#options.server
-    const api = await ApiServer.start({ server: apiServer, etcdPort, flags, sibling: this.api })
+    const api = await ApiServer.start({ server: this.#options.server.apiServer, etcdPort, flags, sibling: this.api })
     this.#others.push(api)
     return api
   }

@@ -5,6 +5,7 @@ import { messageOf } from '../../src/contract/errors.js'
 import type { Installation } from '../../tools/postgres/readable-install.js'
 import { cachedFolder, fillCache, isBeingFetched, whyLacking } from './cache.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
+import { succeeds } from './wait-until.js'
 
 export interface FoundServer extends Installation {
   readonly type: 'found'
@@ -12,16 +13,10 @@ export interface FoundServer extends Installation {
   readonly version: string
 }
 
-export interface MissingServer {
-  readonly type: 'missing'
-  readonly name: ServerName
-  readonly why: string
-}
-
+export type MissingServer = { readonly type: 'missing'; readonly name: ServerName; readonly why: string }
 export type LocatedServer = FoundServer | MissingServer
 
 const FETCH_POLL_MS = 500
-
 const located = new Map<ServerName, Promise<LocatedServer>>()
 
 /** A server as this machine or the cache has it. Waits while another process fetches it. Looked for once. */
@@ -90,8 +85,5 @@ function recipeOf(name: ServerName): Recipe {
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  )
+  return await succeeds(access(path))
 }

@@ -1,8 +1,9 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 import { freePort } from '../../tools/postgres/free-port.js'
+import { GatedCluster, type MemberPorts } from './gated-cluster.js'
 import type { FoundServer } from './locate.js'
 import { NatsServer } from './nats.js'
-import { PeerGate } from './peer-gate.js'
+import { started } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 /** How long elections and the first start may take on a busy machine. */
@@ -10,37 +11,9 @@ const ELECTION_MS = 60_000
 const PROBE = 'probe'
 
 /** Three servers with replicated JetStream, any of which can be cut off from the other two. */
-export class NatsCluster implements AsyncDisposable {
-  readonly members: readonly NatsServer[]
-  readonly #gates: readonly PeerGate[]
-  #cut: number | undefined
-
-  private constructor(members: readonly NatsServer[], ports: readonly { gate: number; own: number }[]) {
-    this.members = members
-    this.#gates = ports.map(
-      ({ gate, own }, at) =>
-        new PeerGate({
-          port: gate,
-          target: own,
-          callerOf: (head) => /"server_name":"(\w+)"/.exec(head)?.[1],
-          isCut: (caller) => this.#cut !== undefined && (this.#cut === at || caller === `m${this.#cut}`),
-        }),
-    )
-  }
-
+export class NatsCluster extends GatedCluster<NatsServer> {
   static async start(server: FoundServer, config = ''): Promise<NatsCluster> {
-    const cluster = await NatsCluster.#create(server, config)
-    try {
-      await cluster.#launch()
-      return cluster
-    } catch (error) {
-      await cluster[Symbol.asyncDispose]()
-      throw error
-    }
-  }
-
-  static async #create(server: FoundServer, config: string): Promise<NatsCluster> {
-    const ports: { gate: number; own: number }[] = []
+    const ports: MemberPorts[] = []
     for (let at = 0; at < 3; at++) ports.push({ gate: await freePort(), own: await freePort() })
     const members: NatsServer[] = []
     for (const [at, { gate, own }] of ports.entries()) {
@@ -48,14 +21,17 @@ export class NatsCluster implements AsyncDisposable {
       const member = { name: `m${at}`, port: own, advertisedPort: gate, routes }
       members.push(await NatsServer.create({ server, config, member }))
     }
-    return new NatsCluster(members, ports)
+    const callerOf = (head: string): string | undefined => /"server_name":"(\w+)"/.exec(head)?.[1]
+    return await started(new NatsCluster(members, ports, callerOf), (made) => made.start())
   }
 
-  async #launch(): Promise<void> {
-    for (const gate of this.#gates) await gate.listen()
-    for (const member of this.members) await member.launch()
-    await this.ready()
+  override async start(): Promise<void> {
+    await super.start()
     await this.#hasPeers()
+  }
+
+  protected override mayBe(caller: string, member: number): boolean {
+    return caller === `m${member}`
   }
 
   /** Waits until a stream can have three replicas. The leader may know fewer members at first, and refuses it then. */
@@ -71,8 +47,8 @@ export class NatsCluster implements AsyncDisposable {
   }
 
   /** Waits until every member responds, and reaches a leader of the cluster. */
-  async ready(): Promise<void> {
-    for (const member of this.members) await member.ready()
+  override async ready(): Promise<void> {
+    await super.ready()
     for (const member of this.members) await waitUntil('a leader', () => hasLeader(member), ELECTION_MS)
   }
 
@@ -102,7 +78,7 @@ export class NatsCluster implements AsyncDisposable {
         )
         if (name !== undefined && isFollowed === true) leader = this.members.findIndex((_, each) => `m${each}` === name)
         // A reply of the old leader may arrive right after it was cut off.
-        if (leader >= 0 && leader !== this.#cut) return true
+        if (leader >= 0 && leader !== this.cut) return true
       }
       return false
     }
@@ -113,31 +89,6 @@ export class NatsCluster implements AsyncDisposable {
   async stepDown(stream: string): Promise<void> {
     const [first] = this.members
     await first?.ask(`STREAM.LEADER.STEPDOWN.${stream}`)
-  }
-
-  /** From now on this member receives nothing from the others, nor they from it. */
-  cutOff(member: number): void {
-    this.#cut = member
-    for (const gate of this.#gates) gate.sweep()
-  }
-
-  join(): void {
-    this.#cut = undefined
-  }
-
-  /** All members run, are connected and respond. */
-  async mend(): Promise<void> {
-    this.join()
-    for (const member of this.members) {
-      if (member.isRunning) member.signal('SIGCONT')
-      else await member.launch()
-    }
-    await this.ready()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const member of this.members) await member[Symbol.asyncDispose]()
-    for (const gate of this.#gates) await gate[Symbol.asyncDispose]()
   }
 }
 

@@ -4,7 +4,7 @@ import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-
 import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
+import { ServerProcess, started } from './server-process.js'
 
 export interface NatsOptions {
   readonly server: FoundServer
@@ -41,14 +41,7 @@ export class NatsServer extends ServerProcess {
   }
 
   static async start(options: NatsOptions): Promise<NatsServer> {
-    const nats = await NatsServer.create(options)
-    try {
-      await nats.start()
-      return nats
-    } catch (error) {
-      await nats[Symbol.asyncDispose]()
-      throw error
-    }
+    return await started(await NatsServer.create(options), (nats) => nats.start())
   }
 
   async start(config: string = this.#options.config ?? ''): Promise<void> {

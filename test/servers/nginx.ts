@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
+import { ServerProcess, started } from './server-process.js'
+import { succeeds } from './wait-until.js'
 
 export interface NginxOptions {
   readonly server: FoundServer
@@ -31,20 +32,11 @@ export class Nginx extends ServerProcess {
   static async start(options: NginxOptions): Promise<Nginx> {
     const port = await freePort()
     const nginx = new Nginx(options.server, await temporaryFolder('listwatch-nginx-'), port)
-    try {
+    return await started(nginx, async () => {
       await writeFile(join(nginx.folder, 'nginx.conf'), configuration(options, port))
       await nginx.spawn('nginx', ['-p', nginx.folder, '-c', 'nginx.conf', '-e', 'stderr'])
-      const answers = (): Promise<boolean> =>
-        fetch(nginx.url).then(
-          () => true,
-          () => false,
-        )
-      await nginx.answering('nginx', answers, START_TIMEOUT_MS)
-      return nginx
-    } catch (error) {
-      await nginx[Symbol.asyncDispose]()
-      throw error
-    }
+      await nginx.answering('nginx', () => succeeds(fetch(nginx.url)), START_TIMEOUT_MS)
+    })
   }
 }
 

@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../tools/postgres/free-port.js'
-import { OrphanGuard } from '../../tools/postgres/orphan-guard.js'
 import { serverUser, temporaryFolder } from '../../tools/postgres/platform.js'
 import { readableCopy } from '../../tools/postgres/readable-install.js'
-import { errorSummary, runProgram } from '../../tools/postgres/run-program.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
+import type { FoundServer } from './locate.js'
 import { pgbouncerBinary } from './lookups.js'
+import { ServerProcess, started } from './server-process.js'
+import { succeeds } from './wait-until.js'
 
 export interface PgbouncerOptions {
   /** Port of the Postgres on 127.0.0.1. */
@@ -20,65 +19,32 @@ export interface PgbouncerOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-export interface Pgbouncer extends AsyncDisposable {
-  readonly port: number
-  /** Of the database `postgres`; the admin console is the database `pgbouncer`. */
-  readonly url: string
-  log(): Promise<string>
-  stop(): Promise<void>
-}
-
 const START_TIMEOUT_MS = 10_000
 
-/** Starts a pgbouncer before a Postgres; it trusts every client and knows the user `postgres`. Rejects if it is missing. */
-export async function startPgbouncer(options: PgbouncerOptions): Promise<Pgbouncer> {
-  const found = await pgbouncerBinary()
-  if (found === undefined) throw new Error('there is no pgbouncer here: run npm run servers')
-  const user = serverUser()
-  const at = await runProgram(found.path, ['--version'], { user, env: { ...process.env, ...found.env } }).then(
-    () => found,
-    () => readableCopy(found),
-  )
-  const folder = await temporaryFolder('listwatch-pgbouncer-')
-  const guard = new OrphanGuard(folder, 'KILL')
-  const port = await freePort()
-  await write(join(folder, 'users.txt'), '"postgres" ""\n')
-  await write(join(folder, 'pgbouncer.ini'), configuration(options, port, folder))
-  const logFile = join(folder, 'log')
-  const file = await open(logFile, 'a')
-  const child = spawn(join(at.binDir, 'pgbouncer'), [join(folder, 'pgbouncer.ini')], {
-    cwd: '/',
-    env: { ...process.env, ...at.env },
-    stdio: ['ignore', file.fd, file.fd],
-    detached: true,
-    ...user,
-  })
-  guard.guard(child.pid)
-  child.unref()
-  const ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')
-  child.on('error', () => {})
-  await file.close()
+/** A pgbouncer before a Postgres. It trusts every client, and knows the user `postgres`. */
+export class Pgbouncer extends ServerProcess {
+  readonly port: number
 
-  const log = (): Promise<string> => readFile(logFile, 'utf8')
-  const stop = async (): Promise<void> => {
-    child.ref()
-    child.kill('SIGKILL')
-    await ended
-    await rm(folder, { recursive: true, force: true })
-    guard.release()
+  private constructor(server: FoundServer, folder: string, port: number) {
+    super(server, folder)
+    this.port = port
   }
-  const isUp = (): boolean => child.pid !== undefined && child.exitCode === null && child.signalCode === null
-  const deadline = Date.now() + START_TIMEOUT_MS
-  while (!(await answers(port))) {
-    if (!isUp() || Date.now() > deadline) {
-      const said = errorSummary(await log())
-      await stop()
-      throw new Error(`pgbouncer did not start${said}`)
-    }
-    await sleep(10)
+
+  /** Rejects if it is missing. */
+  static async start(options: PgbouncerOptions): Promise<Pgbouncer> {
+    const found = await pgbouncerBinary()
+    if (found === undefined) throw new Error('there is no pgbouncer here: run npm run servers')
+    const user = serverUser()
+    const isReadable = runProgram(found.path, ['--version'], { user, env: { ...process.env, ...found.env } })
+    const at = (await succeeds(isReadable)) ? found : { ...found, ...(await readableCopy(found)) }
+    const pgbouncer = new Pgbouncer(at, await temporaryFolder('listwatch-pgbouncer-'), await freePort())
+    return await started(pgbouncer, async ({ folder, port }) => {
+      await write(join(folder, 'users.txt'), '"postgres" ""\n')
+      await write(join(folder, 'pgbouncer.ini'), configuration(options, port, folder))
+      await pgbouncer.spawn('pgbouncer', [join(folder, 'pgbouncer.ini')], user)
+      await pgbouncer.answering('pgbouncer', () => answers(port), START_TIMEOUT_MS)
+    })
   }
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  return { port, url, log, stop, [Symbol.asyncDispose]: stop }
 }
 
 function configuration(options: PgbouncerOptions, port: number, folder: string): string {

@@ -15,9 +15,7 @@ const settings = { fsync: 'off', max_connections: '20' }
 
 describePostgres('a Postgres of our own', ({ binDir, env, version }) => {
   let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgres({ binDir, env, settings })
-  })
+  beforeAll(async () => (server = await startPostgres({ binDir, env, settings })))
   afterAll(() => server.stop('immediate'))
 
   test('is of the version asked for, and takes its settings', async () => {
@@ -69,15 +67,12 @@ describeServer('postgres 18', 'the life of a Postgres', () => {
 
   test('a data folder that was given outlives the server, with its data', async () => {
     const dataDir = join(tmpdir(), `listwatch-test-${process.pid}`)
-    try {
-      const first = await startPostgres({ dataDir, settings })
-      await query(first, 'CREATE TABLE kept AS SELECT 7 AS n')
-      await first.stop()
-      await using second = await startPostgres({ dataDir, settings })
-      expect(await query(second, 'SELECT n FROM kept')).toBe(7)
-    } finally {
-      await rm(dataDir, { recursive: true, force: true })
-    }
+    await using _ = { [Symbol.asyncDispose]: () => rm(dataDir, { recursive: true, force: true }) }
+    const first = await startPostgres({ dataDir, settings })
+    await query(first, 'CREATE TABLE kept AS SELECT 7 AS n')
+    await first.stop()
+    await using second = await startPostgres({ dataDir, settings })
+    expect(await query(second, 'SELECT n FROM kept')).toBe(7)
   })
 
   test('an aborted start rejects with the reason of the signal', async () => {
@@ -103,16 +98,13 @@ describeServer('postgres 18', 'the life of a Postgres', () => {
     const child = spawn(process.execPath, ['--import', hooks, '--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    try {
-      const [line] = await once(createInterface(child.stdout), 'line')
-      const { pid, dataDir } = JSON.parse(line)
-      expect(await isRunning(pid)).toBe(true)
-      child.kill('SIGKILL')
-      await waitUntil('the end of the Postgres', async () => !(await isRunning(pid)))
-      await waitUntil('the end of its folder', () => access(join(dataDir, '..')).then(no, yes))
-    } finally {
-      child.kill('SIGKILL')
-    }
+    using _ = { [Symbol.dispose]: () => child.kill('SIGKILL') }
+    const [line] = await once(createInterface(child.stdout), 'line')
+    const { pid, dataDir } = JSON.parse(line)
+    expect(await isRunning(pid)).toBe(true)
+    child.kill('SIGKILL')
+    await waitUntil('the end of the Postgres', async () => !(await isRunning(pid)))
+    await waitUntil('the end of its folder', () => access(join(dataDir, '..')).then(no, yes))
   })
 })
 
@@ -120,12 +112,9 @@ async function query(server: PostgresServer, text: string): Promise<unknown> {
   const client = new Client(server.url)
   client.on('error', () => {})
   await client.connect()
-  try {
-    const result = await client.query({ text, rowMode: 'array' })
-    return result.rows[0]?.[0]
-  } finally {
-    await client.end()
-  }
+  await using _ = { [Symbol.asyncDispose]: () => client.end() }
+  const result = await client.query({ text, rowMode: 'array' })
+  return result.rows[0]?.[0]
 }
 
 const yes = (): boolean => true

@@ -4,7 +4,7 @@ import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
+import { ServerProcess, started } from './server-process.js'
 
 export interface PrometheusOptions {
   readonly server: FoundServer
@@ -47,13 +47,7 @@ export class PrometheusServer extends ServerProcess {
   static async start(options: PrometheusOptions): Promise<PrometheusServer> {
     const folder = await temporaryFolder('listwatch-prometheus-')
     const prometheus = new PrometheusServer(options, folder, await freePort())
-    try {
-      await prometheus.#start()
-      return prometheus
-    } catch (error) {
-      await prometheus[Symbol.asyncDispose]()
-      throw error
-    }
+    return await started(prometheus, () => prometheus.#start())
   }
 
   /** Starts it, and waits until it responds. */

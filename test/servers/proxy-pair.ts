@@ -2,10 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Rules } from './fault-proxy.js'
 import { Pipe } from './proxy-pipe.js'
 
-export interface PairEvents {
-  reset(): void
-  closed(): void
-}
+export type PairEvents = { reset(): void; closed(): void }
 
 /** One client's connection and the one to the server that answers it. */
 export class Pair {

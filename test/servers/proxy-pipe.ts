@@ -6,10 +6,7 @@ const MAX_WAITING = 1 << 20
 /** A slow line carries pieces that take about this long, in milliseconds. */
 const SLOW_PIECE_MS = 10
 
-interface Piece {
-  bytes: Buffer
-  readonly dueAt: number
-}
+type Piece = { bytes: Buffer; readonly dueAt: number }
 
 /** One direction of a connection: takes what `from` sends and hands it to `to` piece by piece, as the rules allow. */
 export class Pipe {

@@ -1,6 +1,7 @@
 import { freePort } from '../../tools/postgres/free-port.js'
 import type { FoundServer } from './locate.js'
 import { RedisServer } from './redis.js'
+import { started } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 const SLOTS = 16_384
@@ -20,18 +21,14 @@ export class RedisCluster implements AsyncDisposable {
 
   static async start(server: FoundServer): Promise<RedisCluster> {
     const cluster = new RedisCluster(server)
-    try {
+    return await started(cluster, async () => {
       for (let at = 0; at < 3; at++) await cluster.#launch()
       for (const [at, node] of cluster.nodes.entries()) {
         const [from, to] = [at, at + 1].map((part) => Math.floor((part * SLOTS) / 3))
         await node.admin.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String((to ?? 0) - 1))
       }
       await cluster.settled()
-      return cluster
-    } catch (error) {
-      await cluster[Symbol.asyncDispose]()
-      throw error
-    }
+    })
   }
 
   /** Every node says that all slots are served, and knows all others. */
@@ -149,11 +146,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 }
 
-interface Range {
-  readonly from: number
-  readonly to: number
-  readonly owner: string
-}
+type Range = { readonly from: number; readonly to: number; readonly owner: string }
 
 async function rangesOf(client: ReturnType<RedisServer['client']>): Promise<Range[]> {
   const rows: unknown = await client.call('CLUSTER', 'SLOTS')

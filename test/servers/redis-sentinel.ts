@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Redis, type RedisOptions } from 'ioredis'
 import type { FoundServer } from './locate.js'
 import { RedisServer } from './redis.js'
+import { started } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 /** What the sentinel calls the group. */
@@ -32,7 +33,7 @@ export class RedisSentinel implements AsyncDisposable {
     const second = await RedisServer.start({ server })
     const sentinel = await RedisServer.create({ server })
     const all = new RedisSentinel(first, second, sentinel)
-    try {
+    return await started(all, async () => {
       await second.follow(first)
       const configuration = join(sentinel.folder, 'sentinel.conf')
       const lines = [
@@ -49,11 +50,7 @@ export class RedisSentinel implements AsyncDisposable {
         return Array.isArray(rows) && rows.length === 1
       }
       await waitUntil('the sentinel to know the replica', knowsReplica, FAILOVER_TIMEOUT_MS)
-      return all
-    } catch (error) {
-      await all[Symbol.asyncDispose]()
-      throw error
-    }
+    })
   }
 
   /** A client that asks the sentinel who is master; closed at the end. */

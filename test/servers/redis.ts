@@ -5,7 +5,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess } from './server-process.js'
+import { ServerProcess, started } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 export interface RedisServerOptions {
@@ -35,14 +35,7 @@ export class RedisServer extends ServerProcess {
   }
 
   static async start(options: RedisServerOptions): Promise<RedisServer> {
-    const redis = await RedisServer.create(options)
-    try {
-      await redis.start()
-      return redis
-    } catch (error) {
-      await redis[Symbol.asyncDispose]()
-      throw error
-    }
+    return await started(await RedisServer.create(options), (redis) => redis.start())
   }
 
   /** `127.0.0.1:port` */
@@ -69,7 +62,7 @@ export class RedisServer extends ServerProcess {
   /** Starts its program with these arguments, and waits until it answers. */
   async run(args: readonly string[]): Promise<void> {
     const program = this.server.name.startsWith('valkey') ? 'valkey-server' : 'redis-server'
-    await this.spawn(program, args, this.folder)
+    await this.spawn(program, args, { cwd: this.folder })
     const answers = async (): Promise<boolean> => /^(\+PONG|-NOAUTH|-DENIED)/.test(await ping(this.port))
     await this.answering('Redis', answers, START_TIMEOUT_MS)
   }

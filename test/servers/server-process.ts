@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,6 +6,17 @@ import { OrphanGuard } from '../../tools/postgres/orphan-guard.js'
 import { errorSummary } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
 import { waitUntil } from './wait-until.js'
+
+/** Starts a server. If it does not start, nothing of it is left. */
+export async function started<S extends AsyncDisposable>(server: S, start: (server: S) => unknown): Promise<S> {
+  try {
+    await start(server)
+    return server
+  } catch (error) {
+    await server[Symbol.asyncDispose]()
+    throw error
+  }
+}
 
 /** A server in a temporary folder, which tests stop, kill, pause and start again. It does not outlive them. */
 export abstract class ServerProcess implements AsyncDisposable {
@@ -23,13 +34,14 @@ export abstract class ServerProcess implements AsyncDisposable {
   }
 
   /** Starts a program of the server, and waits for nothing. What it says goes to its log. */
-  protected async spawn(program: string, args: readonly string[], cwd = '/'): Promise<void> {
+  protected async spawn(program: string, args: readonly string[], options: SpawnOptions = {}): Promise<void> {
     const log = await open(this.#log, 'a')
     const child = spawn(join(this.server.binDir, program), args, {
-      cwd,
+      cwd: '/',
       env: { ...process.env, ...this.server.env },
       stdio: ['ignore', log.fd, log.fd],
       detached: true,
+      ...options,
     })
     this.#guard.guard(child.pid)
     this.#ended = child.pid === undefined ? Promise.resolve() : once(child, 'exit')

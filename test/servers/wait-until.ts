@@ -11,3 +11,10 @@ export async function waitUntil(what: string, isSo: () => boolean | Promise<bool
     await sleep(5)
   }
 }
+
+export function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { runProgram } from '../../tools/postgres/run-program.js'
+import { succeeds } from './wait-until.js'
 
 const DOWNLOAD_TIMEOUT_MS = 180_000
 
@@ -17,9 +18,8 @@ export async function unpackWheel(folder: string, pinned: string, program: strin
   await runProgram(python, ['-m', 'pip', 'download', ...flags, '--dest', downloads, '--requirement', requirements], {
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
   })
-  for (const file of await readdir(downloads)) {
+  for (const file of await readdir(downloads))
     await runProgram(python, ['-m', 'zipfile', '-e', join(downloads, file), downloads])
-  }
   const found = (await readdir(downloads, { recursive: true })).find((path) => basename(path) === program)
   if (found === undefined) throw new Error(`the wheel for this machine holds no ${program}`)
   await rename(join(downloads, found), join(folder, program))
@@ -29,11 +29,7 @@ export async function unpackWheel(folder: string, pinned: string, program: strin
 
 async function pythonWithPip(): Promise<string> {
   for (const python of ['python3', 'python']) {
-    const answers = await runProgram(python, ['-m', 'pip', '--version']).then(
-      () => true,
-      () => false,
-    )
-    if (answers) return python
+    if (await succeeds(runProgram(python, ['-m', 'pip', '--version']))) return python
   }
   throw new Error('taken from a Python wheel, and there is no Python with pip here')
 }

@@ -33,9 +33,7 @@ export function startWorker(port: MessagePort): Worker {
 
 export function startProcess(path: string): ChildProcess {
   const child = fork(file, [path], { execArgv })
-  onTestFinished(() => {
-    child.kill('SIGKILL')
-  })
+  onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 

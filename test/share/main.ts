@@ -15,9 +15,7 @@ await orders.synced()
 const share = serveShared(orders, { heartbeatMs: 300 })
 share.port() // A port that no thread uses does not keep the process alive.
 await share.listen(path)
-process.on('message', () => {
-  source.put('0', { n: -1 })
-})
+process.on('message', () => void source.put('0', { n: -1 }))
 if (process.env['WORKERS'] !== undefined) {
   cluster.setupPrimary({ exec: new URL('worker.ts', import.meta.url).pathname, args: [path] })
   for (let i = 0; i < Number(process.env['WORKERS']); i++)

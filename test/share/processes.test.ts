@@ -60,12 +60,10 @@ describe('processes of one host', () => {
     first.kill('SIGKILL')
     await first.ended
     await waitUntil('the failure', () => follower.status.state !== 'live')
-    expect(follower.size).toBe(1_000)
-    expect(existsSync(path)).toBe(true)
+    expect([follower.size, existsSync(path)]).toEqual([1_000, true])
     await main(path, 2_000, 50)
     await waitUntil('the objects of the second process', () => follower.size === 2_000)
-    expect(follower.get('0')).toEqual({ n: 50 })
-    expect(follower.status.relists).toBe(1)
+    expect([follower.get('0'), follower.status.relists]).toEqual([{ n: 50 }, 1])
   })
 
   test('see that the process that shares does not respond, and continue when it does', async () => {

@@ -7,10 +7,7 @@ import { createInformer } from '../../src/index.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { memorySource } from '../../testing/index.js'
 
-export interface Row {
-  readonly n: number
-  readonly text: string
-}
+export type Row = { readonly n: number; readonly text: string }
 
 export function rows(count: number): [string, Row][] {
   return Array.from({ length: count }, (_, i) => [`${i}`, { n: i, text: 'x'.repeat(100) }])
@@ -49,15 +46,7 @@ export async function stage(count: number) {
     await informer.stop()
   })
   const sum = (): number => informer.list().reduce((total, { n }) => total + n, 0)
-  return {
-    memory,
-    informer,
-    share,
-    sum,
-    watches: () => watches,
-    snapshots: () => snapshots,
-    packs: () => packs,
-  }
+  return { memory, informer, share, sum, watches: () => watches, snapshots: () => snapshots, packs: () => packs }
 }
 
 /** A path for a socket, in a folder that is removed. */

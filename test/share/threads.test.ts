@@ -19,9 +19,7 @@ describe('worker threads', () => {
     })
     await informer.fresh()
     for (const worker of workers) await waitUntil('the transaction', async () => (await ask(worker)).sum === sum())
-    expect(watches()).toBe(1)
-    expect(packs()).toBe(1)
-    expect(snapshots()).toBe(0)
+    expect([watches(), packs(), snapshots()]).toEqual([1, 1, 0])
   })
 
   test('load no HTTP client and no HTTP server, which would take memory in each thread', async () => {
@@ -72,9 +70,7 @@ describe('worker threads', () => {
     const unblocked = ask(slow, { blockMs: 3_000 })
     const began = performance.now()
     let isBlocked = true
-    void unblocked.then(() => {
-      isBlocked = false
-    })
+    void unblocked.then(() => (isBlocked = false))
     for (let i = 0; i < 3_000; i++) {
       memory.put(`${i % 1_000}`, { n: i, text: 'y'.repeat(500) })
       if (i % 100 === 0) await sleep(1)

@@ -4,9 +4,7 @@ import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import type { FollowerReport, FollowerTask } from './followers.js'
 
-interface Row {
-  readonly n: number
-}
+type Row = { readonly n: number }
 
 const path = process.argv[2]
 const source = sharedSource<Row>({ heartbeatMs: 300, ...(path === undefined ? { port: workerData.port } : { path }) })

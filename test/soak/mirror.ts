@@ -6,11 +6,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-interface Item {
-  readonly n: number
-  readonly tenant: string
-  readonly text: string
-}
+type Item = { readonly n: number; readonly tenant: string; readonly text: string }
 
 /** A clock, and how its time passes. */
 export interface Time {
@@ -45,7 +41,6 @@ const HEARTBEAT_MS = 1_000
 const OUTLIVED_MS = 3_000
 /** What has not happened after this long never will. */
 const DEADLINE_MS = 3_600_000
-
 const item = (n: number): Item => ({ n, tenant: `t${n % 20}`, text: `text ${n}` })
 
 /** A mirror under load: everything but the source, and how time passes, is what users run. */
@@ -192,9 +187,7 @@ export class Mirror {
 
   async #over(promise: Promise<unknown>): Promise<void> {
     let isOver = false
-    const end = (): void => {
-      isOver = true
-    }
+    const end = () => (isOver = true)
     promise.then(end, end)
     await this.until(() => isOver)
     await promise

@@ -70,9 +70,7 @@ export async function soakStuck(count: number, progress: (text: string) => void)
       },
       counted: () => pushed,
     }
-    const begin = (): void => {
-      stuck.mayHang = true
-    }
+    const begin = () => (stuck.mayHang = true)
     figures.push(await growthInAll(load, begin, progress))
     if (stuck.at === 0) throw new Error(`${way}: the handler never got stuck`)
     await mirror.stop()

@@ -6,7 +6,6 @@ import { sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
 import { inProcess, mirrorOf, newFile, opened, rowsOf } from './support.js'
 
 const ITEMS = `CREATE TABLE items (id INTEGER PRIMARY KEY, v); INSERT INTO items VALUES (1, 1), (2, 2), (3, 3)`
-
 const COMMIT = 'UPDATE items SET v = v + 1; INSERT INTO items (v) VALUES (0);'
 
 /** Copies a file that no connection writes, without its -wal and -shm. */

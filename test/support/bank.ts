@@ -4,10 +4,7 @@ import { httpCollections, serveHttp } from '../../serving/http/index.js'
 import { createInformer, derive, groupInformers, type Informer, type ListerWatcher } from '../../src/index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 
-export interface Account {
-  readonly id: number
-  readonly amount: number
-}
+export type Account = { readonly id: number; readonly amount: number }
 
 export const ACCOUNTS = 20
 /** What each account has at first. */

@@ -3,10 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 /** How long a condition is waited for, in milliseconds. */
 const DEADLINE_MS = 15_000
 
-export interface Ended {
-  readonly code: number | null
-  readonly signal: string | null
-}
+export type Ended = { readonly code: number | null; readonly signal: string | null }
 
 /** A process of a test, and what it says. Dispose of it when done. */
 export class Child implements AsyncDisposable {

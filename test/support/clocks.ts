@@ -28,10 +28,7 @@ export class CountingClock implements Clock {
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     this.#sleeping++
-    try {
-      await this.#clock.sleep(ms, signal)
-    } finally {
-      this.#sleeping--
-    }
+    using _ = { [Symbol.dispose]: () => this.#sleeping-- }
+    await this.#clock.sleep(ms, signal)
   }
 }

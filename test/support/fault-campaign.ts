@@ -2,17 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import type { FaultProxy } from '../servers/fault-proxy.js'
 import type { ServerProcess } from '../servers/server-process.js'
+import { succeeds } from '../servers/wait-until.js'
 import type { Follower } from './follower.js'
 
 /** Resolves with `false` if the fault was impossible. */
 type RunFault = (random: SeededRandom) => Promise<unknown>
 
 /** A deck has each fault as often as its weight. */
-export interface Fault {
-  readonly name: string
-  readonly weight: number
-  readonly run: RunFault
-}
+export type Fault = { readonly name: string; readonly weight: number; readonly run: RunFault }
 
 export interface Outcome {
   /** The number of comparisons: as many as were requested, and more if a fault never happened until then. */
@@ -228,21 +225,15 @@ export abstract class FaultCampaign<T> {
         `after ${ROUND_MS} ms these have not ended: ${[...this.#pending].join(', ')} [${this.#lastFaults}]`,
       )
     }
-    try {
-      await Promise.race([round, late()])
-    } finally {
-      over.abort()
-    }
+    using _ = { [Symbol.dispose]: () => over.abort() }
+    await Promise.race([round, late()])
   }
 
   /** Runs work of a round under a name. */
   async #named<V>(name: string, work: Promise<V>): Promise<V> {
     this.#pending.push(name)
-    try {
-      return await work
-    } finally {
-      this.#pending.splice(this.#pending.indexOf(name), 1)
-    }
+    using _ = { [Symbol.dispose]: () => this.#pending.splice(this.#pending.indexOf(name), 1) }
+    return await work
   }
 
   /** Some faults during writes. */
@@ -310,9 +301,5 @@ export abstract class FaultCampaign<T> {
 
 /** Resolves with whether the work succeeded within the time. */
 export function isDone(work: Promise<unknown>, ms = 60_000): Promise<boolean> {
-  const ended = work.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([ended, sleep(ms, false, { ref: false })])
+  return Promise.race([succeeds(work), sleep(ms, false, { ref: false })])
 }

@@ -31,10 +31,7 @@ export class Mirror<T, I extends object = object> {
   constructor(indexes?: (ix: IndexBuilder<T>) => I) {
     this.indexer = new Indexer<T, I>(
       { indexes },
-      {
-        report: (error) => this.errors.push(error),
-        onCommit: (commit) => this.#committed(commit),
-      },
+      { report: (error) => this.errors.push(error), onCommit: (commit) => this.#committed(commit) },
     )
     const versions = this.#versions()
     const { indexer, router, clock, errors, released } = this
@@ -68,8 +65,7 @@ export class Mirror<T, I extends object = object> {
   #committed(commit: Commit<T>): undefined {
     if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
     this.#version = commit.version
-    const { commits } = this.indexer.writer
-    const position = { commit: commits, version: commit.position, history: this.#history }
+    const position = { commit: this.indexer.writer.commits, version: commit.position, history: this.#history }
     this.router.current = position
     if (commit.origin !== 'initial') finish(this.router.route(commit, position))
     else {

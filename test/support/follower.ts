@@ -98,6 +98,12 @@ export abstract class Follower<T, S extends ListerWatcher<T> = ListerWatcher<T>,
     if (flaws.length > 0) throw new Error(`${flaws.slice(0, 10).join('; ')}; ${this.story}`)
   }
 
+  /** The same; the informer has listed this often since its first list. */
+  async healedAfter(relists: number): Promise<void> {
+    await this.healed()
+    if (this.relists !== relists) throw new Error(`${this.relists} relists instead of ${relists}; ${this.story}`)
+  }
+
   /** The keys with different objects in the backend and the informer. */
   async differences(): Promise<string[]> {
     const wanted = new Map(await this.truth())

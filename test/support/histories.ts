@@ -10,9 +10,7 @@ import {
 import type { ListContext } from '../../src/contract/source.js'
 import { unlessAborted } from '../../src/util/abort-listeners.js'
 
-export interface Row {
-  readonly at: number
-}
+export type Row = { readonly at: number }
 
 /** A memory database with scripted faults of single collections. */
 export class FaultyDatabase implements SharedHistory {
@@ -79,26 +77,23 @@ export class FaultyDatabase implements SharedHistory {
     this.opened++
     this.open++
     this.context = context
-    try {
-      const [history] = Array.from(this.#inner.values(), (source) => source.history)
-      // Saved content is of this database.
-      for await (const batch of history?.watch({ ...context, isUnconfirmed: false }) ?? []) {
-        if (this.isEnding) {
-          this.isEnding = false
-          return
-        }
-        const parts = new Map(batch.parts)
-        const lost = new Map<string, SourceError>()
-        for (const [name, code] of this.lost) {
-          if (code === 'damage') parts.set(name, [{ type: 'replace', entries: [{}] } as never])
-          else lost.set(name, new SourceError('the collection is lost', { code }))
-        }
-        this.lost.clear()
-        void this.onBatch?.()
-        yield { ...batch, parts, lost }
+    using _ = { [Symbol.dispose]: () => this.open-- }
+    const [history] = Array.from(this.#inner.values(), (source) => source.history)
+    // Saved content is of this database.
+    for await (const batch of history?.watch({ ...context, isUnconfirmed: false }) ?? []) {
+      if (this.isEnding) {
+        this.isEnding = false
+        return
       }
-    } finally {
-      this.open--
+      const parts = new Map(batch.parts)
+      const lost = new Map<string, SourceError>()
+      for (const [name, code] of this.lost) {
+        if (code === 'damage') parts.set(name, [{ type: 'replace', entries: [{}] } as never])
+        else lost.set(name, new SourceError('the collection is lost', { code }))
+      }
+      this.lost.clear()
+      void this.onBatch?.()
+      yield { ...batch, parts, lost }
     }
   }
 }

@@ -8,11 +8,7 @@ import type { SourceSet } from '../../src/informer/sources/source-set.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-export interface Order {
-  readonly tenant: string
-  readonly total: number
-  readonly tags?: readonly string[]
-}
+export type Order = { readonly tenant: string; readonly total: number; readonly tags?: readonly string[] }
 
 export function order(total: number, tenant = 'acme', tags: readonly string[] = []): Order {
   return { tenant, total, tags }
@@ -32,9 +28,7 @@ export function informerOf<T, I extends object, S extends ListerWatcher<T> | Sou
   {
     clock = new VirtualClock(),
     ...options
-  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & {
-    readonly clock?: VirtualClock
-  } = {},
+  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & { readonly clock?: VirtualClock } = {},
 ): World<T, I, S> {
   const informer = createInformer<T, I, T>({ ...options, source, clock, random: new SeededRandom(1) })
   const errors: SourceError[] = []
@@ -54,6 +48,12 @@ export function mirrorOf<T, I extends object>(
   return informerOf(memorySource<T>({ ...memory, entries }), rest)
 }
 
+/** Starts it, and lets all happen that is ready to. */
+export async function begun(informer: Lifecycle, clock: VirtualClock): Promise<void> {
+  informer.start()
+  await clock.advance(0)
+}
+
 export async function assertCleanStop(informer: Lifecycle, clock: VirtualClock): Promise<void> {
   const stopped = informer.stop()
   await clock.advance(1_000)
@@ -68,12 +68,8 @@ export async function outcomeOf(
 ): Promise<'pending' | 'resolved' | { readonly rejected: unknown }> {
   let outcome: 'pending' | 'resolved' | { readonly rejected: unknown } = 'pending'
   promise.then(
-    () => {
-      outcome = 'resolved'
-    },
-    (error: unknown) => {
-      outcome = { rejected: error }
-    },
+    () => (outcome = 'resolved'),
+    (error: unknown) => (outcome = { rejected: error }),
   )
   await clock.advance(0)
   return outcome

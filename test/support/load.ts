@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { waitUntil } from '../servers/wait-until.js'
+import { succeeds, waitUntil } from '../servers/wait-until.js'
 import type { Follower } from './follower.js'
 
 /** Writes again and again until it is disposed of, one write after the other. A write that fails is repeated, for 2 s at the end. */
@@ -33,13 +33,6 @@ export class Load implements AsyncDisposable {
       await sleep(2)
     }
   }
-}
-
-function succeeds(attempt: Promise<unknown>): Promise<boolean> {
-  return attempt.then(
-    () => true,
-    () => false,
-  )
 }
 
 export interface Rotation {

@@ -4,9 +4,7 @@ import type { InformerOptions } from '../../src/informer/informer-types.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { informerOf, type World } from './informers.js'
 
-export interface Item {
-  readonly n: number
-}
+export type Item = { readonly n: number }
 
 /** A source that loses the events of the keys in `lost`. Its version increases all the same. */
 export class Lossy implements ListerWatcher<Item> {
@@ -74,11 +72,7 @@ export class LossyVersioned extends Lossy {
   }
 }
 
-export const three: readonly (readonly [string, Item])[] = [
-  ['a', { n: 1 }],
-  ['b', { n: 2 }],
-  ['c', { n: 3 }],
-]
+export const three: readonly (readonly [string, Item])[] = Object.entries({ a: { n: 1 }, b: { n: 2 }, c: { n: 3 } })
 
 /** An informer of the source that is synced, and whose watch is open. */
 export async function synced<S extends ListerWatcher<Item>>(

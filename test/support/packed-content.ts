@@ -11,16 +11,9 @@ import { Fold } from './fold.js'
 import { assertCleanStop } from './informers.js'
 import { MemoryCache } from './memory-cache.js'
 
-export interface Item {
-  readonly n: number
-}
-
+export type Item = { readonly n: number }
 export type Parity = 'even' | 'odd'
-
-export interface Indexes {
-  readonly parity: Equal<Item, Parity>
-  readonly order: Ordered<Item, number>
-}
+export type Indexes = { readonly parity: Equal<Item, Parity>; readonly order: Ordered<Item, number> }
 
 /** More than the samples whose index values are compared. */
 export const KEYS = 200
@@ -141,7 +134,5 @@ export function failLists(source: Source): () => void {
     if (isDown) throw new SourceError('it is down', { code: 'UNAVAILABLE' })
     return list.call(source, context)
   }
-  return () => {
-    isDown = false
-  }
+  return () => (isDown = false)
 }

@@ -5,11 +5,7 @@ export interface Sample {
   readonly value: number
 }
 
-export interface Family {
-  readonly type: string
-  readonly help: string
-  readonly samples: Sample[]
-}
+export type Family = { readonly type: string; readonly help: string; readonly samples: Sample[] }
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const LABEL = String.raw`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`

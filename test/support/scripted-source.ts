@@ -31,9 +31,7 @@ class Channel<V> implements AsyncIterableIterator<V, undefined> {
   next(): Promise<IteratorResult<V, undefined>> {
     const item = this.#items.shift()
     if (item !== undefined) return item()
-    return new Promise((resolve) => {
-      this.#asking = resolve
-    })
+    return new Promise((resolve) => (this.#asking = resolve))
   }
 
   async return(): Promise<IteratorResult<V, undefined>> {

@@ -8,10 +8,7 @@ import { running } from './running.js'
 import { numbered, type ScriptedSource, scripted } from './scripted-source.js'
 import { SliceClock, sliceEachStep } from './slice-clock.js'
 
-export interface Item {
-  readonly kind: string
-  readonly n: number
-}
+export type Item = { readonly kind: string; readonly n: number }
 
 export const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
 
@@ -29,12 +26,7 @@ export type Sliced<S> = Omit<World<Item, Indexes, S>, 'clock'> & { readonly cloc
 /** An informer whose writes and searches run in slices of one step, and can be paused after each slice. */
 export function sliced<S extends ListerWatcher<Item> | SourceSet<Item>>(source: S, options: Options = {}): Sliced<S> {
   const clock = new SliceClock()
-  const world = informerOf<Item, Indexes, S>(source as never, {
-    indexes,
-    slices: sliceEachStep(0),
-    ...options,
-    clock,
-  })
+  const world = informerOf<Item, Indexes, S>(source as never, { indexes, slices: sliceEachStep(0), ...options, clock })
   onTestFinished(() => clock.release())
   return { ...world, clock }
 }

@@ -5,17 +5,9 @@ import { fileURLToPath } from 'node:url'
 export const root: string = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The folders whose code the package ships. */
-export const PRODUCT: readonly string[] = [
-  'src',
-  'adapters',
-  'serving',
-  'caches',
-  'inspector',
-  'telemetry',
-  'bindings',
-  'testing',
-  'cli',
-]
+export const PRODUCT: readonly string[] = 'src adapters serving caches inspector telemetry bindings testing cli'.split(
+  ' ',
+)
 
 /** The files under these directories that end so, by their paths from the root. */
 export function filesUnder(directories: readonly string[], ending: string): string[] {

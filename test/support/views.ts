@@ -8,16 +8,8 @@ import type { Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
-export interface Order {
-  readonly customer: string
-  readonly total: number
-  readonly tags?: readonly string[]
-}
-
-export interface Customer {
-  readonly name: string
-  readonly country: string
-}
+export type Order = { readonly customer: string; readonly total: number; readonly tags?: readonly string[] }
+export type Customer = { readonly name: string; readonly country: string }
 
 const orderIndexes = (ix: IndexBuilder<Order>) => ({
   customer: ix.equal((order) => order.customer),

@@ -1,20 +1,10 @@
 /** A phrase that the documents do not use. */
-export interface Finding {
-  readonly line: number
-  readonly phrase: string
-  readonly instead: string
-}
-
-interface Rule {
-  readonly phrase: RegExp
-  readonly instead: string
-}
-
+export type Finding = { readonly line: number; readonly phrase: string; readonly instead: string }
 /**
  * Phrases of a private language that a reader cannot search for. Plain English needs "place", "moment", "turn" and
  * "stay", "none of the members", "there is no index", "users who" and "so large that": these are allowed.
  */
-const RULES: readonly Rule[] = [
+const RULES: readonly { readonly phrase: RegExp; readonly instead: string }[] = [
   {
     // "The point where the watch ended" is a place, and `--where` and `where:` are options. The rest are conditions.
     phrase: /(?<!--|\b(?:place|point|position|line|file|directory|see|exactly)\s+)\bwhere\b(?!:)/gi,

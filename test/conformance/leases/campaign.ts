@@ -6,11 +6,7 @@ import { waitUntil } from '../../servers/wait-until.js'
 const REQUEST_MS = 500
 const RECOVERY_MS = 60_000
 
-interface Confirmed {
-  readonly member: string
-  readonly renewal: number
-  readonly epoch: string
-}
+type Confirmed = { readonly member: string; readonly renewal: number; readonly epoch: string }
 
 /** What the requests of all members have shown so far. Each promise is checked when a request ends. */
 class Checker {
@@ -68,35 +64,32 @@ export class LeaseCampaign {
     let member = ''
     let renewal = 0
     let lostEpoch: string | undefined
-    try {
-      while (!stopped.aborted) {
-        if (renewal === 0) member = `member${at}-${String(++joins).padStart(4, '0')}`
-        const record = { member, renewal, members: [member], holds: [String(renewal)] }
-        const end = this.checker.begin()
-        try {
-          const view = await session.renew(record, [], AbortSignal.timeout(REQUEST_MS))
-          expect(view.epoch, 'a store that has lost a record has another epoch').not.toBe(lostEpoch)
-          end(member, renewal++, view)
-          lostEpoch = undefined
-          this.counts.renewed++
-        } catch (error) {
-          if (error instanceof LeaseLostError) {
-            // The first request of a member may have been performed, although its reply was lost.
-            if (renewal > 0) lostEpoch = this.checker.confirmed.get(member)?.epoch
-            this.checker.confirmed.delete(member)
-            renewal = 0
-            this.counts.lost++
-          } else if (error instanceof Error && error.name === 'AssertionError') throw error
-          else {
-            // A join that may have been performed is not repeated under the same name.
-            if (renewal > 0) renewal++
-            this.counts.failed++
-            await systemClock.sleep(50)
-          }
+    await using _ = { [Symbol.asyncDispose]: () => session.close() }
+    while (!stopped.aborted) {
+      if (renewal === 0) member = `member${at}-${String(++joins).padStart(4, '0')}`
+      const record = { member, renewal, members: [member], holds: [String(renewal)] }
+      const end = this.checker.begin()
+      try {
+        const view = await session.renew(record, [], AbortSignal.timeout(REQUEST_MS))
+        expect(view.epoch, 'a store that has lost a record has another epoch').not.toBe(lostEpoch)
+        end(member, renewal++, view)
+        lostEpoch = undefined
+        this.counts.renewed++
+      } catch (error) {
+        if (error instanceof LeaseLostError) {
+          // The first request of a member may have been performed, although its reply was lost.
+          if (renewal > 0) lostEpoch = this.checker.confirmed.get(member)?.epoch
+          this.checker.confirmed.delete(member)
+          renewal = 0
+          this.counts.lost++
+        } else if (error instanceof Error && error.name === 'AssertionError') throw error
+        else {
+          // A join that may have been performed is not repeated under the same name.
+          if (renewal > 0) renewal++
+          this.counts.failed++
+          await systemClock.sleep(50)
         }
       }
-    } finally {
-      await session.close()
     }
   }
 }

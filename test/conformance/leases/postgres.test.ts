@@ -4,15 +4,13 @@ import { installLeases, postgresLeases } from '../../../adapters/postgres/index.
 import { leasesConformance } from '../../../testing/index.js'
 import { Database, useServer } from '../../postgres/support.js'
 import { describePostgres, describeServer, postgresVersions } from '../../servers/index.js'
-import { type Pgbouncer, startPgbouncer } from '../../servers/pgbouncer.js'
+import { Pgbouncer } from '../../servers/pgbouncer.js'
 
 describePostgres('leases in Postgres', async (postgres) => {
   const at = useServer(postgres)
   const pools: Pool[] = []
   let database: Database
-  beforeAll(async () => {
-    database = await installed(at.server.port)
-  })
+  beforeAll(async () => (database = await installed(at.server.port)))
   afterAll(() => Promise.all(pools.map((pool) => pool.end())))
   await leasesConformance('with a pool', {
     create: (group) => {
@@ -32,12 +30,12 @@ describeServer('pgbouncer', 'leases in Postgres behind a pooler', async () => {
   let pool: Pool
   beforeAll(async () => {
     const database = await installed(at.server.port)
-    pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 3 })
+    pooler = await Pgbouncer.start({ targetPort: at.server.port, poolMode: 'transaction', poolSize: 3 })
     pool = new Pool({ ...database.config(), port: pooler.port })
   })
   afterAll(async () => {
     await pool.end()
-    await pooler.stop()
+    await pooler[Symbol.asyncDispose]()
   })
   await leasesConformance('of transactions', {
     create: (group) => postgresLeases({ pool, group, leaseMs: 5_000 }),

@@ -30,11 +30,7 @@ const thrownBare: readonly (() => unknown)[] = [
 export function driverError(decisions: RandomDecisions, code: SourceErrorCode, phase: 'list' | 'watch'): SourceError {
   const thrown = decisions.pick('what a driver throws', thrownByDrivers)()
   const isLocated = decisions.chance('says in which step', 0.4)
-  return new SourceError(redact(messageOf(thrown)), {
-    code,
-    cause: redactError(thrown),
-    ...(isLocated && { phase }),
-  })
+  return new SourceError(redact(messageOf(thrown)), { code, cause: redactError(thrown), ...(isLocated && { phase }) })
 }
 
 export function bareError(decisions: RandomDecisions): unknown {

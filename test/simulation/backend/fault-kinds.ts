@@ -71,11 +71,7 @@ export const faults = {
   'lie-in-list': { of: 'breach', rate: 0.2 },
 } as const satisfies Readonly<Record<string, Fault>>
 
-export interface Fault {
-  readonly of: 'contract' | 'breach'
-  readonly rate: number
-}
-
+export type Fault = { readonly of: 'contract' | 'breach'; readonly rate: number }
 export type FaultKind = keyof typeof faults
 
 export function kindOf(decision: string): string {
@@ -84,10 +80,7 @@ export function kindOf(decision: string): string {
 }
 
 /** One kind of fault in one schedule. */
-interface Rate {
-  readonly probability: number
-  readonly stream: Stream
-}
+type Rate = { readonly probability: number; readonly stream: Stream }
 
 const kinds = Object.entries(faults) as [FaultKind, Fault][]
 

@@ -119,9 +119,7 @@ export class CachedDriver extends InformerDriver {
   stopFor(awayMs: number): void {
     if (this.isStopping) return
     this.#isAway = true
-    this.scenario.clock.in(awayMs, () => {
-      this.#isAway = false
-    })
+    this.scenario.clock.in(awayMs, () => (this.#isAway = false))
     this.stop(this.informer, this.cache.isDead ? { ms: undefined } : undefined)
   }
 

@@ -42,8 +42,6 @@ const RATES = {
   'crash-in-save': 0.06,
 } as const
 
-type CacheFault = keyof typeof RATES
-
 /** The storage that outlives all processes of a schedule. */
 export class SimulatedDisk {
   content: Content | undefined
@@ -268,17 +266,14 @@ export class SimulatedCache implements MirrorCache {
   async discard({ signal }: MirrorCacheContext): Promise<void> {
     this.busy++
     if (this.busy > 1) this.#scenario.violate('cache', 'two calls of a cache at a time')
-    try {
-      await this.#pause(signal)
-      this.hasDiscardFailed = this.#strikes('cache-discard-fails')
-      if (this.hasDiscardFailed) throw new SourceError('it cannot be removed', { code: 'UNAVAILABLE' })
-      this.#disk.content = undefined
-      this.#disk.previous = undefined
-      this.#scenario.note('discards the saved content')
-      this.#scenario.mark('the saved content was removed because access was lost')
-    } finally {
-      this.busy--
-    }
+    using _ = { [Symbol.dispose]: () => this.busy-- }
+    await this.#pause(signal)
+    this.hasDiscardFailed = this.#strikes('cache-discard-fails')
+    if (this.hasDiscardFailed) throw new SourceError('it cannot be removed', { code: 'UNAVAILABLE' })
+    this.#disk.content = undefined
+    this.#disk.previous = undefined
+    this.#scenario.note('discards the saved content')
+    this.#scenario.mark('the saved content was removed because access was lost')
   }
 
   /** Only confirmed content of a history that continues may be saved. */
@@ -353,7 +348,7 @@ export class SimulatedCache implements MirrorCache {
     )
   }
 
-  #strikes(fault: CacheFault): boolean {
+  #strikes(fault: keyof typeof RATES): boolean {
     const { decisions } = this.#scenario
     if (decisions.isQuiet || this.#isDead) return false
     const stream = decisions.of(fault)

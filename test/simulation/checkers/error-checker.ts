@@ -23,9 +23,7 @@ export class ErrorChecker extends HandlerErrorChecker<InformerDriver> {
     if (!scenario.settings.mix.strikes('step-throws', n)) return undefined
     this.#thrownAt.add(n)
     this.#isUndoing = true
-    queueMicrotask(() => {
-      this.#isUndoing = false
-    })
+    queueMicrotask(() => (this.#isUndoing = false))
     const error = new Error('thrown inside a step of the store')
     this.#thrown.add(error)
     return error

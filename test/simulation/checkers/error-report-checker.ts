@@ -4,17 +4,8 @@ import type { Scenario } from '../system/scenario.js'
 
 const PHASES: readonly unknown[] = ['list', 'watch', 'decode', 'apply', 'handle']
 const CODES: readonly string[] = [
-  'VERSION_EXPIRED',
-  'EPOCH_CHANGED',
-  'STALE_LIST',
-  'UNAVAILABLE',
-  'UNAUTHORIZED',
-  'NOT_FOUND',
-  'PROTOCOL',
-  'DECODE',
-  'TIMEOUT',
-  'STOPPED',
-  'HANDLER',
+  ...'VERSION_EXPIRED EPOCH_CHANGED STALE_LIST UNAVAILABLE UNAUTHORIZED NOT_FOUND PROTOCOL DECODE'.split(' '),
+  ...'TIMEOUT STOPPED HANDLER'.split(' '),
 ]
 
 /** Checks a reported error: its code, its phase, its source, and that it contains no secret. */

@@ -60,11 +60,7 @@ function list(keys: ReadonlySet<string>): string {
   return keys.size === 0 ? 'nothing' : Array.from(keys, nameOf).join(', ')
 }
 
-interface Piece {
-  readonly of: { readonly isClosed: boolean }
-  readonly key: string
-  readonly since: number
-}
+type Piece = { readonly of: { readonly isClosed: boolean }; readonly key: string; readonly since: number }
 
 export class OpenCalls {
   readonly #pieces = new Set<Piece>()

@@ -1,9 +1,7 @@
 import { Store } from '../../../src/store/store.js'
 import type { Invariant, Scenario } from '../system/scenario.js'
 
-interface Readable {
-  get(key: string): unknown
-}
+type Readable = { get(key: string): unknown }
 
 /** Checks that the store keeps no old entries if no snapshot, no replay and no save reads them. */
 export function checkPins({ violate }: Scenario, informer: Readable, invariant: Invariant, saves = 0): void {

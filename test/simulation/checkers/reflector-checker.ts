@@ -29,19 +29,9 @@ const SLACK_MS = 2
 const CLOCK_READS = 60
 
 /** Codes without an immediate reconnect. */
-const DELAYED = new Set<string>([
-  'VERSION_EXPIRED',
-  'EPOCH_CHANGED',
-  'STALE_LIST',
-  'UNAUTHORIZED',
-  'NOT_FOUND',
-  'PROTOCOL',
-])
+const DELAYED = new Set<string>('VERSION_EXPIRED EPOCH_CHANGED STALE_LIST UNAUTHORIZED NOT_FOUND PROTOCOL'.split(' '))
 
-interface Cause {
-  readonly at: number
-  readonly error: SourceError | undefined
-}
+type Cause = { readonly at: number; readonly error: SourceError | undefined }
 
 /**
  * Checks a reflector by its opens alone, with the rules of SPEC.md. Opens are spaced, after an error neither too early

@@ -3,10 +3,7 @@ import { type Invariant, nameOf, type SourceScenario } from '../system/scenario.
 import type { IsIn } from '../workload/follower.js'
 import type { Settings } from '../workload/settings.js'
 
-interface Readable {
-  readonly size: number
-  entries(): Iterable<[string, Item]>
-}
+type Readable = { readonly size: number; entries(): Iterable<[string, Item]> }
 
 /** The difference between a store and the state of the source, except for undecodable and omitted objects. */
 export function storeViolation(

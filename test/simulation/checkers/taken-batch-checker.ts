@@ -16,9 +16,7 @@ export interface Waiting {
 }
 
 /** The number of deliveries of each key that had to be merged. */
-export interface Overflow {
-  readonly delivered: Map<string, number>
-}
+export type Overflow = { readonly delivered: Map<string, number> }
 
 export interface Taking {
   /** The changes of the batch, except resyncs. */
@@ -34,10 +32,7 @@ export interface Taking {
 }
 
 /** The defect of a batch, if there is one, and whether it contains several commits. */
-export interface BatchResult {
-  readonly flaw?: readonly [Invariant, string]
-  readonly isMerged?: boolean
-}
+export type BatchResult = { readonly flaw?: readonly [Invariant, string]; readonly isMerged?: boolean }
 
 /** Checks a batch that consists of the first `end` pending changes: one commit as it came, or all of them merged. */
 export function checkTakenBatch(taking: Taking, end: number): BatchResult {

@@ -23,11 +23,7 @@ interface Expected<V> {
   mayNeverEnd?(): boolean
 }
 
-interface Pending {
-  readonly awaited: Omit<Expected<never>, 'ended'>
-  readonly since: number
-  mustEnd: boolean
-}
+type Pending = { readonly awaited: Omit<Expected<never>, 'ended'>; readonly since: number; mustEnd: boolean }
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300

@@ -38,9 +38,7 @@ export class GroupSystem implements SystemUnderTest {
     this.#callers = new Callers(scenario, life)
     this.drivers = shards.map((shard) => new InformerDriver(shard, life))
     for (const driver of this.drivers) driver.mayStopInWrite = false
-    this.drivers.forEach((driver, nth) => {
-      this.#names.set(driver, shards[nth]?.name ?? '')
-    })
+    this.drivers.forEach((driver, nth) => void this.#names.set(driver, shards[nth]?.name ?? ''))
     const { group, slotGroups } = this.#formed()
     this.#group = group
     this.#slots = slotGroups.map(({ members, max, isNested }) => {
@@ -73,8 +71,7 @@ export class GroupSystem implements SystemUnderTest {
   }
 
   start(): void {
-    const { decisions } = this.#scenario
-    const isLate = decisions.chance('members start first', 0.3)
+    const isLate = this.#scenario.decisions.chance('members start first', 0.3)
     if (!isLate) {
       this.#group.start({ signal: this.#abort.signal })
       const idle = this.drivers.find(({ informer }) => informer.status.state === 'idle')

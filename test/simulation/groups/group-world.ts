@@ -7,7 +7,6 @@ import { healsWithin, type Settings, settingsFor } from '../workload/settings.js
 import { GroupSystem } from './group-system.js'
 
 const NAMES = ['eu', 'us', 'ap', 'sa']
-
 const { suspend, 'clock jump': jump, restart: _restart, ...ofMembers } = actions
 const memberKinds = kindsOf(ofMembers)
 const allKinds = kindsOf({ suspend, 'clock jump': jump })

@@ -26,11 +26,7 @@ const ACTIONS = [
 ]
 type Action = (typeof ACTIONS)[number]
 
-interface Process {
-  readonly informer: Informer<Item>
-  readonly relay: RelayServing
-  readonly link: { isCut: boolean }
-}
+type Process = { readonly informer: Informer<Item>; readonly relay: RelayServing; readonly link: { isCut: boolean } }
 
 /** One schedule of relays and followers over one store with faults. */
 export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
@@ -200,9 +196,7 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
       ...this.#processes.flatMap(({ relay, informer }) => [relay.stop(), informer.stop()]),
     ]
     Promise.all(stopping).then(
-      () => {
-        areStopped = true
-      },
+      () => (areStopped = true),
       (error: unknown) => this.crashed(error),
     )
     yield

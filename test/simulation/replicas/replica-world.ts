@@ -5,11 +5,7 @@ import { type Run, SimulatedReplica } from './simulated-replica.js'
 import { SimulatedStore } from './simulated-store.js'
 
 /** The owner of a key when its last run began. */
-interface Owner {
-  readonly replica: SimulatedReplica
-  readonly member: string
-  readonly fence: number
-}
+type Owner = { readonly replica: SimulatedReplica; readonly member: string; readonly fence: number }
 
 const FAULTS = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join', 'cut', 'cut'] as const
 /** After this many leases without faults every key has one owner, and has been run by it. */
@@ -142,9 +138,7 @@ export class ReplicaWorld extends World {
       case 'away':
         if (this.#replicas.some(({ runs }) => runs.size > 0)) this.mark('the lease store was away while a key ran')
         this.store.isAvailable = false
-        this.clock.in(forMs, () => {
-          this.store.isAvailable = true
-        })
+        this.clock.in(forMs, () => (this.store.isAvailable = true))
         break
       case 'fork':
         if (this.#replicas.some(({ runs }) => runs.size > 0)) this.mark('the lease store lost writes while a key ran')

@@ -3,10 +3,7 @@ import { type Instant, type LeaseRequest, Membership } from '../../../src/subscr
 import type { Stream } from '../workload/random-decisions.js'
 import type { ReplicaWorld } from './replica-world.js'
 
-export interface Run {
-  readonly key: string
-  readonly fence: number
-}
+export type Run = { readonly key: string; readonly fence: number }
 
 /** One process: the real membership, and fake runs that stop at their abort. */
 export class SimulatedReplica {

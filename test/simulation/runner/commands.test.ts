@@ -10,11 +10,7 @@ const MUTANT = "a subscription's version is ahead of its handler"
 const RARER = 'the version of a list counts before the sink has it'
 const main = join(root, 'test/simulation/main.ts')
 
-interface Result {
-  readonly code: number | null
-  readonly output: string
-  readonly errors: string
-}
+type Result = { readonly code: number | null; readonly output: string; readonly errors: string }
 
 /** `npm run sim -- …`, as package.json has it. */
 function sim(...args: readonly string[]): Promise<Result> {

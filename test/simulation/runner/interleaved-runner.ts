@@ -6,10 +6,7 @@ import type { World } from './world.js'
 /** The number of schedules that take their steps together and share one turn of the event loop. */
 const LANES = 8
 
-interface Lane {
-  readonly world: World
-  readonly run: Generator<undefined, void>
-}
+type Lane = { readonly world: World; readonly run: Generator<undefined, void> }
 
 export interface RunOptions {
   /** Default: of one source. */

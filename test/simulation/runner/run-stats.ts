@@ -11,11 +11,7 @@ export interface Failure {
 }
 
 /** The statistics of schedules whose sources keep their promises, or of those with a breach. */
-export interface FaultClassStats {
-  schedules: number
-  steps: number
-  failures: number
-}
+export type FaultClassStats = { schedules: number; steps: number; failures: number }
 
 /** The statistics of many schedules; can be sent to another process, and added up. */
 export interface RunStats {

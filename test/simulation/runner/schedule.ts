@@ -8,11 +8,7 @@ import type { Mark } from './coverage-marks.js'
 export const kinds = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share'] as const
 
 export type Kind = (typeof kinds)[number]
-
-export interface Violation {
-  readonly invariant: Invariant
-  readonly message: string
-}
+export type Violation = { readonly invariant: Invariant; readonly message: string }
 
 export interface Outcome {
   readonly kind: Kind
@@ -29,11 +25,7 @@ export interface Outcome {
   readonly violation: Violation | undefined
 }
 
-export interface Line {
-  readonly at: number
-  readonly event: string
-  readonly state: string
-}
+export type Line = { readonly at: number; readonly event: string; readonly state: string }
 
 export interface ScheduleOptions {
   readonly only?: readonly string[] | undefined

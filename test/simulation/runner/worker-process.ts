@@ -9,7 +9,6 @@ import type { Job, JobDone } from './worker.js'
  * ones gets about a hundredth of a core.
  */
 const HANG_MS = 1_200_000
-
 const CACHE = join(root, 'node_modules/.cache/simulation')
 
 /**

@@ -75,9 +75,7 @@ export abstract class World {
     this.#onEvent?.({ at: this.clock.elapsed, event: [what, ...about].join(' '), state: state() })
   }
 
-  mark = (mark: Mark): void => {
-    this.#marks.add(mark)
-  }
+  mark = (mark: Mark): void => void this.#marks.add(mark)
 
   /** The schedule has failed; it ends after this step. Only the first violation counts. */
   violate = (invariant: Invariant, message: string): void => {

@@ -14,10 +14,7 @@ import type { SetDriver } from './set-driver.js'
 /**
  * A position in the histories of a member: the number of the history, and the index in it; -1: before its beginning.
  */
-export interface Position {
-  readonly span: number
-  readonly at: number
-}
+export type Position = { readonly span: number; readonly at: number }
 
 export const BEFORE_ALL: Position = { span: 0, at: -1 }
 
@@ -86,9 +83,7 @@ export class SetMember extends BackendShard implements Member {
   removed(): void {
     this.isIn = false
     this.#isLeaving = true
-    queueMicrotask(() => {
-      this.#isLeaving = false
-    })
+    queueMicrotask(() => (this.#isLeaving = false))
     this.removals++
     this.#reflectorChecker?.stopped()
     this.#reflectorChecker = undefined

@@ -7,11 +7,7 @@ import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 
-interface Readable {
-  readonly size: number
-  get(key: string): Item | undefined
-  keys(): Iterable<string>
-}
+type Readable = { readonly size: number; get(key: string): Item | undefined; keys(): Iterable<string> }
 
 /**
  * Checks the store of a set: the objects of each source are its state at the version of that source, and each key
@@ -104,8 +100,7 @@ export class SetStoreChecker {
       mark('a key went from one source to another')
       const { member: last, times } = owner
       if (last.removals + last.losses > times) continue
-      const { history } = last
-      const gaveUp = history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
+      const gaveUp = last.history.isAtOrAfter(key, (stored) => !last.wants(stored) || stored.isInvalid, owner.version)
       if (!gaveUp) violate('sets', `${nameOf(key)} went from ${last.name} to ${member.name}, and ${last.name} has it`)
     }
   }

@@ -37,7 +37,6 @@ const using = [
 ] as const
 const reading = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
-
 const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
   ...[...using, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
@@ -62,11 +61,7 @@ export class SetWorld extends SourceWorld {
   constructor(seed: number, options: ScheduleOptions = {}) {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
-      return {
-        ...settingsFor(decisions),
-        flips: false,
-        ...(maxRelists !== undefined && { maxRelists }),
-      }
+      return { ...settingsFor(decisions), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
     })
     const { decisions, settings } = this
     const isShared = decisions.chance('shared keys', 0.2)

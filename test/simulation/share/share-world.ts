@@ -102,8 +102,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
   protected override *schedule(): Generator<undefined, void> {
     this.clock.driftMs = this.settings.driftMs
     this.#join(this.decisions.of('first join'))
-    const { isCalm } = this.settings
-    yield* this.act(isCalm ? ACTIONS.filter((action) => !DISTURBING.includes(action)) : ACTIONS)
+    yield* this.act(this.settings.isCalm ? ACTIONS.filter((action) => !DISTURBING.includes(action)) : ACTIONS)
     yield* this.#heal()
     yield* this.#end()
   }
@@ -254,9 +253,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
     if (this.#mirror.isStopped) this.#replace(true, random)
     let isClosed = false
     Promise.all(this.#left.map((mirror) => mirror.close())).then(
-      () => {
-        isClosed = true
-      },
+      () => (isClosed = true),
       (error: unknown) => this.crashed(error),
     )
     yield* this.until(() => isClosed, since + CLOSE_MS)

@@ -1,11 +1,7 @@
 import type { Clock } from '../../../src/contract/clock.js'
 
 /** A callback that is due at a time. Of several with the same time the lowest `tie` is first. */
-interface Due {
-  readonly at: number
-  readonly tie: number
-  fire: (() => void) | undefined
-}
+type Due = { readonly at: number; readonly tie: number; fire: (() => void) | undefined }
 
 /**
  * Virtual time. Callbacks that are due at the same time are called in an order that `tie` draws. The caller takes one
@@ -51,9 +47,7 @@ export class SimClock {
   in(ms: number, fn: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
     pushDue(this.#heap, due)
-    return () => {
-      due.fire = undefined
-    }
+    return () => (due.fire = undefined)
   }
 
   sleep(ms: number): Promise<void> {

@@ -6,10 +6,7 @@ import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Scenario } from './scenario.js'
 
-export interface Planned {
-  readonly at: number
-  perform(): void
-}
+export type Planned = { readonly at: number; perform(): void }
 
 /** The longest time until a source is listed again for left-out events, in milliseconds. */
 const INCOMPLETE_MS = 400_000

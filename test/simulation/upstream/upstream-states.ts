@@ -1,9 +1,5 @@
 /** An object of the source. `n` is the number of the transaction that wrote it. */
-export interface Item {
-  readonly n: number
-  readonly tenant: Tenant
-  readonly padding?: string
-}
+export type Item = { readonly n: number; readonly tenant: Tenant; readonly padding?: string }
 
 export const tenants = ['a', 'b'] as const
 export type Tenant = (typeof tenants)[number]

@@ -23,7 +23,6 @@ export interface IndexesOf {
 let defect: Error | undefined
 /** Whether the index is written. Saved values are compared without that. */
 let isSetting = false
-
 const { set } = SortedIndex.prototype
 SortedIndex.prototype.set = function (...args) {
   isSetting = true

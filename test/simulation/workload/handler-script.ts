@@ -194,9 +194,7 @@ export function follow<F extends Follower>(
     }
     follower.hasEnded = options.signal?.aborted !== true
   }
-  const left = (): void => {
-    follower.isClosed = true
-  }
+  const left = () => (follower.isClosed = true)
   go().then(left, (error: unknown) => {
     left()
     const isOverflow = options.onOverflow === 'fail' && error instanceof SourceError && error.code === 'HANDLER'

@@ -49,9 +49,7 @@ export abstract class InformerWaiters<D extends InformerSystem<Scenario, Followe
       return condition(object)
     }
     const wait = informer.until(key, holds, limits)
-    const end = (): void => {
-      isOver = true
-    }
+    const end = () => (isOver = true)
     wait.then(end, end)
     this.pending.wait(wait, {
       what: `until ${nameOf(key)}`,

@@ -12,7 +12,6 @@ class Boxed {
 
 /** Other schedules set the clock, which replaces `Date`. */
 const OwnDate = Date
-
 const POOLED = 256
 const pools = new Map<number, ArrayBuffer>()
 
@@ -50,11 +49,7 @@ const BODIES: readonly ((n: number, isCopy: boolean) => unknown)[] = [
   },
   (n) => [Float64Array.of(0, n), []],
   (n) => BigInt64Array.of(1n, BigInt(n)),
-  (n) =>
-    new Map<unknown, unknown>([
-      ['a', []],
-      ['b', { n }],
-    ]),
+  (n) => new Map<unknown, unknown>(Object.entries({ a: [], b: { n } })),
   (n) => new Map([[`k${n}`, undefined]]),
   (n) => new Set<unknown>(['a', n]),
   (n) => ({ at: new OwnDate(n) }),

@@ -14,7 +14,6 @@ import type { Follower } from './follower.js'
 
 /** Delays of `requeueAfter`, in milliseconds. */
 const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
-
 const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
 /** The longest times of a pause, in milliseconds. */
@@ -172,9 +171,8 @@ export class Reconciler implements Handled {
     if (this.isClosed) return
     const { settings, violate } = this.#scenario
     if (this.#running.size === 0) this.#requeues.check()
-    const { state } = this.#driver.truth
     for (const key of settings.keys) {
-      const stored = state.get(key)
+      const stored = this.#driver.truth.state.get(key)
       if (stored?.isInvalid) continue
       const wanted = stored?.item.tenant === settings.omits ? undefined : stored?.item.n
       const done = this.#handled(key)

@@ -8,9 +8,7 @@ import type { SleepCounter } from '../system/sim-clock.js'
 import type { Follower } from './follower.js'
 
 const SYNCED_AFTER_MS = [0, 0, 100, 3_000] as const
-
 const LEASE_MS = 1_000
-
 const LEASE_FAULTS: readonly LeaseFault[] = ['lost request', 'lost reply', 'late request', 'late reply']
 
 /**

@@ -11,9 +11,7 @@ test.each([
   ['🎉!', 3],
   ['e\u0301', 1],
   ['→…–', 3],
-])('the width of a text on a terminal %s', (text, width) => {
-  expect(widthOf(text)).toBe(width)
-})
+])('the width of a text on a terminal %s', (text, width) => expect(widthOf(text)).toBe(width))
 
 test.each([
   ['fits', 4, 'fits'],

@@ -7,19 +7,13 @@ const timers = ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] 
 function outcomeOf(sleep: Promise<void>): { ended: string } {
   const outcome = { ended: 'not yet' }
   sleep.then(
-    () => {
-      outcome.ended = 'slept'
-    },
-    (reason: unknown) => {
-      outcome.ended = String(reason)
-    },
+    () => (outcome.ended = 'slept'),
+    (reason: unknown) => (outcome.ended = String(reason)),
   )
   return outcome
 }
 
-afterEach(() => {
-  vi.useRealTimers()
-})
+afterEach(() => void vi.useRealTimers())
 
 test('systemClock.cpuMs grows while this thread works, and not while it waits', async () => {
   const used = (since = 0): number => (systemClock.cpuMs?.() ?? Number.NaN) - since

@@ -76,9 +76,7 @@ test.each<[string, unknown, string]>([
     },
     'an object',
   ],
-])('messageOf has a message for %s', (_, thrown, message) => {
-  expect(messageOf(thrown)).toBe(message)
-})
+])('messageOf has a message for %s', (_, thrown, message) => expect(messageOf(thrown)).toBe(message))
 
 describe('toSourceError', () => {
   test('[C18] a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {

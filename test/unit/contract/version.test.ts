@@ -8,9 +8,7 @@ describe('assertVersion', () => {
     ['zero', '0'],
     ['a space and a tilde', ' ~'],
     ['the longest', 'v'.repeat(MAX_VERSION_BYTES)],
-  ])('%s is a version', (_, version) => {
-    expect(() => assertVersion(version, 'the version of a batch')).not.toThrow()
-  })
+  ])('%s is a version', (_, version) => expect(() => assertVersion(version, 'the version of a batch')).not.toThrow())
 
   test.each<[string, unknown, string]>([
     ['undefined', undefined, 'is missing, not a string'],
@@ -30,9 +28,7 @@ describe('assertVersion', () => {
 })
 
 describe('assertMark', () => {
-  test('assertMark accepts a version', () => {
-    expect(() => assertMark('8812')).not.toThrow()
-  })
+  test('assertMark accepts a version', () => expect(() => assertMark('8812')).not.toThrow())
 
   test('assertMark refuses an invalid version as PROTOCOL', () => {
     const message = 'the version to wait for is empty'

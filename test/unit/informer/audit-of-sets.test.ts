@@ -49,9 +49,8 @@ async function synced(
       yield* memory.list(context)
     },
     async *watch(context) {
-      for await (const batch of memory.watch(context)) {
+      for await (const batch of memory.watch(context))
         yield { ...batch, events: batch.events.filter((event) => !('key' in event && lost.has(event.key ?? ''))) }
-      }
     },
   }
   const world = setOf<string, object, { eu: typeof eu; us: typeof us }>({ eu, us }, { clock, slices, audit: {} })

@@ -97,9 +97,7 @@ describe.each([
     source.put('a', 7, false)
     source.at = 9
     let isFresh = false
-    void informer.fresh({ timeoutMs: 20_000 }).then(() => {
-      isFresh = true
-    })
+    void informer.fresh({ timeoutMs: 20_000 }).then(() => (isFresh = true))
     await clock.advance(500)
     expect([isFresh, informer.get('a')]).toEqual([false, 1])
     source.put('a', 8)

@@ -25,20 +25,16 @@ class Slow {
     this.sources.push(memory)
     const list = (context: ListContext): ReturnType<typeof memory.list> => this.#list(memory, context)
     const source: ListerWatcher<number> = { ...memory, name, list, watch: (context) => memory.watch(context) }
-    const informer = createInformer({ source, clock: this.clock, random: new SeededRandom(1) })
-    return informer.on('error', () => {})
+    return createInformer({ source, clock: this.clock, random: new SeededRandom(1) }).on('error', () => {})
   }
 
   async *#list(memory: MemorySource<number>, context: ListContext): ReturnType<MemorySource<number>['list']> {
     this.running++
     this.lists.push(memory.name)
     this.most = Math.max(this.most, this.running)
-    try {
-      await context.clock.sleep(1_000, context.signal)
-      yield* memory.list(context)
-    } finally {
-      this.running--
-    }
+    using _ = { [Symbol.dispose]: () => this.running-- }
+    await context.clock.sleep(1_000, context.signal)
+    yield* memory.list(context)
   }
 }
 
@@ -158,9 +154,7 @@ describe('a group', () => {
     ['a value that is not an informer', () => groupInformers([{} as never]), 'informers or groups (wrong: element 0)'],
     ['maxRelists: 0', () => groupInformers([], { maxRelists: 0 }), '"maxRelists" must be a whole number of at least 1'],
     ['an unknown option', () => groupInformers([], { max: 1 } as never), 'unknown option "max"'],
-  ])('with %s is a TypeError', (_what, call, message) => {
-    expect(call).toThrow(message)
-  })
+  ])('with %s is a TypeError', (_what, call, message) => expect(call).toThrow(message))
 })
 
 describe('maxRelists', () => {

@@ -7,7 +7,6 @@ import { ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 const MISTAKE = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
-
 const started = (entries: readonly (readonly [string, number])[] = []) => running(mirrorOf<number, object>(entries))
 
 /** A version far above `version`, which the store does not reach soon. */

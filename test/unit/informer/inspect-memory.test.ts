@@ -24,10 +24,7 @@ async function memory(): Promise<number> {
   }
 }
 
-interface Flat {
-  readonly [column: string]: unknown
-  readonly id: number
-}
+type Flat = { readonly [column: string]: unknown; readonly id: number }
 
 const STATES = ['open', 'paid', 'shipped', 'late'] as const
 const times = (n: number, each: (i: number) => unknown): object =>

@@ -42,9 +42,7 @@ describe('the proof in the status', () => {
     await clock.advance(100)
     expect(informer.status).toMatchObject({ state: 'live', silentMs: expect.any(Number), proof: before })
     let atDrift = informer.status
-    informer.on('error', () => {
-      atDrift = informer.status
-    })
+    informer.on('error', () => (atDrift = informer.status))
     await clock.advance(PERIOD_MS)
     expect(atDrift.proof).toEqual({ ...before, foundDrift: 2 })
     // The relist repairs the store. The drift stays visible until the next audit.

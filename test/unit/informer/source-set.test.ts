@@ -8,12 +8,9 @@ import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 import { heard, running, setOf } from '../../support/running.js'
 
-interface Pod {
-  readonly node: string
-}
+type Pod = { readonly node: string }
 
 const pod = (node: string): Pod => ({ node })
-
 const indexes = (ix: IndexBuilder<Pod>) => ({ node: ix.equal((p) => p.node) })
 
 function world() {
@@ -176,8 +173,7 @@ describe('added and removed sources', () => {
     await clock.advance(0)
     set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
     await clock.advance(10)
-    expect(told.slice(3)).toEqual(['add z relist'])
-    expect(informer.status.sources?.['ap']?.state).toBe('live')
+    expect([told.slice(3), informer.status.sources?.['ap']?.state]).toEqual([['add z relist'], 'live'])
     const waited = informer.waitFor('99.1.1', { source: 'eu' }).catch((error: SourceError) => error.code)
     set.remove('eu')
     eu.put('b', pod('n2'))
@@ -231,8 +227,7 @@ describe('[M6] a key that two sources provide', () => {
     await world.clock.advance(0)
     release(world)
     await world.clock.advance(5_000)
-    expect(world.informer.get('a')).toEqual(pod('other'))
-    expect(lines.slice(3)).toEqual(told)
+    expect([world.informer.get('a'), lines.slice(3)]).toEqual([pod('other'), told])
   })
 
   test('a shared key stays with the first source while its object is invalid', async () => {
@@ -248,30 +243,24 @@ describe('[M6] a key that two sources provide', () => {
   })
 })
 
-describe('a source whose objects cannot be deleted at once, because an index throws', () => {
-  test.each([1, 3])(
-    'the source is deleted later, with %d errors, and a source added under its name is listed after that',
-    async (times) => {
-      const { clock, set, informer, errors } = await synced()
-      const told = telling(informer)
-      await clock.advance(10)
-      const spy = vi.spyOn(EqualIndex.prototype, 'delete')
-      onTestFinished(() => spy.mockRestore())
-      const injected = (): never => {
-        throw new Error('injected')
-      }
-      for (let i = 0; i < times; i++) spy.mockImplementationOnce(injected)
-      set.remove('eu')
-      expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
-      set.add('eu', memorySource<Pod>({ name: 'eu again', entries: [['d', pod('n1')]] }))
-      await clock.advance(60_000)
-      expect([keysOf(informer), informer.by.node('n1').length, informer.by.node('n2').length]).toEqual([
-        ['c', 'd'],
-        2,
-        0,
-      ])
-      expect(errors.map(({ message, phase }) => [message, phase])).toEqual(Array(times).fill(['injected', 'apply']))
-      expect(told.filter((line) => line.startsWith('delete')).length).toBe(2)
-    },
-  )
-})
+test.each([1, 3])(
+  'a source whose objects cannot be deleted at once, because an index throws, is deleted later, with %d errors, and a source added under its name is listed after that',
+  async (times) => {
+    const { clock, set, informer, errors } = await synced()
+    const told = telling(informer)
+    await clock.advance(10)
+    const spy = vi.spyOn(EqualIndex.prototype, 'delete')
+    onTestFinished(() => spy.mockRestore())
+    const injected = (): never => {
+      throw new Error('injected')
+    }
+    for (let i = 0; i < times; i++) spy.mockImplementationOnce(injected)
+    set.remove('eu')
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+    set.add('eu', memorySource<Pod>({ name: 'eu again', entries: [['d', pod('n1')]] }))
+    await clock.advance(60_000)
+    expect([keysOf(informer), informer.by.node('n1').length, informer.by.node('n2').length]).toEqual([['c', 'd'], 2, 0])
+    expect(errors.map(({ message, phase }) => [message, phase])).toEqual(Array(times).fill(['injected', 'apply']))
+    expect(told.filter((line) => line.startsWith('delete')).length).toBe(2)
+  },
+)

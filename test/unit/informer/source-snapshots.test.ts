@@ -64,8 +64,7 @@ describe('a source with a snapshot', () => {
     const { clock, mirror, lists, warnings } = stage(() => Promise.reject(new Error('no memory')))
     const informer = mirror().start()
     await clock.advance(1)
-    expect(informer.size).toBe(2)
-    expect(lists()).toBe(1)
+    expect([informer.size, lists()]).toEqual([2, 1])
     expect(warnings).toEqual([expect.stringContaining('the saved content cannot be used: no memory')])
   })
 

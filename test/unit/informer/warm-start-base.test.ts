@@ -26,8 +26,7 @@ describe('an object of packed content', () => {
     let entry: unknown
     const world = await whenShown(life, ({ informer }) => {
       const { size, by } = informer
-      expect([size, by.parity.count('odd'), by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
-      expect(life.decoded).toEqual([])
+      expect([size, by.parity.count('odd'), by.order.count(19), life.decoded]).toEqual([KEYS, KEYS / 2, 1, []])
       last = informer.get('k19')
       expect([last, Object.isFrozen(last), informer.has('k200')]).toEqual([{ n: 19 }, true, false])
       expect(life.decoded).toEqual(['k19'])
@@ -70,9 +69,7 @@ test('[H14] a mirror that misses an object of packed content is not saved before
   life.source.put('k0', { n: 1_000 })
   const mend = failLists(life.source)
   // The first batch of the watch waits until all objects are decoded.
-  const first = await whenShown({ ...life, hasHandler: false }, () => {
-    life.cache.damagedKeys.add(`k${KEYS - 1}`)
-  })
+  const first = await whenShown({ ...life, hasHandler: false }, () => void life.cache.damagedKeys.add(`k${KEYS - 1}`))
   await first.clock.advance(5_000)
   expect([first.informer.get('k0'), first.informer.has(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, false])
   await assertCleanStop(first.informer, first.clock)
@@ -264,9 +261,7 @@ describe('invalid keys of packed content', () => {
       // Not inside the step of the store that decodes the key.
       queueMicrotask(() => {
         const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
-        void adding.then((half) => {
-          added = half.count(true)
-        })
+        void adding.then((half) => (added = half.count(true)))
       })
     }
     await clock.advance(300_000)

@@ -33,9 +33,7 @@ async function failWatch({ source, clock }: Mirror, code: 'EPOCH_CHANGED' | 'UNA
 }
 
 test('[H5] filtered keys that a later list lacks are not saved', async () => {
-  const source = memorySource<number>({
-    entries: Object.entries({ a: 1, b: -1 }),
-  })
+  const source = memorySource<number>({ entries: Object.entries({ a: 1, b: -1 }) })
   const cache = new MemoryCache()
   const transform = (object: number): number | undefined => (object < 0 ? undefined : object)
   const { informer, clock } = await started(source, cache, { transform, audit: { periodMs: 1e6 } })

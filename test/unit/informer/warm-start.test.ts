@@ -30,8 +30,9 @@ async function saved(source: ListerWatcher<number>, options: CacheOptions = {}):
   return cache
 }
 
-describe('[H1] a mirror resumes from its saved content, without a list', () => {
-  test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
+test.each([false, true])(
+  '[H1] a mirror resumes from its saved content, without a list: changes made meanwhile follow (serveStale: %s)',
+  async (serveStale) => {
     const source = memorySource({ entries: Object.entries({ a: 1, b: 2 }) })
     const cache = await saved(source)
     cache.serveStale = serveStale
@@ -41,8 +42,7 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     const world = mirror(source, cache)
     const lines = heard(world.informer, ({ type, key, object, origin }) => `${type} ${key} ${object} ${origin}`)
     await running(world)
-    expect(lines).toEqual(['add a 1 initial', 'add b 2 initial', 'add c 3 watch', 'delete a 1 watch'])
-    expect(lists()).toBe(0)
+    expect([lines, lists()]).toEqual([['add a 1 initial', 'add b 2 initial', 'add c 3 watch', 'delete a 1 watch'], 0])
     expect(world.held()).toEqual({ b: 2, c: 3 })
     expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 0, reconnects: 0 })
     expect(world.fold.objects).toEqual(new Map(Object.entries({ b: 2, c: 3 })))
@@ -51,8 +51,8 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     expect(cache.opened).toBe(cache.keepsPacked ? 1 : 0)
     await assertCleanStop(world.informer, world.clock)
     expect(cache.opened).toBe(0)
-  })
-})
+  },
+)
 
 describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
   test('without it', async () => {
@@ -60,15 +60,13 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     const cache = cacheAt(source, '7', { a: 1 })
     const { informer, clock, held, fold } = await running(mirror(source, cache))
     expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state', isUnconfirmed: true })
-    expect(source.watches[0]?.context.hasWaiters?.()).toBe(true)
-    expect(source.watches[0]?.progressRequests).toBe(1)
+    expect([source.watches[0]?.context.hasWaiters?.(), source.watches[0]?.progressRequests]).toEqual([true, 1])
     expect([held(), informer.status.state, informer.version]).toEqual([{}, 'connecting', undefined])
     expect(await outcomeOf(informer.synced(), clock)).toBe('pending')
     source.watches[0]?.batch([put('b', 2)], '8')
     await clock.advance(0)
     expect([held(), informer.status.state, informer.version]).toEqual([{ a: 1, b: 2 }, 'live', '8'])
-    expect(fold.objects.size).toBe(2)
-    expect(source.lists).toEqual([])
+    expect([fold.objects.size, source.lists]).toEqual([2, []])
   })
 
   test('with it the state is stale, and the mirror is not synced', async () => {
@@ -81,8 +79,7 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     world.informer.on('status', ({ state }) => states.push(state))
     const { informer, clock, held, fold } = await running(world)
     const synced = informer.synced()
-    expect(held()).toEqual({ a: 1 })
-    expect(fold.objects.get('a')).toBe(1)
+    expect([held(), fold.objects.get('a')]).toEqual([{ a: 1 }, 1])
     expect(informer.status).toMatchObject({ state: 'stale', isSynced: false, version: '7', savedAt: 5 })
     expect(informer.inspect().sources.first[0]).toMatchObject({ state: 'stale', savedAt: new Date(5).toISOString() })
     expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
@@ -101,9 +98,7 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect(informer.status).not.toHaveProperty('savedAt')
     expect(informer.health().isReady).toBe(true)
     await Promise.all(waits)
-    expect(runs).toEqual(['a'])
-    expect(states.at(-1)).toBe('live')
-    expect(new Set(states)).toEqual(new Set(['restoring', 'stale', 'live']))
+    expect([runs, states.at(-1), new Set(states)]).toEqual([['a'], 'live', new Set(['restoring', 'stale', 'live'])])
   })
 })
 
@@ -234,10 +229,7 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     }
   })
 
-  test.each([
-    ['throws', 'live'],
-    ['never answers', 'restoring'],
-  ])('open %s', async (how, state) => {
+  test.each(Object.entries({ throws: 'live', 'never answers': 'restoring' }))('open %s', async (how, state) => {
     const cache = new MemoryCache()
     cache.onOpen = () => {
       if (how === 'throws') throw new Error('no disk')
@@ -250,34 +242,32 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
   })
 })
 
-describe('[H5] saved objects are stored as they were', () => {
-  test('schema and transform do not run again; filtered and invalid keys are restored', async () => {
-    const source = memorySource({ entries: Object.entries({ a: 1, f: -1, i: 13 }) })
-    let calls = 0
-    const transform = (object: number): number | undefined => {
-      calls++
-      if (object === 13) throw new Error('unlucky')
-      return object < 0 ? undefined : object
-    }
-    const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
-    const cache = await saved(source, options)
-    const records = () => cache.content?.records.map(({ type, key }) => `${type} ${key}`)
-    expect(records()).toEqual(['entry a', 'filtered f', 'invalid i'])
-    calls = 0
-    const { informer, clock, held, errors } = await running(mirror(source, cache, options))
-    expect([calls, held()]).toEqual([0, { a: 1 }])
-    const entry = { type: 'put', key: 'a', object: 1, version: expect.any(String), uid: expect.anything() }
-    expect(informer.entry('a')).toEqual(entry)
-    expect(informer.invalid.get('i')?.message).toBe('the object "i" of memory is invalid: unlucky')
-    expect(informer.status.proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
-    await clock.advance(1_500)
-    expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
-    expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
-    source.put('b', 2)
-    await clock.advance(0)
-    await assertCleanStop(informer, clock)
-    expect(records()).toEqual(['entry a', 'entry b', 'filtered f', 'invalid i'])
-  })
+test('[H5] saved objects are stored as they were: schema and transform do not run again; filtered and invalid keys are restored', async () => {
+  const source = memorySource({ entries: Object.entries({ a: 1, f: -1, i: 13 }) })
+  let calls = 0
+  const transform = (object: number): number | undefined => {
+    calls++
+    if (object === 13) throw new Error('unlucky')
+    return object < 0 ? undefined : object
+  }
+  const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
+  const cache = await saved(source, options)
+  const records = () => cache.content?.records.map(({ type, key }) => `${type} ${key}`)
+  expect(records()).toEqual(['entry a', 'filtered f', 'invalid i'])
+  calls = 0
+  const { informer, clock, held, errors } = await running(mirror(source, cache, options))
+  expect([calls, held()]).toEqual([0, { a: 1 }])
+  const entry = { type: 'put', key: 'a', object: 1, version: expect.any(String), uid: expect.anything() }
+  expect(informer.entry('a')).toEqual(entry)
+  expect(informer.invalid.get('i')?.message).toBe('the object "i" of memory is invalid: unlucky')
+  expect(informer.status.proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
+  await clock.advance(1_500)
+  expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
+  expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
+  source.put('b', 2)
+  await clock.advance(0)
+  await assertCleanStop(informer, clock)
+  expect(records()).toEqual(['entry a', 'entry b', 'filtered f', 'invalid i'])
 })
 
 describe('[H6] saves', () => {
@@ -323,8 +313,7 @@ describe('[H6] saves', () => {
     ])
     cache.onSave = undefined
     await clock.advance(60_000)
-    expect(cache.saves).toHaveLength(1)
-    expect(informer.status.state).toBe('live')
+    expect([cache.saves.length, informer.status.state]).toEqual([1, 'live'])
   })
 
   test('[H7] a save that hangs delays stop by 10 s at most', async () => {
@@ -361,9 +350,7 @@ test('[H8] during a warm start relist() is fulfilled by a list, whenever it is c
       gate.resolve()
       await world.clock.advance(60_000)
       expect(await outcomeOf(listed, world.clock)).toBe('resolved')
-      expect(lists()).toBe(1)
-      expect(world.held()).toEqual({ a: 1 })
-      expect(world.informer.status.state).toBe('live')
+      expect([lists(), world.held(), world.informer.status.state]).toEqual([1, { a: 1 }, 'live'])
       await assertCleanStop(world.informer, world.clock)
       expect(cache.opened).toBe(0)
     }

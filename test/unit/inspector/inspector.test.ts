@@ -479,10 +479,7 @@ describe('the inspector', () => {
       })
     await expect
       .poll(() => json('/api/object?key=b'))
-      .toMatchObject({
-        object: null,
-        history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }],
-      })
+      .toMatchObject({ object: null, history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }] })
   })
 
   test('continues after a request whose path is not valid', async () => {
@@ -519,10 +516,7 @@ describe('the inspector', () => {
 
   test('filters by an index that has the name of a parameter', async () => {
     const source = memorySource<Order>({
-      entries: [
-        ['a', { tenant: 'acme', total: 1 }],
-        ['b', { tenant: 'birch', total: 2 }],
-      ],
+      entries: Object.entries({ a: { tenant: 'acme', total: 1 }, b: { tenant: 'birch', total: 2 } }),
     })
     const orders = createInformer({ source, indexes: (ix) => ({ limit: ix.equal((order: Order) => order.tenant) }) })
     const { json } = await inspectorOf(orders)

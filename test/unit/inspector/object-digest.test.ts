@@ -7,9 +7,7 @@ describe('digestOf', () => {
     ['a field that is undefined', { a: 1, b: undefined }, { a: 1 }],
     ['copies of bytes', { a: new Uint8Array([1, 2]) }, { a: new Uint8Array([0, 1, 2]).subarray(1) }],
     ['copies of a date', new Date(5), new Date(5)],
-  ])('is the same for %s', (_, a, b) => {
-    expect(digestOf(a, false)).toBe(digestOf(b, false))
-  })
+  ])('is the same for %s', (_, a, b) => expect(digestOf(a, false)).toBe(digestOf(b, false)))
 
   test.each<readonly [string, unknown, unknown]>([
     ['other bytes of the same length', { a: new Uint8Array([1, 2]) }, { a: new Uint8Array([1, 3]) }],
@@ -20,9 +18,7 @@ describe('digestOf', () => {
     ['an array and an object', { a: ['b'] }, { a: { 0: 'b' } }],
     ['one element and two', ['a,b'], ['a', 'b']],
     ['two elements that change places', [1, 2], [2, 1]],
-  ])('differs for %s', (_, a, b) => {
-    expect(digestOf(a, false)).not.toBe(digestOf(b, false))
-  })
+  ])('differs for %s', (_, a, b) => expect(digestOf(a, false)).not.toBe(digestOf(b, false)))
 
   test('includes the values of a Kubernetes Secret only if they are shown', () => {
     const secretOf = (password: string) => ({ kind: 'Secret', data: { password } })

@@ -50,15 +50,13 @@ const update = (key: string, object: string, previous: string, version = '1'): C
   return { type: 'update', key, object, previous, version, origin: 'watch' }
 }
 
-describe('[law 2] replace and every batch are atomic', () => {
-  test('a source that repeats its last safe version loses no change in the store', async () => {
-    const { indexer, fifo, apply } = composed()
-    apply('1', put('a', '1'))
-    await indexer.apply(await fifo.drain())
-    apply('1', put('a', '2'))
-    await indexer.apply(await fifo.drain())
-    expect(indexer.get('a')).toBe('2')
-  })
+test('[law 2] replace and every batch are atomic: a source that repeats its last safe version loses no change in the store', async () => {
+  const { indexer, fifo, apply } = composed()
+  apply('1', put('a', '1'))
+  await indexer.apply(await fifo.drain())
+  apply('1', put('a', '2'))
+  await indexer.apply(await fifo.drain())
+  expect(indexer.get('a')).toBe('2')
 })
 
 describe('[law 5] merging two deletes keeps the more informative object and the later version', () => {
@@ -133,9 +131,7 @@ describe('[law 7] hasSynced is true only after the whole first list has been pro
 })
 
 describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
-  test('every holds 10 000 changes by default', () => {
-    expect(DEFAULT_CAPACITY).toBe(10_000)
-  })
+  test('every holds 10 000 changes by default', () => expect(DEFAULT_CAPACITY).toBe(10_000))
 
   test('every holds capacity changes unmerged, latest accepts every batch', () => {
     const queue = new ChangeQueue<string>({ capacity: 3 })
@@ -193,9 +189,7 @@ describe('drain and pop', () => {
   test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
     const { fifo, apply } = composed()
     let batch: DeltaBatch<string> | undefined
-    const waiting = fifo[take]().then((came) => {
-      batch = came
-    })
+    const waiting = fifo[take]().then((came) => (batch = came))
     await settled()
     expect(batch).toBeUndefined()
     apply('1', put('a', '1'))
@@ -256,11 +250,8 @@ describe('options', () => {
     await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: unknown option "timeoutMs"`)
   })
 
-  test.each(['drain', 'pop'] as const)(
-    '%s: a signal of another type is a TypeError that names the option',
-    async (take) => {
-      const options: object = { signal: {} }
-      await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: option "signal" must be an AbortSignal`)
-    },
-  )
+  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError with its name', async (take) => {
+    const options: object = { signal: {} }
+    await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: option "signal" must be an AbortSignal`)
+  })
 })

@@ -113,9 +113,8 @@ function* cells(text: string): Iterable<{ readonly row: string; readonly column:
     .trim()
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-  for (const [row = '', ...words] of rows) {
+  for (const [row = '', ...words] of rows)
     for (const [i, column] of (head ?? []).entries()) yield { row, column, cell: words[i] ?? 'missing' }
-  }
 }
 
 /** The transition table of SPEC.md as words. */
@@ -251,9 +250,7 @@ test.each<[string, () => Machine, until: number]>([
     () => enter('relisting').tell(1_010, inputs.listed).tell(1_020, failed('VERSION_EXPIRED'), HIGH),
     1_820,
   ],
-])('%s opens at the right time', (_what, machine, until) => {
-  expect(machine().until).toBe(until)
-})
+])('%s opens at the right time', (_what, machine, until) => expect(machine().until).toBe(until))
 
 test.each<[string, () => Machine, spacingMs: number]>([
   [
@@ -306,9 +303,7 @@ test.each<[string, () => Machine, spacingMs: number]>([
     800,
   ],
   ['a list and its watch, which are one open,', () => enter('relisting').tell(9_000, inputs.listed), 1_600],
-])('%s leaves the right spacing', (_what, machine, spacingMs) => {
-  expect(machine().spacingMs).toBe(spacingMs)
-})
+])('%s leaves the right spacing', (_what, machine, spacingMs) => expect(machine().spacingMs).toBe(spacingMs))
 
 describe('[R9][R16] opens are spaced', () => {
   test('the first list, and a watch that follows a list just completed, are opened at once', () => {
@@ -417,8 +412,7 @@ describe('the memory of the state', () => {
 
   test('[R6] a relist that is requested during a list is another list after it, spaced', () => {
     const machine = enter('listing').tell(5, inputs.relist).tell(6, inputs.listed, HIGH)
-    expect(machine.until).toBe(800)
-    expect(machine.tell(800, inputs.delayElapsed).last.effect).toEqual(LIST)
+    expect([machine.until, machine.tell(800, inputs.delayElapsed).last.effect]).toEqual([800, LIST])
     expect(machine.tell(801, inputs.listed).last.effect).toEqual({ type: 'watch' })
   })
 
@@ -438,8 +432,7 @@ describe('the memory of the state', () => {
   })
 
   test('[R2] a relist that is requested during the delay of a watch opens a list instead', () => {
-    const machine = enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed)
-    expect(machine.last.effect).toEqual(LIST)
+    expect(enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed).last.effect).toEqual(LIST)
   })
 })
 

@@ -10,10 +10,7 @@ import type { WriterOptions } from '../../../src/store/write/store-writer.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { hostileKeys } from '../../support/hostile-keys.js'
 
-interface Item {
-  readonly color?: string | null
-  readonly n?: number
-}
+type Item = { readonly color?: string | null; readonly n?: number }
 
 const put = (key: string, object: Item, more: { version?: string; uid?: string } = {}): Put<Item> => {
   return { type: 'put', key, object, ...more }
@@ -41,11 +38,7 @@ function made(hooks: WriterOptions<Item> = {}) {
   const reports: SourceError[] = []
   const indexer = new Indexer(
     { indexes: declare },
-    {
-      onCommit: (commit) => void commits.push(commit),
-      report: (error) => reports.push(error),
-      ...hooks,
-    },
+    { onCommit: (commit) => void commits.push(commit), report: (error) => reports.push(error), ...hooks },
   )
   return {
     indexer,
@@ -133,8 +126,7 @@ describe('reading', () => {
   test('[S13] entries and keys return iterators like those of a Map', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red), put('b', blue))
-    const views = [indexer, indexer.snapshot()]
-    for (const view of views) {
+    for (const view of [indexer, indexer.snapshot()]) {
       const same = new Map(view.entries())
       expect(same.get('b')).toBe(blue)
       const colors = [...view.entries().map(([key, object]) => `${key}: ${object.color}`)]
@@ -246,8 +238,7 @@ describe('the first list', () => {
   test('[B19] the first list is one commit without changes, in which later events override earlier ones', () => {
     const { indexer, list, commits } = made()
     list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
-    expect(commits).toEqual([emptyCommit('initial', '5')])
-    expect([...indexer.entries()]).toEqual([['a', blue]])
+    expect([commits, [...indexer.entries()]]).toEqual([[emptyCommit('initial', '5')], [['a', blue]]])
   })
 
   test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
@@ -366,56 +357,50 @@ test('[C36] a replace inside a batch makes the collection equal to its entries',
   expect(told()).toEqual([])
 })
 
-describe('an invalid object', () => {
-  test('an invalid object is reported once, and again for another error', () => {
-    const { apply, reports } = made()
-    apply('1', invalid('a', 'one'))
-    apply('2', invalid('a', 'one'))
-    apply('3', invalid('a', 'other'))
-    apply('4', invalid())
-    expect(reports.map(({ message }) => message)).toEqual([
-      'the object "a" is invalid: one',
-      'the object "a" is invalid: other',
-      'an object whose key is unknown is invalid: bad',
-    ])
-  })
+test('an invalid object is reported once, and again for another error', () => {
+  const { apply, reports } = made()
+  apply('1', invalid('a', 'one'))
+  apply('2', invalid('a', 'one'))
+  apply('3', invalid('a', 'other'))
+  apply('4', invalid())
+  expect(reports.map(({ message }) => message)).toEqual([
+    'the object "a" is invalid: one',
+    'the object "a" is invalid: other',
+    'an object whose key is unknown is invalid: bad',
+  ])
 })
 
-describe('an object that prepare filters out', () => {
-  test('prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
-    const { indexer, apply, told } = made({
-      prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
-    })
-    apply('1', put('key', red), put('other', red))
-    expect(indexer.get('key')).toEqual({ color: 'red', n: 3 })
-    apply('2', gone('key', blue), gone('other', { color: 'red', n: 7 }))
-    expect(told()).toEqual([
-      'delete key {"color":"red","n":3} watch known',
-      'delete other {"color":"red","n":5} watch known',
-    ])
+test('of an object that prepare filters out prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
+  const { indexer, apply, told } = made({
+    prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
   })
+  apply('1', put('key', red), put('other', red))
+  expect(indexer.get('key')).toEqual({ color: 'red', n: 3 })
+  apply('2', gone('key', blue), gone('other', { color: 'red', n: 7 }))
+  expect(told()).toEqual([
+    'delete key {"color":"red","n":3} watch known',
+    'delete other {"color":"red","n":5} watch known',
+  ])
 })
 
-describe('deltas of a DeltaFIFO', () => {
-  test('deltas are applied in order, at the version of their batch; those with equal objects report no change', () => {
-    const { indexer, told } = made()
-    void indexer.apply({
-      deltas: [
-        { type: 'replaced', key: 'a', object: red, version: '1' },
-        { type: 'updated', key: 'a', object: blue, version: '1' },
-        { type: 'added', key: 'b', object: red, version: '1' },
-        { type: 'deleted', key: 'b', object: red, version: '1' },
-        { type: 'sync', key: 'c', object: red, version: '1' },
-      ],
-      version: '1',
-      isBoundary: true,
-    })
-    expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
-    expect(told()).toHaveLength(5)
-    const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
-    void indexer.apply({ deltas, version: '2', isBoundary: true })
-    expect([told(), indexer.get('c') === red]).toEqual([[], true])
+test('deltas of a DeltaFIFO are applied in order, at the version of their batch; those with equal objects report no change', () => {
+  const { indexer, told } = made()
+  void indexer.apply({
+    deltas: [
+      { type: 'replaced', key: 'a', object: red, version: '1' },
+      { type: 'updated', key: 'a', object: blue, version: '1' },
+      { type: 'added', key: 'b', object: red, version: '1' },
+      { type: 'deleted', key: 'b', object: red, version: '1' },
+      { type: 'sync', key: 'c', object: red, version: '1' },
+    ],
+    version: '1',
+    isBoundary: true,
   })
+  expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
+  expect(told()).toHaveLength(5)
+  const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
+  void indexer.apply({ deltas, version: '2', isBoundary: true })
+  expect([told(), indexer.get('c') === red]).toEqual([[], true])
 })
 
 describe('indexes', () => {

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { Ingest } from '../../../src/store/write/ingest.js'
 import { Interner } from '../../../src/store/write/interner.js'
-import { mirrorOf } from '../../support/informers.js'
+import { begun, mirrorOf } from '../../support/informers.js'
 
 interface Pod {
   readonly name: string
@@ -193,18 +193,14 @@ describe('ingest with intern', () => {
 })
 
 describe('an informer with intern', () => {
-  const entries: [string, Pod][] = [
-    ['a', pod('a')],
-    ['b', pod('b')],
-  ]
+  const entries: [string, Pod][] = Object.entries({ a: pod('a'), b: pod('b') })
 
   test('stores equal labels of two objects once, after transform', async () => {
     const { clock, informer } = mirrorOf<Pod, object>(entries, {
       intern: true,
       transform: ({ labels, owners }: Pod) => ({ name: '', labels: { ...labels, more: 'yes' }, owners }),
     })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     const [a, b] = informer.list()
     expect(a).toEqual({ name: '', labels: { app: 'web-frontend', tier: 'a', more: 'yes' }, owners: pod('a').owners })
     expect(b?.labels).toBe(a?.labels)

@@ -36,9 +36,7 @@ test('[S7] a rollback of 10 000 writes restores all of them, and the next transa
   expect(['k0', 'k1'].map((key) => store.entryOf(key)?.object)).toEqual(['new', 'new'])
 })
 
-test('the default limit of a store is 16 000 000 objects', () => {
-  expect(MAX_OBJECTS).toBe(16_000_000)
-})
+test('the default limit of a store is 16 000 000 objects', () => expect(MAX_OBJECTS).toBe(16_000_000))
 
 describe('Pin', () => {
   test('a write with many pins is kept once, and each pin shows its own state', () => {

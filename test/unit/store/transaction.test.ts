@@ -79,8 +79,6 @@ const declareWith = (fuse: Fuse | undefined) => (ix: IndexBuilder<Item>) => {
   }
 }
 type By = ReturnType<ReturnType<typeof declareWith>>
-type Options = Partial<InformerOptions<Item, By>>
-
 /** The scopes of the followers, each beside a predicate that says the same. */
 const scopes: readonly (readonly [object, (o: Item, key: string) => boolean])[] = [
   [{}, () => true],
@@ -95,7 +93,7 @@ const scopes: readonly (readonly [object, (o: Item, key: string) => boolean])[] 
 
 interface Faults {
   readonly fuse: Fuse
-  readonly options?: Options
+  readonly options?: Partial<InformerOptions<Item, By>>
   /** Called by every handler. */
   readonly inHandler?: () => void
   /** A filter of every follower. */
@@ -304,11 +302,8 @@ function countDepth(proto: object, name: string): void {
   const original = Reflect.get(proto, name) as Method
   const counted: Method = function (...args) {
     depth++
-    try {
-      return Reflect.apply(original, this, args)
-    } finally {
-      depth--
-    }
+    using _ = { [Symbol.dispose]: () => depth-- }
+    return Reflect.apply(original, this, args)
   }
   Reflect.set(proto, name, counted)
   onTestFinished(() => void Reflect.set(proto, name, original))
@@ -383,10 +378,7 @@ describe('[S7][S9] a callback that throws, at any call', () => {
     ['an index function', (fuse) => ({ mayLeaveOut: true, options: { indexes: declareWith(fuse) } })],
     [
       'transform, with onInvalid omit',
-      (fuse) => ({
-        mayLeaveOut: true,
-        options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' },
-      }),
+      (fuse) => ({ mayLeaveOut: true, options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' } }),
     ],
     ['a filter', (fuse) => ({ mayLeaveOut: true, inFilter: () => fuse.pass() })],
     ['a handler', (fuse) => ({ mayLeaveOut: false, inHandler: () => fuse.pass() })],

@@ -8,9 +8,7 @@ import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { outcomeOf } from '../../support/informers.js'
 
-interface Pod {
-  readonly owner: string
-}
+type Pod = { readonly owner: string }
 
 /** Two mirrors with one clock: sites, and the pods that belong to them. */
 class World {

@@ -20,10 +20,7 @@ describe('a paused controller', () => {
   })
 
   test('[N7] that is drained waits for the runs in progress only', async () => {
-    const { mirror, runs, controller } = await reconciling([
-      ['a', 1],
-      ['b', 1],
-    ])
+    const { mirror, runs, controller } = await reconciling(Object.entries({ a: 1, b: 1 }))
     controller.pause()
     const closed = controller.close({ drain: true })
     expect(await outcomeOf(closed, mirror.clock)).toBe('pending')

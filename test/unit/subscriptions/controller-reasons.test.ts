@@ -62,13 +62,7 @@ describe('[N2] without an object, gone is', () => {
   })
 
   test('out-of-scope for an object that left the scope, or that never was in it', async () => {
-    const mirror = new Mirror<Order>().list(
-      [
-        ['a', order(1)],
-        ['b', order(1, 'other')],
-      ],
-      '5',
-    )
+    const mirror = new Mirror<Order>().list(Object.entries({ a: order(1), b: order(1, 'other') }), '5')
     const seen: string[] = []
     const filter = ({ tenant }: Order): boolean => tenant === 'acme'
     const controller = reconcile(mirror, async (key, { gone }) => void seen.push(`${key} ${gone}`), { filter })

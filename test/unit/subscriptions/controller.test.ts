@@ -111,13 +111,11 @@ describe('a run that fails', () => {
   })
 })
 
-describe('requeueAfter', () => {
-  test.each(['1', -1, Number.NaN, Number.POSITIVE_INFINITY])('of %s makes the run fail', async (delayMs) => {
-    const mirror = numbers(['a', 1])
-    reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs as number))
-    await mirror.clock.advance(0)
-    expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number of at least 0')
-  })
+test.each(['1', -1, Number.NaN, Number.POSITIVE_INFINITY])('requeueAfter of %s makes the run fail', async (delayMs) => {
+  const mirror = numbers(['a', 1])
+  reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs as number))
+  await mirror.clock.advance(0)
+  expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number of at least 0')
 })
 
 test('[N1a] a delay of 0 runs the key again soon', async () => {
@@ -231,10 +229,7 @@ describe('the version includes only changes that were reconciled with success', 
 
 describe('close', () => {
   test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
-    const { mirror, runs, controller } = await reconciling([
-      ['a', 1],
-      ['b', 1],
-    ])
+    const { mirror, runs, controller } = await reconciling(Object.entries({ a: 1, b: 1 }))
     const closed = controller.close()
     expect(runs.contexts[0]?.signal.aborted).toBe(true)
     expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })

@@ -192,10 +192,9 @@ describe('close with drain', () => {
     ['subscribe', 2],
     ['reconcile', 1],
   ] as const)('[F8] of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
-    function follow(hang: () => Promise<void>): World<Order, object, MemorySource<Order>> & {
-      readonly caller: AbortController
-      readonly sub: Subscription
-    } {
+    function follow(
+      hang: () => Promise<void>,
+    ): World<Order, object, MemorySource<Order>> & { readonly caller: AbortController; readonly sub: Subscription } {
       const world = mirrorOf<Order, object>(entries)
       const caller = new AbortController()
       const options = { concurrency, signal: caller.signal }

@@ -106,9 +106,7 @@ test('a thenable that is not a promise is awaited too', async () => {
   let resolve = (): void => {}
   const thenable = {
     // biome-ignore lint/suspicious/noThenProperty: the test needs a thenable.
-    then: (done: () => void) => {
-      resolve = done
-    },
+    then: (done: () => void) => (resolve = done),
   }
   const subscription = subscribe(mirror, { add: () => thenable })
   await mirror.clock.advance(0)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Change, Updated } from '../../../src/queue/change.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { Fold } from '../../support/fold.js'
-import { deferred, mirrorOf, type Order, order } from '../../support/informers.js'
+import { begun, deferred, mirrorOf, type Order, order } from '../../support/informers.js'
 
 /** Only updates that change the integer part. */
 const when = ({ object, previous }: Updated<number>): boolean => Math.floor(object) !== Math.floor(previous)
@@ -17,10 +17,8 @@ describe('when', () => {
     informer.subscribe(fold.handlers, { when, resyncMs: 1_000 })
     const runs: unknown[] = []
     informer.reconcile(async (key, { reason, object }) => void runs.push([key, reason, object]), { when })
-    informer.start()
-    await clock.advance(0)
-    const writes = [() => source.put('a', 1.5), () => source.put('a', 2.5), () => source.put('b', 3)]
-    for (const write of writes) {
+    await begun(informer, clock)
+    for (const write of [() => source.put('a', 1.5), () => source.put('a', 2.5), () => source.put('b', 3)]) {
       write()
       await clock.advance(0)
     }
@@ -61,8 +59,7 @@ describe('when', () => {
       await release.promise
     }
     informer.subscribe({ add: update, update, delete: update }, options)
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     for (let n = 1; n <= 9; n++) {
       source.put('a', n)
       await clock.advance(0)
@@ -80,15 +77,13 @@ describe('when', () => {
     const folds = [new Fold<Order>(), new Fold<Order>()] as const
     informer.subscribe(folds[0].handlers, { when: () => false })
     informer.subscribe(folds[1].handlers, { when: () => false, where: { tenant: 'acme' } })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     for (const next of [order(2), order(3), order(4, 'other'), order(5), order(6), undefined, order(7)]) {
       if (next === undefined) source.delete('a')
       else source.put('a', next)
       await clock.advance(0)
     }
-    const told = folds.map(({ changes }) => changes.map(({ type, object }) => `${type} ${object.total}`))
-    expect(told).toEqual([
+    expect(folds.map(({ changes }) => changes.map(({ type, object }) => `${type} ${object.total}`))).toEqual([
       ['add 1', 'delete 6', 'add 7'],
       ['add 1', 'delete 1', 'add 5', 'delete 6', 'add 7'],
     ])
@@ -108,8 +103,7 @@ describe('when', () => {
         },
       },
     )
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     for (const n of [1, 2]) {
       source.put('a', n)
       await clock.advance(0)

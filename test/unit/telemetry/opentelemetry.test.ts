@@ -63,9 +63,7 @@ function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { mi
   }
 }
 
-beforeAll(() => {
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-})
+beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
 afterAll(() => context.disable())
 
 describe('instrumentInformers', () => {
@@ -86,8 +84,7 @@ describe('instrumentInformers', () => {
     first.reconcile(async () => {}, { name: 'of the first' })
     await first.start().synced()
     await first.stop()
-    const second = mirrorOf(orders, { name: first.name }).informer
-    expect(second.name).toBe(first.name)
+    expect(mirrorOf(orders, { name: first.name }).informer.name).toBe(first.name)
     expect(await points('listwatch.controller.open', first.name)).toEqual([])
     expect((await points('listwatch.objects', first.name)).map(({ value }) => value)).toEqual([0])
   })

@@ -33,7 +33,5 @@ describe('SeededRandom', () => {
     expect(picked).toEqual(new Set(['a', 'b', undefined]))
   })
 
-  test('picking from nothing is a TypeError', () => {
-    expect(() => new SeededRandom(1).pick([])).toThrow(TypeError)
-  })
+  test('picking from nothing is a TypeError', () => expect(() => new SeededRandom(1).pick([])).toThrow(TypeError))
 })

@@ -42,10 +42,7 @@ describe('testController', () => {
 
   test('does not wait for requeueAfter, nor for a key that is given up', async () => {
     await using it = testController({
-      objects: [
-        ['a', 1],
-        ['b', 1],
-      ],
+      objects: Object.entries({ a: 1, b: 1 }),
       reconcile: async (key, { requeueAfter }) => {
         if (key === 'b') throw terminal('no')
         requeueAfter(5_000)

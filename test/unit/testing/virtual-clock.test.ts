@@ -6,9 +6,7 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 test('the time does not change without advance', async () => {
   const clock = new VirtualClock(1_000)
   let isAwake = false
-  void clock.sleep(1).then(() => {
-    isAwake = true
-  })
+  void clock.sleep(1).then(() => (isAwake = true))
   await turn()
   expect(clock.now()).toBe(1_000)
   expect(isAwake).toBe(false)

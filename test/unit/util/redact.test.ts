@@ -32,9 +32,7 @@ describe('redact', () => {
     ['sslpassword=hunter2 sslkey=hunter2', 'sslpassword=*** sslkey=***'],
     ['token eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl was refused', 'token *** was refused'],
     ['key: -----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----', 'key: *** (EC PRIVATE KEY)'],
-  ])('%s', (text, safe) => {
-    expect(redact(text)).toBe(safe)
-  })
+  ])('%s', (text, safe) => expect(redact(text)).toBe(safe))
 
   test.each([
     'watch of etcd /jobs/ ended: no data for 30 s; reconnecting from 8812 in 1.6 s',
@@ -45,9 +43,7 @@ describe('redact', () => {
     'password authentication failed for user "app"',
     'user@example.com',
     '',
-  ])('nothing changes in: %s', (text) => {
-    expect(redact(text)).toBe(text)
-  })
+  ])('nothing changes in: %s', (text) => expect(redact(text)).toBe(text))
 
   test.each([
     ['letters', 'a'.repeat(200_000)],

@@ -84,9 +84,7 @@ describe('checkOptions', () => {
     expect(check(isCount, value)).toThrow('got "http://user:***@host"')
   })
 
-  test('a long string is cut in the message', () => {
-    expect(check(isCount, 'x'.repeat(10_000))).toThrow(/got "x{40}…"$/)
-  })
+  test('a long string is cut in the message', () => expect(check(isCount, 'x'.repeat(10_000))).toThrow(/got "x{40}…"$/))
 
   test.each([
     [{ resyncMS: 1 }, 'resyncMS'],
@@ -120,9 +118,7 @@ describe('checkOptions', () => {
     expect(() => checkOptions('open', options, { resyncMs: isPositive })).toThrow(`unknown option "${name}"`)
   })
 
-  test('undefined means that an option is not given', () => {
-    expect(check(isCount, undefined)).not.toThrow()
-  })
+  test('undefined means that an option is not given', () => expect(check(isCount, undefined)).not.toThrow())
 
   test('undefined means that no options are given', () => {
     expect(() => checkOptions('open', undefined, {})).not.toThrow()

@@ -77,8 +77,7 @@ test('a list that stops after a page does not report the failure of the next one
   const rejections: unknown[] = []
   const listener = (reason: unknown): void => void rejections.push(reason)
   process.on('unhandledRejection', listener)
-  const all = await scripted(1).pages()
-  for await (const _page of all) break
+  for await (const _page of await scripted(1).pages()) break
   await new Promise((resolve) => setImmediate(resolve))
   process.off('unhandledRejection', listener)
   expect(rejections).toEqual([])

@@ -6,15 +6,13 @@ import { isInRange, keyRange, prefixRange } from '../../../../adapters/etcd/tran
 import { WireWriter } from '../../../../adapters/etcd/transport/protobuf.js'
 import { isEntryInRange, lengthOf } from '../../../../adapters/etcd/transport/received-entry.js'
 
-type Pair = readonly [key: Uint8Array, value: Uint8Array]
-
 /** A small alphabet with bytes that are not UTF-8, so that keys have common beginnings. */
 const bytes = fc
   .array(fc.constantFrom(0x61, 0x62, 0x22, 0xc3, 0xa4, 0xff), { maxLength: 6 })
   .map((all) => Uint8Array.from(all))
 const pairs = fc.array(fc.tuple(bytes, bytes), { maxLength: 8 })
 
-function entryOf([key, value]: Pair): Buffer {
+function entryOf([key, value]: readonly [key: Uint8Array, value: Uint8Array]): Buffer {
   return new WireWriter().bytes(1, key).number(2, 7).number(3, 300).bytes(5, value).finish()
 }
 

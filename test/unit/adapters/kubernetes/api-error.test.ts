@@ -78,9 +78,7 @@ describe('what the API server refuses', () => {
 
   test.each([undefined, null, 7, 'text', [], { code: 'x', details: 7 }, { details: { causes: {} } }])(
     'as %j is an error all the same',
-    (body) => {
-      expect(apiError(statusOf(body, 500), requested).message).toBe('HTTP status 500')
-    },
+    (body) => expect(apiError(statusOf(body, 500), requested).message).toBe('HTTP status 500'),
   )
 })
 
@@ -97,9 +95,7 @@ describe('Retry-After', () => {
     ['', undefined],
     ['soon', undefined],
     [undefined, undefined],
-  ])('%j is %j ms', (header, expected) => {
-    expect(retryAfterMsOf(header, now)).toBe(expected)
-  })
+  ])('%j is %j ms', (header, expected) => expect(retryAfterMsOf(header, now)).toBe(expected))
 })
 
 test.each([

@@ -5,13 +5,7 @@ import { JsonListSplitter } from '../../../../adapters/kubernetes/decode/json-li
 import { type LineBlock, LineSplitter, linesOf } from '../../../../adapters/kubernetes/decode/line-splitter.js'
 import { scanMetadata } from '../../../../adapters/kubernetes/decode/metadata-scanner.js'
 
-const options = {
-  apiVersion: 'v1',
-  kind: 'Pod',
-  stripManagedFields: true,
-  metadataOnly: false,
-  maxObjectBytes: 10_000,
-}
+const options = { apiVersion: 'v1', kind: 'Pod', stripManagedFields: true, metadataOnly: false, maxObjectBytes: 10_000 }
 const decoder = new Decoder<unknown>(options)
 const whole = { isWhole: true, depth: 3 }
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
@@ -63,9 +57,7 @@ describe('a line of a watch', () => {
 
   test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
     '%s is invalid, and throws nothing',
-    (text) => {
-      expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } })
-    },
+    (text) => expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } }),
   )
 })
 
@@ -94,8 +86,7 @@ test.each([
   ],
 ])('the scanned metadata of an object %s', (_what, text, expected) => {
   const isEvent = 'type' in expected
-  expect(scanMetadata(text, isEvent)).toEqual(expected)
-  expect(scanMetadata(Buffer.from(text), isEvent)).toEqual(expected)
+  expect([scanMetadata(text, isEvent), scanMetadata(Buffer.from(text), isEvent)]).toEqual([expected, expected])
 })
 
 describe('lines', () => {
@@ -224,7 +215,6 @@ describe('several items of a list in one piece', () => {
   const nameless = { metadata, spec: { n: 1 } }
   const nesting = { ...nameless, of: [nameless, nameless] }
   const other = { kind: 'Pod', metadata: { ...metadata, name: 'b' }, $: "$&$'" }
-
   const text = JSON.stringify([nesting, nameless])
   const within = text.indexOf('{', text.indexOf('"of"'))
   test.each([
@@ -240,7 +230,5 @@ describe('several items of a list in one piece', () => {
     ['they are not UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
     ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
     ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
-  ])('are decoded one by one if %s', (_what, run) => {
-    expect(decoder.tryRun(run, between)).toBeUndefined()
-  })
+  ])('are decoded one by one if %s', (_what, run) => expect(decoder.tryRun(run, between)).toBeUndefined())
 })

@@ -109,9 +109,7 @@ describe('the options of a source', () => {
     [{ kind: 'Pod' }, 'kubernetes:Pod'],
     [{ kind: undefined, plural: 'pods', namespace: 'default' }, 'kubernetes:default/pods'],
     [{ kind: 'Deployment', apiVersion: 'apps/v1', namespace: 'shop' }, 'kubernetes:shop/Deployment.apps'],
-  ])('%j is called %s', (options, name) => {
-    expect(sourceOf(options)).toMatchObject({ name })
-  })
+  ])('%j is called %s', (options, name) => expect(sourceOf(options)).toMatchObject({ name }))
 })
 
 describe('several namespaces', () => {
@@ -142,9 +140,7 @@ describe('versions', () => {
     ['10', '10', true],
     ['18446744073709551615', '18446744073709551614', true],
     ['9007199254740993', '9007199254740994', false],
-  ])('%s includes %s: %s', (at, mark, includes) => {
-    expect(source.hasReached(at, mark)).toBe(includes)
-  })
+  ])('%s includes %s: %s', (at, mark, includes) => expect(source.hasReached(at, mark)).toBe(includes))
 
   test.each(['', '0', '-1', '007', '1e3', 'abc', '1.5', '9'.repeat(40)])('%j is not a version', (mark) => {
     expect(() => source.hasReached('5', mark)).toThrow('is not a resourceVersion')

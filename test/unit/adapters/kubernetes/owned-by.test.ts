@@ -14,8 +14,7 @@ const pod = {
 }
 
 test('ownedBy returns the keys of the owners of a kind, in the namespace of the object', () => {
-  expect(ownedBy('ReplicaSet')(pod)).toEqual(['default/web', 'default/other'])
-  expect(ownedBy('Deployment')(pod)).toEqual([])
+  expect([ownedBy('ReplicaSet')(pod), ownedBy('Deployment')(pod)]).toEqual([['default/web', 'default/other'], []])
 })
 
 test('ownedBy selects the owners of an API version', () => {
@@ -28,8 +27,7 @@ test('ownedBy returns names for owners without a namespace', () => {
 })
 
 test('ownedBy returns no key for an object without owners', () => {
-  expect(ownedBy('Node')({})).toEqual([])
-  expect(ownedBy('Node')({ metadata: {} })).toEqual([])
+  expect([ownedBy('Node')({}), ownedBy('Node')({ metadata: {} })]).toEqual([[], []])
 })
 
 test('ownedBy refuses wrong arguments', () => {

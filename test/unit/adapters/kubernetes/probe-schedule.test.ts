@@ -18,9 +18,7 @@ function timesOf(count: number, act: (times: ProbeSchedule, now: number) => void
 const gaps = (requested: readonly number[]): number[] => requested.slice(1).map((at, n) => at - (requested[n] ?? 0))
 
 describe('a probe starts', () => {
-  test('never without a request', () => {
-    expect(new ProbeSchedule().at).toBeUndefined()
-  })
+  test('never without a request', () => expect(new ProbeSchedule().at).toBeUndefined())
 
   test('250 ms after the first of several requests', () => {
     const times = new ProbeSchedule()

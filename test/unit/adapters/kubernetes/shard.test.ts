@@ -34,8 +34,7 @@ describe('a shard', () => {
   })
 
   test('names its range with 16 digits, and the end of all with 17', () => {
-    const selectors = [0, 1, 2].map((index) => new Shard({ index, count: 3 }).selector)
-    expect(selectors).toEqual([
+    expect([0, 1, 2].map((index) => new Shard({ index, count: 3 }).selector)).toEqual([
       "shardRange(object.metadata.uid, '0x0000000000000000', '0x5555555555555555')",
       "shardRange(object.metadata.uid, '0x5555555555555555', '0xaaaaaaaaaaaaaaaa')",
       "shardRange(object.metadata.uid, '0xaaaaaaaaaaaaaaaa', '0x10000000000000000')",

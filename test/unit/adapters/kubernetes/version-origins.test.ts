@@ -9,8 +9,7 @@ describe('a recorded version', () => {
     const held = new VersionOrigins()
     held.record('7', origin)
     held.record('7', 'here')
-    const taken = [1, 2, 3].map(() => held.take('7', 'here'))
-    expect(taken).toEqual([origin, origin, undefined])
+    expect([1, 2, 3].map(() => held.take('7', 'here'))).toEqual([origin, origin, undefined])
   })
 
   test('is forgotten after a thousand others', () => {

@@ -2,9 +2,7 @@ import * as clientNode from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import type { RenamedFields, RenamedInSchemas } from '../../../../adapters/kubernetes/types/wire.js'
 
-interface Model {
-  getAttributeTypeMap(): readonly { readonly name: string; readonly baseName: string }[]
-}
+type Model = { getAttributeTypeMap(): readonly { readonly name: string; readonly baseName: string }[] }
 
 /** What client-node goes by when it reads and writes JSON. */
 const models = new Map(

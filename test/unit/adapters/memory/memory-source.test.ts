@@ -5,7 +5,7 @@ import type { ListPage, WatchBatch } from '../../../../src/contract/source.js'
 import type { Version } from '../../../../src/contract/version.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
-import { mirrorOf } from '../../../support/informers.js'
+import { begun, mirrorOf } from '../../../support/informers.js'
 
 interface Watching<T> {
   readonly batches: WatchBatch<T>[]
@@ -30,9 +30,7 @@ async function follow<T>(source: MemorySource<T>, after: Version): Promise<Watch
     const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onProgressRequest }
     for await (const batch of source.watch(context)) watching.batches.push(batch)
   }
-  read().catch((error: unknown) => {
-    watching.error = error
-  })
+  read().catch((error: unknown) => (watching.error = error))
   await clock.advance(0)
   return watching
 }
@@ -140,8 +138,7 @@ describe('versions', () => {
 describe('equal versions of an object mean equal objects', () => {
   test('a write inside a transaction of the same key is another version', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     source.transaction((tx) => {
       source.put('a', 1)
       tx.put('a', 2)
@@ -152,8 +149,7 @@ describe('equal versions of an object mean equal objects', () => {
 
   test('a write after a restore is another version than the one of the same number before', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 0]])
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     source.put('a', 1)
     source.put('a', 2)
     await clock.advance(0)

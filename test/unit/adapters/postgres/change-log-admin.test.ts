@@ -25,9 +25,8 @@ const queries = [
 
 test.each([...migrations, ...queries])('%s rejects a client that cannot run queries', async (name, call, options) => {
   const must = `${name}: the first argument must be a connected client of pg: `
-  for (const client of [undefined, null, 'postgres://localhost/db', {}]) {
+  for (const client of [undefined, null, 'postgres://localhost/db', {}])
     await expect(call(client, options)).rejects.toThrow(`${must}it has no method "query"`)
-  }
   // Its queries would wait without a limit.
   await expect(call(new pg.Client(), options)).rejects.toThrow(`${must}call its method "connect" first`)
 })

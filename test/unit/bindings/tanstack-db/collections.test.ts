@@ -2,7 +2,7 @@ import { createCollection, createLiveQueryCollection, eq } from '@tanstack/db'
 import { describe, expect, test, vi } from 'vitest'
 import { type InformerCollectionOptions, informerCollectionOptions } from '../../../../bindings/tanstack-db/index.js'
 import { OptionError, SourceError } from '../../../../src/contract/errors.js'
-import { mirrorOf, type Order, order } from '../../../support/informers.js'
+import { begun, mirrorOf, type Order, order } from '../../../support/informers.js'
 
 const threeOrders = [
   ['1', order(1)],
@@ -52,8 +52,7 @@ describe('a collection', () => {
     expect([collection.id, collection.status, collection.size]).toEqual([world.informer.name, 'loading', 0])
     world.informer.start()
     await world.clock.advance(0)
-    expect(collection.status).toBe('ready')
-    expect(totals(collection.entries())).toEqual({ 1: 1, 2: 2, 3: 3 })
+    expect([collection.status, totals(collection.entries())]).toEqual(['ready', { 1: 1, 2: 2, 3: 3 }])
   })
 
   test.each([0, 3])('is ready with %i objects, made before the first list or after it', async (count) => {
@@ -115,8 +114,7 @@ describe('a collection', () => {
       source.put('1', order(total))
       await clock.advance(0)
     }
-    expect(collection.status).toBe('ready')
-    expect(transactions).toEqual([['update 1'], ['update 1']])
+    expect([collection.status, transactions]).toEqual(['ready', [['update 1'], ['update 1']]])
     expect(totals(collection.entries())).toEqual({ 1: 20, 2: 2, 3: 3 })
     expect(warn.mock.calls).toEqual([
       [expect.stringMatching(/subscriber .* threw: the chart is broken/), expect.objectContaining({ code: 'HANDLER' })],
@@ -200,8 +198,7 @@ describe('the cleanup of a collection', () => {
     expect(collection.size).toBe(0)
     collection.startSyncImmediate()
     await clock.advance(0)
-    expect([collection.status, collection.size]).toEqual(['ready', 4])
-    expect(informer.inspect().subscriptions.count).toBe(1)
+    expect([collection.status, collection.size, informer.inspect().subscriptions.count]).toEqual(['ready', 4, 1])
   })
 
   test('[U8] happens when it has had no subscriber for the time gcTime', async () => {
@@ -222,8 +219,7 @@ describe('the cleanup of a collection', () => {
     const cleaned = collection.cleanup()
     await clock.advance(0)
     await cleaned
-    expect(transactions).toEqual([])
-    expect(collection.status).toBe('cleaned-up')
+    expect([transactions, collection.status]).toEqual([[], 'cleaned-up'])
   })
 })
 
@@ -259,10 +255,7 @@ test('a live query joins the collections of two informers, and follows both', as
 })
 
 describe('a write', () => {
-  interface Item {
-    readonly id: string
-    readonly total: number
-  }
+  type Item = { readonly id: string; readonly total: number }
 
   test('of a handler is replaced by the state of the source, which the collection has after utils.waitFor', async () => {
     const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
@@ -276,12 +269,9 @@ describe('a write', () => {
         await options.utils.waitFor(source.put(modified.id, { id: modified.id, total: modified.total + 100 }))
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     collection.subscribeChanges(() => shown.push(collection.get('1')?.total))
-    const write = collection.update('1', (draft) => {
-      Object.assign(draft, { total: 5 })
-    })
+    const write = collection.update('1', (draft) => void Object.assign(draft, { total: 5 }))
     await clock.advance(10)
     await write.isPersisted.promise
     expect([...new Set(shown)]).toEqual([5, 105])
@@ -291,8 +281,7 @@ describe('a write', () => {
     const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
     const options = informerCollectionOptions({ informer })
     const collection = createCollection({ ...options, startSync: true })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     const mark = source.transaction((tx) => {
       for (let n = 2; n <= 5_000; n++) tx.put(`${n}`, { id: `${n}`, total: n })
     })
@@ -306,8 +295,7 @@ describe('a write', () => {
     const { clock, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
     const handlers = { onInsert: async () => {}, onUpdate: async () => {} }
     const collection = createCollection({ ...informerCollectionOptions({ informer }), ...handlers, startSync: true })
-    informer.start()
-    await clock.advance(0)
+    await begun(informer, clock)
     const message = 'getKey: the object is not of the informer; use the option getKey'
     expect(() => collection.insert({ id: '2', total: 2 })).toThrow(message)
     expect(() => collection.update('1', (draft) => void Object.assign(draft, { total: 2 }))).toThrow(message)

@@ -23,9 +23,7 @@ async function versionOf(url: string): Promise<string> {
 async function watching(url: string, version: string): Promise<{ pause(): void; resume(): void; count(): number }> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  onTestFinished(() => {
-    socket.destroy()
-  })
+  onTestFinished(() => void socket.destroy())
   let count = 0
   let rest = ''
   socket.setEncoding('latin1').on('data', (text: string) => {

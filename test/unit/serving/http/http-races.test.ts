@@ -169,10 +169,7 @@ test('[V1] a list that was requested before access was lost ends without its obj
 
 test('a list that is encoded for longer than a minute is sent', async () => {
   const clock = new VirtualClock()
-  const busy: Clock = {
-    now: () => clock.now(),
-    sleep: (ms, signal) => clock.sleep(ms === 0 ? 100_000 : ms, signal),
-  }
+  const busy: Clock = { now: () => clock.now(), sleep: (ms, signal) => clock.sleep(ms === 0 ? 100_000 : ms, signal) }
   await using accounts = servedAccounts(one, { clock: busy, heartbeatMs: 60_000 })
   await accounts.informer.synced()
   let status = 0

@@ -4,10 +4,7 @@ import type { Equal, IndexBuilder, Informer, InformerOptions } from '../../../..
 import { createInformer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 
-export interface Account {
-  readonly tenant: string
-  readonly balance: number
-}
+export type Account = { readonly tenant: string; readonly balance: number }
 
 /** Calls a handler as `fetch` does, without a network. The body of a response ends with an error if the signal aborts. */
 export function fetchFrom(handler: () => (request: Request) => Promise<Response>) {
@@ -22,10 +19,7 @@ export function fetchFrom(handler: () => (request: Request) => Promise<Response>
 export const get = (path: string, init?: RequestInit): Request =>
   new Request(`http://mirror.test/accounts${path}`, init)
 
-export interface ResponseBody {
-  readonly version: string
-  readonly error: string
-}
+export type ResponseBody = { readonly version: string; readonly error: string }
 
 export async function bodyOf(response: Promise<Response>): Promise<ResponseBody> {
   return (await (await response).json()) as ResponseBody

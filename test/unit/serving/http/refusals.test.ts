@@ -83,7 +83,7 @@ describe('a body of a response that does not end is read up to a limit', () => {
           controller.enqueue(new TextEncoder().encode(' '.repeat(16_384)))
           sent.bytes += 16_384
         },
-        cancel: () => {
+        cancel() {
           sent.isCancelled = true
         },
       })

@@ -55,19 +55,12 @@ describe('the scope of a request', () => {
     const follower = await all.joined({ headers: () => ({ 'x-tenant': tenant }) })
     tenant = 'birch'
     await vi.waitFor(() => expect(follower.get('1')).toBeDefined(), { timeout: 4_000 })
-    expect(follower.by.tenant('acme')).toEqual([])
-    expect(follower.size).toBe(20)
+    expect([follower.by.tenant('acme'), follower.size]).toEqual([[], 20])
   })
 
   test('[V8] is another one if only the parts of a tuple differ, or the joined values are equal', async () => {
     type Pair = readonly [string, string]
-    const pairs: Pair[] = [
-      ['a', 'b'],
-      ['x,string y', 'z'],
-      ['x', 'y,string z'],
-      ['a,b', ''],
-      ['a","b', ''],
-    ]
+    const pairs: Pair[] = Object.entries({ a: 'b', 'x,string y': 'z', x: 'y,string z', 'a,b': '', 'a","b': '' })
     const entries = [0, 1, 2, 2].map((nth, at) => [`${at}`, { pair: pairs[nth] as Pair }] as const)
     let pair: Pair = ['', '']
     const indexes = (ix: IndexBuilder<{ readonly pair: Pair }>) => ({ pair: ix.compound((item) => item.pair) })

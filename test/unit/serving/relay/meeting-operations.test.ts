@@ -131,8 +131,10 @@ describe('a relay that starts', () => {
     const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
     const follower = followerOf(store)
     await clock.advance(10_000)
-    expect([...second.informer.keys()]).toEqual(['a', 'long'])
-    expect(Object.keys(follower.content())).toEqual(['a', 'long'])
+    expect([[...second.informer.keys()], Object.keys(follower.content())]).toEqual([
+      ['a', 'long'],
+      ['a', 'long'],
+    ])
   })
 
   test.each(['that another cache has restored', 'of an earlier relay'])(
@@ -196,8 +198,7 @@ describe('a relay that starts', () => {
     const deleted = deletesOf(store)
     relayOf(source, own, { onAccessLost: 'clear' })
     await clock.advance(5_000)
-    expect(deleted).toEqual([])
-    expect(follower.content()).toEqual({ a: 0 })
+    expect([deleted, follower.content()]).toEqual([[], { a: 0 }])
   })
 })
 
@@ -314,12 +315,10 @@ describe('a relay that waits for a lease', () => {
     source.fail(noAccess(), 2)
     const second = relayOf(source, storeOf(store), { leases, onAccessLost: 'clear' })
     await clock.advance(60_000)
-    expect([...second.informer.keys()]).toEqual(['a'])
-    expect(second.relay.status.state).toBe('standby')
+    expect([[...second.informer.keys()], second.relay.status.state]).toEqual([['a'], 'standby'])
     const deleted = deletesOf(store)
     await meanwhile(20_000, first.relay.stop())
-    expect(second.relay.status.state).toBe('live')
-    expect(deleted).toEqual([])
+    expect([second.relay.status.state, deleted]).toEqual(['live', []])
   })
 
   test('ends when its informer is stopped', async () => {
@@ -330,8 +329,7 @@ describe('a relay that waits for a lease', () => {
     await clock.advance(5_000)
     expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
     await meanwhile(15_000, second.informer.stop())
-    expect(second.relay.status.state).toBe('stopped')
-    expect(first.relay.status.replica?.members).toHaveLength(1)
+    expect([second.relay.status.state, first.relay.status.replica?.members.length]).toEqual(['stopped', 1])
     expect(second.errors).toEqual([])
   })
 })
@@ -356,8 +354,7 @@ test('a key that the store refuses stops a relay until the source removes it', a
   expect(follower.content()).toEqual({ a: 0 })
   source.delete('bad')
   await clock.advance(20_000)
-  expect(relay.status.state).toBe('live')
-  expect(follower.content()).toEqual({ a: 0, b: 1 })
+  expect([relay.status.state, follower.content()]).toEqual(['live', { a: 0, b: 1 }])
 })
 
 test('[Y8] a relay finds what another client has written to its store, and removes it', async () => {
@@ -366,8 +363,7 @@ test('[Y8] a relay finds what another client has written to its store, and remov
   await store.write([{ key: 'a', text: undefined }], position, context)
   await clock.advance(10_000)
   expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
-  expect(first.relay.status.state).toBe('live')
-  expect(follower.content()).toEqual({ a: 0, b: 0 })
+  expect([first.relay.status.state, follower.content()]).toEqual(['live', { a: 0, b: 0 }])
 })
 
 test.each(['a relay that runs', 'the next relay'])(
@@ -416,8 +412,7 @@ test('[Y12] a follower has a state soon, although the relay has always written a
   const { content } = followerOf(storeOf(memory, { collection: { name, list, watch, hasReached } }))
   const sizes = new Set<number>()
   await writes(10_000, () => sizes.add(new Set(Object.values(content())).size))
-  expect(Object.keys(content())).toHaveLength(101)
-  expect(Math.max(...sizes)).toBe(2) // Of `a`, and of the newest transaction.
+  expect([Object.keys(content()).length, Math.max(...sizes)]).toEqual([101, 2]) // Of `a`, and of the newest transaction.
 })
 
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {

@@ -88,16 +88,14 @@ describe('a relay', () => {
     const second = followerOf(store, source)
     await settled()
     for (const { informer, content } of [follower, second]) {
-      expect(content()).toEqual({ a: 0, b: 0 })
-      expect([...informer.invalid.keys()].sort()).toEqual(['a', 'f', 'long'])
+      expect([content(), [...informer.invalid.keys()].sort()]).toEqual([{ a: 0, b: 0 }, ['a', 'f', 'long']])
       expect(informer.invalid.get('a')?.message).toContain('not a number')
       expect(informer.invalid.get('f')?.message).toContain('n is a function')
       expect(informer.invalid.get('long')?.message).toContain('bytes')
     }
     for (const key of ['a', 'f', 'long']) source.put(key, { n: 1 })
     await settled()
-    expect(follower.informer.invalid.size).toBe(0)
-    expect(follower.content()).toEqual({ a: 1, b: 0, f: 1, long: 1 })
+    expect([follower.informer.invalid.size, follower.content()]).toEqual([0, { a: 1, b: 0, f: 1, long: 1 }])
   })
 })
 
@@ -114,12 +112,8 @@ describe('a relay that starts again', () => {
     const storeLists = countLists(store.collection)
     const second = relayOf(source, storeOf(store))
     await settled()
-    expect(second.relay.status.state).toBe('live')
-    expect(lists()).toBe(0)
-    expect(storeLists()).toBe(1) // The relay reads its content.
-    expect(follower.content()).toEqual({ b: 2 })
-    expect(follower.errors).toEqual([])
-    expect(follower.informer.status.relists).toBe(0)
+    expect([second.relay.status.state, lists(), storeLists()]).toEqual(['live', 0, 1]) // The relay reads its content.
+    expect([follower.content(), follower.errors, follower.informer.status.relists]).toEqual([{ b: 2 }, [], 0])
   })
 
   test('[Y5] after the history of the source has expired, lists it and writes only differences', async () => {
@@ -130,8 +124,7 @@ describe('a relay that starts again', () => {
     source.compact()
     const second = relayOf(source, storeOf(store))
     await clock.advance(2_000)
-    expect(second.relay.status.changes).toBe(2)
-    expect(follower.told().sort()).toEqual(['delete c', 'update b'])
+    expect([second.relay.status.changes, follower.told().sort()]).toEqual([2, ['delete c', 'update b']])
     expect(follower.informer.status.relists).toBe(0)
   })
 
@@ -155,8 +148,7 @@ describe('a relay that starts again', () => {
       for (let n = 0; n < 50; n++) tx.put(`k${n}`, { n })
     })
     await settled()
-    expect(writes).toBe(3)
-    expect(follower.content()).toEqual({ a: 0 })
+    expect([writes, follower.content()]).toEqual([3, { a: 0 }])
     const joining = followerOf(store, source)
     // It waits for the rest, for 20 s. Then it reports that.
     await clock.advance(10_000)
@@ -193,15 +185,13 @@ describe('of two relays', () => {
     source.put('a', { n: 1 })
     await settled()
     expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
-    expect(second.relay.status.batches).toBe(0)
-    expect(first.errors).toEqual([])
+    expect([second.relay.status.batches, first.errors]).toEqual([0, []])
     await first.relay.stop({ drainMs: 1_000 })
     await clock.advance(3_000)
     source.put('a', { n: 2 })
     await settled()
     expect(second.relay.status).toMatchObject({ state: 'live', reason: 'the store follows the mirror' })
-    expect(follower.content()).toEqual({ a: 2 })
-    expect(follower.informer.status.relists).toBe(0)
+    expect([follower.content(), follower.informer.status.relists]).toEqual([{ a: 2 }, 0])
   })
 
   test('[Y14] a relay whose leases cannot be reached says so, with the address and without the password, and does not name an error of the leases that is over', async () => {
@@ -262,10 +252,8 @@ describe('of two relays', () => {
     await clock.advance(2_000)
     expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
     expect(first.errors[0]?.message).toContain('give all of them the option "leases"')
-    expect(first.relay.status.state).toBe('backing-off')
-    expect(second.relay.status.state).toBe('live')
-    expect(follower.content()).toEqual({ a: 1 })
-    expect(follower.informer.status.relists).toBe(0)
+    expect([first.relay.status.state, second.relay.status.state]).toEqual(['backing-off', 'live'])
+    expect([follower.content(), follower.informer.status.relists]).toEqual([{ a: 1 }, 0])
   })
 
   test('[Y7] a relay whose mirror is behind the store waits, and never writes an older state', async () => {
@@ -277,8 +265,7 @@ describe('of two relays', () => {
     await clock.advance(100)
     source.put('a', { n: 1 })
     await clock.advance(60_000)
-    expect(follower.content()).toEqual({ a: 1 })
-    expect(contentOf(second.informer)).toEqual({ a: 1 })
+    expect([follower.content(), contentOf(second.informer)]).toEqual([{ a: 1 }, { a: 1 }])
     first.kill()
   })
 })
@@ -328,8 +315,7 @@ describe('an engine', () => {
       expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
       expect(store.texts.size).toBe(3)
       await clock.advance(13_500)
-      expect(follower.content()).toEqual({ a: 0, b: 0 })
-      expect(follower.changes).toEqual([])
+      expect([follower.content(), follower.changes]).toEqual([{ a: 0, b: 0 }, []])
       expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     },
   )
@@ -390,10 +376,7 @@ describe('[Y17] after an engine has lost a write, a follower with "upstream"', (
 })
 
 describe('the upstream', () => {
-  test.each([
-    ['', true],
-    [', while no relay ran', false],
-  ])(
+  test.each(Object.entries({ '': true, ', while no relay ran': false }))(
     '[Y3] with another history%s: followers see EPOCH_CHANGED, and waits for the old history reject',
     async (_when, isRunning) => {
       const { source, store, first, follower } = await relayed(['a', 'b'])
@@ -515,7 +498,5 @@ describe('wrong arguments', () => {
     ['relaySource: option "store" is missing', () => relaySource({} as never)],
     ['option "upstream" must have the method hasReached', () => relaySource({ store, upstream: 1 as never })],
     ['relayCache: the store must be a relay store', () => relayCache({} as never)],
-  ])('are refused: %s', (message, call) => {
-    expect(call).toThrow(message)
-  })
+  ])('are refused: %s', (message, call) => expect(call).toThrow(message))
 })

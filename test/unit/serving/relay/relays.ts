@@ -21,9 +21,7 @@ import type { Change } from '../../../../src/queue/change.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 
-export interface Item {
-  readonly n: unknown
-}
+export type Item = { readonly n: unknown }
 
 export const clock = new VirtualClock()
 let numbers = new SeededRandom(1)
@@ -33,9 +31,7 @@ const stops: (() => Promise<void>)[] = []
 
 /** Each test of the file that calls this begins with the same random numbers, and stops its relays and followers. */
 export function useRelays(): void {
-  beforeEach(() => {
-    numbers = new SeededRandom(1)
-  })
+  beforeEach(() => (numbers = new SeededRandom(1)))
 
   afterEach(async () => {
     await meanwhile(30_000, Promise.all(stops.splice(0).map((stop) => stop())))

@@ -7,10 +7,7 @@ import {
 import { createInformer, type IndexBuilder, type Informer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 
-export interface Account {
-  readonly tenant: string
-  readonly balance: number
-}
+export type Account = { readonly tenant: string; readonly balance: number }
 
 const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
 

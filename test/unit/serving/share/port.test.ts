@@ -76,10 +76,8 @@ describe('a port', () => {
     byUser.close()
     await shared.share.close()
     await waitUntil('the end of the events', () => new Promise((resolve) => setTimeout(resolve, 20, true)))
-    for (const port of [byShare, byUser]) {
-      const follower = shared.follow({ port })
-      await expect(follower.synced({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    }
+    for (const port of [byShare, byUser])
+      await expect(shared.follow({ port }).synced({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('that is closed by the follower ends its watch in the share, and other followers continue', async () => {

@@ -11,12 +11,9 @@ import { assertCleanStop } from '../../../support/informers.js'
 import { MemoryCache } from '../../../support/memory-cache.js'
 
 const indexes = (ix: IndexBuilder<number>) => ({ half: ix.equal((n) => n % 2), n: ix.ordered((n) => n) })
-
 const outOfMemory = new RangeError('Array buffer allocation failed')
 
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+afterEach(() => void vi.restoreAllMocks())
 
 /** From now on an index throws at every object after the first two. Returns a function that ends this. */
 function damage(): () => void {

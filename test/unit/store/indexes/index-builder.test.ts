@@ -6,9 +6,7 @@ import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
 
 /** Index functions of these tests return values of unknown types. */
-interface Item {
-  readonly value: unknown
-}
+type Item = { readonly value: unknown }
 
 function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
   const store = new Store<Item>()
@@ -17,12 +15,7 @@ function declared<I extends object>(declare: (ix: IndexBuilder<Item>) => I) {
     reports.push({ message, cause, key })
   })
   for (const { index } of indexes) finish(store.addIndex(index))
-  return {
-    by,
-    store,
-    reports,
-    put: (key: string, value: unknown) => store.set({ key, object: { value } }),
-  }
+  return { by, store, reports, put: (key: string, value: unknown) => store.set({ key, object: { value } }) }
 }
 
 const scalarOf = ({ value }: Item): Scalar => value as Scalar
@@ -138,15 +131,12 @@ test.each<[string, unknown, string]>([
   ['multi', numbers(Infinity), 'more than 10000 values for one object'],
   ['compound', 'acme', 'a string; an array of scalars is allowed'],
   ['compound', ['acme', ['nested']], 'an array; a string, number, bigint, boolean or Date is allowed'],
-])(
-  '[B14] an object for which the function of ix.%s returns %o is not in the index, and is reported',
-  (kind, value, flaw) => {
-    const { by, put, reports } = declared((ix) => ({ it: kinds.find(([name]) => name === kind)?.[1](ix) }))
-    put('a', value)
-    expect([...(by.it?.values() ?? ['none'])]).toEqual([])
-    expect(reports.map(({ message }) => message)).toEqual([`the function of index "it" failed: it returned ${flaw}`])
-  },
-)
+])('[B14] an object for which ix.%s has %o from its function is left out, and reported', (kind, value, flaw) => {
+  const { by, put, reports } = declared((ix) => ({ it: kinds.find(([name]) => name === kind)?.[1](ix) }))
+  put('a', value)
+  expect([...(by.it?.values() ?? ['none'])]).toEqual([])
+  expect(reports.map(({ message }) => message)).toEqual([`the function of index "it" failed: it returned ${flaw}`])
+})
 
 test.each<[string, Iterable<unknown>, Scalar[]]>([
   ['a Set', new Set(['x', 'y']), ['x', 'y']],

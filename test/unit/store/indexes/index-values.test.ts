@@ -4,10 +4,7 @@ import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { drain, Mirror, tellAll } from '../../../support/feeds.js'
 import { Fold } from '../../../support/fold.js'
 
-interface Item {
-  readonly at: Scalar
-  readonly n: number
-}
+type Item = { readonly at: Scalar; readonly n: number }
 
 const day = (n: number): Date => new Date(Date.UTC(2026, 0, n))
 const item = (at: Scalar, n = 1): Item => ({ at, n })
@@ -90,10 +87,7 @@ describe.each(names)('an %s index of Dates', (name) => {
   })
 
   test('changing a returned Date changes no index, and no snapshot', () => {
-    const made = mirror([
-      ['a', item(day(1))],
-      ['b', item(day(2))],
-    ])
+    const made = mirror(Object.entries({ a: item(day(1)), b: item(day(2)) }))
     using snapshot = made.indexer.snapshot()
     made.put('b', item(day(3)), '2')
     const spoil = (): void => {

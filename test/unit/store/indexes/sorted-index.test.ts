@@ -6,11 +6,7 @@ import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
 
 type Tuple = readonly Scalar[]
-
-interface Item {
-  readonly name: string
-  readonly at?: Tuple | undefined
-}
+type Item = { readonly name: string; readonly at?: Tuple | undefined }
 
 const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: { name, at } })
 
@@ -29,7 +25,6 @@ function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
 }
 
 const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
-
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
 describe('an ordered index', () => {
@@ -49,8 +44,7 @@ describe('an ordered index', () => {
     for (let n = 0; n < 2_500; n++) put(`k${n}`, [at(n + 5_000)])
     for (let n = 2_500; n < 4_900; n++) store.delete(`k${n}`)
     const values = by().map((item) => Number(item.at?.[0]))
-    expect(values).toHaveLength(2_600)
-    expect(values).toEqual(values.toSorted((a, b) => a - b))
+    expect([values.length, values]).toEqual([2_600, values.toSorted((a, b) => a - b)])
     expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
     // Whole chunks become empty.
     for (const { name } of by({ gte: 1_000, lt: 4_000 })) store.delete(name)
@@ -69,8 +63,7 @@ describe('an ordered index', () => {
       while (one.next().done !== true) other.next()
       for (let n = 0; n < 100; n++) put(`k${n}`, [`node-${n}`])
       const values = by().map(({ at }) => String(at?.[0]))
-      expect(values).toHaveLength(10_000)
-      expect(values).toEqual(values.toSorted())
+      expect([values.length, values]).toEqual([10_000, values.toSorted()])
     }
   })
 
@@ -111,8 +104,7 @@ describe('a compound index', () => {
     compound([])
     for (let n = 0; n < 1_000; n++) put(`k${n}`, [n % 3, 1_000 - n])
     const places = compound([1]).map(({ at }) => at?.[1] ?? 0)
-    expect(places).toHaveLength(2_000)
-    expect(places).toEqual(places.toSorted((a, b) => Number(a) - Number(b)))
+    expect([places.length, places]).toEqual([2_000, places.toSorted((a, b) => Number(a) - Number(b))])
   })
 
   test.each<[string, unknown]>([

@@ -72,13 +72,14 @@ describe('packed content that is kept', () => {
       1,
       false,
     ])
-    expect([...informer.keys()]).toEqual(names)
-    expect(decoded).toEqual([])
+    expect([[...informer.keys()], decoded]).toEqual([names, []])
     const last = informer.get('k19')
     expect([last, Object.isFrozen(last), informer.get('k19') === last]).toEqual([{ n: 19 }, true, true])
     expect(by.order({ gte: 19, limit: 2 })[0]).toBe(last)
-    expect(by.order({ lt: 2, reverse: true })).toEqual([{ n: 1 }, { n: 0 }])
-    expect(decoded).toEqual(['k19', 'k20', 'k1', 'k0'])
+    expect([by.order({ lt: 2, reverse: true }), decoded]).toEqual([
+      [{ n: 1 }, { n: 0 }],
+      ['k19', 'k20', 'k1', 'k0'],
+    ])
     const list = informer.list()
     expect(list).toHaveLength(KEYS)
     expect(informer.list()).toBe(list)
@@ -102,8 +103,7 @@ describe('packed content that is kept', () => {
     // The layer of the third snapshot, which is newer than the others, has the ordinal of the deleted key.
     source.delete('k1')
     await clock.advance(100)
-    const seen = [first, second, third, informer].map((view) => [view.size, view.get('k0')?.n, view.get('k1')?.n])
-    expect(seen).toEqual([
+    expect([first, second, third, informer].map((view) => [view.size, view.get('k0')?.n, view.get('k1')?.n])).toEqual([
       [KEYS, 0, 1],
       [KEYS - 1, undefined, 1],
       [KEYS - 1, undefined, 1_001],

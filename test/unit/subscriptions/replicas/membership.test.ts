@@ -94,8 +94,7 @@ describe('the membership of a replica', () => {
     const member = new Member(1)
     member.pump()
     pass(8_400, member)
-    expect(recordOf(member)?.members).toEqual([])
-    expect(member.runs()).toEqual([])
+    expect([recordOf(member)?.members, member.runs()]).toEqual([[], []])
     pass(200, member)
     expect(member.runs()).toEqual(KEYS)
   })
@@ -138,8 +137,7 @@ describe('the membership of a replica', () => {
     membership.leave()
     first.pump()
     expect(recordOf(first)).toMatchObject({ members: [], holds: ['key-1'] })
-    expect(membership.hasLeft).toBe(false)
-    expect(membership.end('key-1')).toBe(true)
+    expect([membership.hasLeft, membership.end('key-1')]).toEqual([false, true])
     expect(first.step()).toMatchObject({ leave: membership.member, wakeAt: Infinity })
     expect(membership.hasLeft).toBe(true)
   })
@@ -207,8 +205,7 @@ describe('the membership of a replica', () => {
     now += 2_000
     const request = first.request()
     expect(() => first.perform(request)).toThrow(LeaseLostError)
-    expect(first.membership.failed(request, first.at, new LeaseLostError('gone'))).toBe(true)
-    expect(first.runs()).toEqual([])
+    expect([first.membership.failed(request, first.at, new LeaseLostError('gone')), first.runs()]).toEqual([true, []])
     pass(LEASE_MS, first)
     expect(first.runs()).toEqual(KEYS)
     expect(first.membership.member).not.toBe(member)
@@ -220,8 +217,7 @@ describe('the membership of a replica', () => {
     const kept = second.runs()
     for (const end = now + 6_000; now < end; ) {
       pass(100, first) // The second one cannot send.
-      const both = second.runs().filter((key) => first.runs().includes(key))
-      expect(both).toEqual([])
+      expect(second.runs().filter((key) => first.runs().includes(key))).toEqual([])
     }
     expect(kept.length).toBeGreaterThan(0)
     pass(2 * LEASE_MS, first, second)
