@@ -175,7 +175,11 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       session,
       clock,
       everyMs: access.timeoutMs / 2,
-      keepAlive: (last) => last && { ...last, parts: new Map(), lost: new Map() },
+      keepAlive: (last) => {
+        // Before the first batch the tables may have different versions.
+        if (last === undefined) context.alive?.()
+        return last && { ...last, parts: new Map(), lost: new Map() }
+      },
     })
   }
 

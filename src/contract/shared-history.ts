@@ -27,6 +27,11 @@ export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, '
   readonly positions: ReadonlyMap<string, Version>
   /** Returns whether a reader of one of the collections waits for a version now. */
   hasWaiters?(): boolean
+  /**
+   * Reports that the source is working while no batch is due: before the first one, the collections may have to be
+   * brought to one version for a long time. Without it the watch counts as silent.
+   */
+  alive?(): void
   /** Requests an audit of all collections soon, as in `WatchContext`. */
   requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
 }

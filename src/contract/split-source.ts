@@ -103,7 +103,10 @@ export class SplitHistory implements SharedHistory, SplitSource {
         else for (const event of own) part.push(event)
       }
       for (const [collection, position] of ahead) if (reaches(version, position)) ahead.delete(collection)
-      if (ahead.size > 0) continue
+      if (ahead.size > 0) {
+        context.alive?.()
+        continue
+      }
       yield committedAt === undefined ? { version, parts: pending } : { version, parts: pending, committedAt }
       pending = new Map()
     }

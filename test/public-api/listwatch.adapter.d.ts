@@ -50,6 +50,7 @@ export interface Eviction {
   readonly renewal: number
 }
 export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, 'onProgressRequest' | 'isUnconfirmed'> {
+  alive?(): void
   hasWaiters?(): boolean
   readonly positions: ReadonlyMap<string, Version>
   requestAudit?(reason: string, options?: { readonly contents?: boolean }): void

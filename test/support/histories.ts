@@ -26,6 +26,8 @@ export class FaultyDatabase implements SharedHistory {
   readonly slow = new Map<string, Promise<unknown>>()
   /** Whether the next batch ends the watch instead. */
   isEnding = false
+  /** For how many seconds the next watches work before their first batch. */
+  catchUpS = 0
   /** Called before each batch. */
   onBatch: (() => Promise<void>) | undefined
   /** The numbers of watches that were opened, and that are open. */
@@ -78,6 +80,10 @@ export class FaultyDatabase implements SharedHistory {
     this.open++
     this.context = context
     using _ = { [Symbol.dispose]: () => this.open-- }
+    for (let second = 0; second < this.catchUpS; second++) {
+      await context.clock.sleep(1_000, context.signal)
+      context.alive?.()
+    }
     const [history] = Array.from(this.#inner.values(), (source) => source.history)
     // Saved content is of this database.
     for await (const batch of history?.watch({ ...context, isUnconfirmed: false }) ?? []) {

@@ -150,11 +150,16 @@ export class HistoryMembers {
     const times = Array.from(this.#members, ({ heartbeatMs = DEFAULT_HEARTBEAT_MS }) => heartbeatMs)
     for (;;) {
       await this.#clock.sleep(Math.min(...times), signal)
-      for (const member of this.#members) {
-        const { position, isListing, isIn } = member
-        // A bookmark would confirm an older version of a member that is not in.
-        if (position !== undefined && !isListing && isIn) member.take({ events: [], version: position })
-      }
+      this.#bookmark()
+    }
+  }
+
+  /** The source works, and has no batch for the watches that wait. */
+  #bookmark(): void {
+    for (const member of this.#members) {
+      const { position, isListing, isIn } = member
+      // A bookmark would confirm an older version of a member that is not in.
+      if (position !== undefined && !isListing && isIn) member.take({ events: [], version: position })
     }
   }
 
@@ -196,6 +201,9 @@ export class HistoryMembers {
       warn: (message) => [...members].find(({ context }) => context !== undefined)?.context?.warn?.(message),
       isUnconfirmed: ready.some(({ watching }) => watching?.isUnconfirmed === true),
       hasWaiters,
+      alive: () => {
+        if (this.#upstream?.ending.signal === signal) this.#bookmark()
+      },
       onProgressRequest: (listener) => {
         this.#progressListeners.add(listener)
         if (hasWaiters()) listener()

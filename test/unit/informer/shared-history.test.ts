@@ -177,6 +177,18 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     ])
   })
 
+  test('also while the watch brings all to one version for a minute', async () => {
+    const { clock, database, orders, items, rows, write } = await shop()
+    database.catchUpS = 60
+    void items.relist().catch(() => {})
+    await clock.advance(2_000)
+    write(2)
+    await clock.advance(50_000)
+    expect(rows()).toEqual([1, 1, 1])
+    await clock.advance(20_000)
+    expect([rows(), orders.status.reconnects]).toEqual([[2, 2, 2], 0])
+  })
+
   test('[Q7] for at most `holdMs`: then it says that the others continue, keeps its rows, and returns', async () => {
     const { clock, database, items, rows, write } = await shop({ holdMs: 5_000 })
     const { promise, resolve } = Promise.withResolvers<void>()
