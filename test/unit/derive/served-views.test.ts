@@ -1,39 +1,48 @@
 import { expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { httpSource, serveHttp } from '../../../serving/http/index.js'
+import { serveShared, sharedSource } from '../../../serving/share/index.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { waitUntil } from '../../servers/wait-until.js'
 import { contentOf } from '../../support/views.js'
 import { fetchFrom } from '../serving/http/mirror.js'
 
-test('[X1] a view of two sources is served to followers over HTTP, with each later change', async () => {
-  const orderSource = memorySource<{ readonly customer: string }>({
-    name: 'orders',
-    entries: [['1', { customer: 'a' }]],
-  })
-  const customerSource = memorySource<{ readonly name: string }>({ name: 'customers', entries: [['a', { name: 'A' }]] })
-  const orders = createInformer({ source: orderSource })
-  const customers = createInformer({ source: customerSource })
-  const view = derive({
-    from: orders,
-    reads: [customers],
-    each: (o) => ({ name: customers.get(o.customer)?.name ?? null }),
-  })
-  for (const each of [orders, customers, view]) each.start()
-  await view.synced()
-  const mirror = serveHttp(view, { heartbeatMs: 200 })
-  const source = httpSource<{ readonly name: string | null }>({
-    url: 'http://mirror.test/view',
-    heartbeatMs: 200,
-    fetch: fetchFrom(() => mirror),
-  })
-  const follower = createInformer({ source })
-  await follower.start().synced()
-  expect(contentOf(follower)).toEqual(new Map([['1', { name: 'A' }]]))
-  customerSource.put('a', { name: 'B' })
-  orderSource.put('2', { customer: 'z' })
-  await waitUntil('the follower to have both changes', () => follower.get('1')?.name === 'B' && follower.size === 2)
-  expect(contentOf(follower)).toEqual(contentOf(view))
-  await Promise.all([follower.stop(), mirror.close(), view.stop(), orders.stop(), customers.stop()])
-})
+test.each(['over HTTP', 'over a port'])(
+  '[X1] a view of two sources is served to followers %s, with each later change',
+  async (over) => {
+    const orderSource = memorySource<{ readonly customer: string }>({
+      name: 'orders',
+      entries: [['1', { customer: 'a' }]],
+    })
+    const customerSource = memorySource<{ readonly name: string }>({
+      name: 'customers',
+      entries: [['a', { name: 'A' }]],
+    })
+    const orders = createInformer({ source: orderSource })
+    const customers = createInformer({ source: customerSource })
+    const view = derive({
+      from: orders,
+      reads: [customers],
+      each: (o) => ({ name: customers.get(o.customer)?.name ?? null }),
+    })
+    for (const each of [orders, customers, view]) each.start()
+    await view.synced()
+    const mirror = serveHttp(view, { heartbeatMs: 200 })
+    const share = serveShared(view, { heartbeatMs: 200 })
+    type Row = { readonly name: string | null }
+    const fetch = fetchFrom(() => mirror)
+    const source =
+      over === 'over a port'
+        ? sharedSource<Row>({ port: share.port(), heartbeatMs: 200 })
+        : httpSource<Row>({ url: 'http://mirror.test/view', heartbeatMs: 200, fetch })
+    const follower = createInformer({ source })
+    await follower.start().synced()
+    expect(contentOf(follower)).toEqual(new Map([['1', { name: 'A' }]]))
+    customerSource.put('a', { name: 'B' })
+    orderSource.put('2', { customer: 'z' })
+    await waitUntil('the follower to have both changes', () => follower.get('1')?.name === 'B' && follower.size === 2)
+    expect(contentOf(follower)).toEqual(contentOf(view))
+    await Promise.all([follower.stop(), mirror.close(), share.close(), view.stop(), orders.stop(), customers.stop()])
+  },
+)

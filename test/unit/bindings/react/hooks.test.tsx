@@ -4,6 +4,7 @@ import { renderToString } from 'react-dom/server'
 import { describe, expect, test, vi } from 'vitest'
 import { useObject, useObjects, useStatus } from '../../../../bindings/react/index.js'
 import { SourceError } from '../../../../src/contract/errors.js'
+import { groupBy } from '../../../../src/derive/derive.js'
 import type { Informer } from '../../../../src/informer/informer-types.js'
 import { internalsOf } from '../../../../src/informer/internals.js'
 import type { Equal } from '../../../../src/store/indexes/index-types.js'
@@ -87,6 +88,25 @@ describe('useObjects', () => {
     })
     await settle()
     expect(results.map(({ length }) => length)).toEqual([2, 101])
+  })
+
+  test('[U3] renders a view and its input in the same commit', async () => {
+    const { informer, source, clock, settle, stop } = await started()
+    const counts = groupBy({ index: informer.by.tenant, each: (_, { count }) => count })
+    counts.start()
+    await settle()
+    const { Recorder, results } = recorder(
+      () => [useObjects(informer.by.tenant, 'birch').length, useObject(counts, 'birch') ?? 0],
+      String,
+    )
+    await using _page = await Page.with(<Recorder />)
+    source.put('4', order(4, 'birch'))
+    await settle()
+    source.delete('3')
+    await settle()
+    expect(new Set(results.map(String))).toEqual(new Set(['1,1', '2,2']))
+    await act(() => Promise.all([counts.stop(), clock.advance(1_000)]))
+    await stop()
   })
 
   test('[U3] does not render while a large write is in progress, and then once', async () => {
