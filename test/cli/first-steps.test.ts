@@ -49,8 +49,10 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
       return child
     }
     expect(await run(['table.js']).ended).toEqual({ code: 0, signal: null })
-    const [install = ''] = /^npx listwatch pg install .*$/m.exec(textOf('docs/start/tutorial.md')) ?? []
-    expect(await resultOf(shell(`npx() { "$@"; }; ${install}`, env))).toMatchObject({ code: 0, errors: '' })
+    const installs = textOf('docs/start/tutorial.md').match(/^npx listwatch pg install .*$/gm) ?? []
+    const install = async (nth: number): Promise<void> =>
+      expect(await resultOf(shell(`npx() { "$@"; }; ${installs[nth]}`, env))).toMatchObject({ code: 0, errors: '' })
+    await install(0)
 
     const mirror = run(['mirror.js'])
     await mirror.until(() => mirror.lines.includes('1000 orders, 500 of acme'), 'the first list')
@@ -82,5 +84,17 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
       server.kill('SIGTERM')
       expect(await server.ended).toEqual({ code: 0, signal: null })
     }
+
+    expect(await run(['tenants.js']).ended).toEqual({ code: 0, signal: null })
+    await install(1)
+    const countries = run(['countries.js'])
+    const first = ['de: 499 of 500 orders are open', 'us: 499 of 500 orders are open']
+    await countries.until(() => countries.lines.length === 2, 'the first countries')
+    expect(countries.lines.toSorted()).toEqual(first)
+    expect(await run(['move.js']).ended).toEqual({ code: 0, signal: null })
+    await countries.until(() => countries.lines.length === 4, 'the move')
+    expect(countries.lines.slice(2).toSorted()).toEqual(['de: no orders', 'us: 997 of 1000 orders are open'])
+    countries.kill('SIGINT')
+    expect(await countries.ended).toEqual({ code: 0, signal: null })
   })
 })
