@@ -11,9 +11,9 @@ export function placeOf(key: string): Place {
 }
 
 /** Throws an OptionError if no collection can have this name. */
-export function assertCollectionName(name: string): void {
+export function assertCollectionName(name: string, call = 'collection'): void {
   if (isName(name) === undefined && !name.includes('/') && name.isWellFormed()) return
-  const message = `collection: the name must be a well-formed string without "/", got "${name}"`
+  const message = `${call}: the name must be a well-formed string without "/", got "${name}"`
   throw new OptionError(message, { option: 'name' })
 }
 

@@ -259,7 +259,7 @@ function isInformer(value: unknown): value is Informer<unknown, object> {
 function informersIn(served: unknown): ReadonlyMap<string, Informer<unknown, object>> {
   const all = new Map<string, Informer<unknown, object>>()
   for (const [name, informer] of isPlainObject(served) === undefined ? Object.entries(membersOf(served)) : []) {
-    assertCollectionName(name)
+    assertCollectionName(name, 'serveHttp: a collection')
     if (!isInformer(informer))
       throw new OptionError(`serveHttp: the collection "${name}" must be an informer`, { option: 'informers' })
     all.set(name, informer)

@@ -242,7 +242,7 @@ test('wrong arguments are errors that name what is allowed', () => {
     }),
   )
   expect(() => serveHttp({ orders: {} as never })).toThrow('serveHttp: the collection "orders" must be an informer')
-  expect(() => serveHttp({ 'a/b': orders })).toThrow('without "/"')
+  expect(() => serveHttp({ 'a/b': orders })).toThrow('serveHttp: a collection: the name must be')
   expect(() => httpCollections({ url: 'x' })).toThrow('httpCollections: option "url" must be an address')
   expect(() => httpCollections({ url, holdMs: -1 })).toThrow('httpCollections: option "holdMs"')
   expect(() => httpCollections({ url }).collection('a/b')).toThrow('without "/"')
