@@ -441,6 +441,10 @@ describe('time and chance come from outside', () => {
   })
 })
 
+test('no stack of disposables, which Node 22 and some browsers do not have', () => {
+  expect(all.filter((path) => /\b(Async)?DisposableStack\b/.test(codeOf(path)))).toEqual([])
+})
+
 describe('types are never escaped from', () => {
   const escapes = {
     any: /[:<|&,(]\s*any\b|\bas\s+any\b|\bany\[\]|=>\s*any\b|=\s*any\b/,

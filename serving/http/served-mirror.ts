@@ -161,19 +161,20 @@ export class ServedMirror<T> {
 
   /** Encodes the objects of a scope that readers see now, by collection: by "" if there is one informer. */
   async encode(where: Where, invalid: Iterable<string>, isShared: boolean): Promise<ReadonlyMap<string, EncodedParts>> {
-    using snapshots = new DisposableStack()
-    const views = Array.from(this.#informers, ([collection, informer]) => {
-      const view = snapshots.use(informer.snapshot())
-      return { collection, view, keys: keysIn(view, this.#whereOf(where, collection)) }
-    })
-    const left = [...invalid]
-    const all = new Map<string, EncodedParts>()
-    for (const { collection, view, keys } of views) {
-      const prefix = this.#only === undefined ? prefixed(collection, '') : ''
-      const own = new Set(left.flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : [])))
-      all.set(collection, await encodedParts(view, keys, own, { clock: this.#clock, isShared, prefix }))
+    const views = Array.from(this.#informers, ([collection, informer]) => ({ collection, view: informer.snapshot() }))
+    try {
+      const left = [...invalid]
+      const all = new Map<string, EncodedParts>()
+      for (const { collection, view } of views) {
+        const prefix = this.#only === undefined ? prefixed(collection, '') : ''
+        const own = new Set(left.flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : [])))
+        const keys = keysIn(view, this.#whereOf(where, collection))
+        all.set(collection, await encodedParts(view, keys, own, { clock: this.#clock, isShared, prefix }))
+      }
+      return all
+    } finally {
+      for (const { view } of views) view[Symbol.dispose]()
     }
-    return all
   }
 
   /** The values of indexes of a collection that a scope selects. */

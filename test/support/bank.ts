@@ -48,9 +48,9 @@ function watched(informers: readonly Informer<Account, object>[]) {
   const look = (): void => {
     if (informers.some(({ status }) => !status.isSynced)) return
     counts.looks++
-    using snapshots = new DisposableStack()
-    const pinned = informers.map((each) => snapshots.use(each.snapshot()))
+    const pinned = informers.map((each) => each.snapshot())
     if (sumOf(informers) !== SUM || sumOf(pinned) !== SUM) counts.wrong++
+    for (const each of pinned) each[Symbol.dispose]()
   }
   for (const informer of informers) informer.subscribe({ update: look, add: look, delete: look })
   return { counts, look }

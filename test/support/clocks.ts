@@ -28,7 +28,10 @@ export class CountingClock implements Clock {
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     this.#sleeping++
-    using _ = { [Symbol.dispose]: () => this.#sleeping-- }
-    await this.#clock.sleep(ms, signal)
+    try {
+      await this.#clock.sleep(ms, signal)
+    } finally {
+      this.#sleeping--
+    }
   }
 }

@@ -291,17 +291,20 @@ export class SimulatedSource implements ListerWatcher<Item> {
   async *#versions({ signal }: SourceContext): AsyncIterable<VersionPage> {
     const { clock, history, settings, note } = this.scenario
     this.#versionLists++
-    using _ = { [Symbol.dispose]: () => this.#versionLists-- }
-    this.#auditBegins()
-    this.#audited()
-    await clock.sleep(10 * this.latency())
-    const { state, version } = history.head
-    note('lists versions', version)
-    await clock.sleep(10 * this.latency())
-    signal.throwIfAborted()
-    if (settings.mix.strikes('break-audit')) throw this.transient('list')
-    this.auditWatch?.read(history.at(version), true)
-    yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
+    try {
+      this.#auditBegins()
+      this.#audited()
+      await clock.sleep(10 * this.latency())
+      const { state, version } = history.head
+      note('lists versions', version)
+      await clock.sleep(10 * this.latency())
+      signal.throwIfAborted()
+      if (settings.mix.strikes('break-audit')) throw this.transient('list')
+      this.auditWatch?.read(history.at(version), true)
+      yield { keys: Array.from(state.values(), ({ key, revision = '' }) => ({ key, version: revision })), version }
+    } finally {
+      this.#versionLists--
+    }
   }
 
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {

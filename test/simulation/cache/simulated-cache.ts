@@ -266,14 +266,17 @@ export class SimulatedCache implements MirrorCache {
   async discard({ signal }: MirrorCacheContext): Promise<void> {
     this.busy++
     if (this.busy > 1) this.#scenario.violate('cache', 'two calls of a cache at a time')
-    using _ = { [Symbol.dispose]: () => this.busy-- }
-    await this.#pause(signal)
-    this.hasDiscardFailed = this.#strikes('cache-discard-fails')
-    if (this.hasDiscardFailed) throw new SourceError('it cannot be removed', { code: 'UNAVAILABLE' })
-    this.#disk.content = undefined
-    this.#disk.previous = undefined
-    this.#scenario.note('discards the saved content')
-    this.#scenario.mark('the saved content was removed because access was lost')
+    try {
+      await this.#pause(signal)
+      this.hasDiscardFailed = this.#strikes('cache-discard-fails')
+      if (this.hasDiscardFailed) throw new SourceError('it cannot be removed', { code: 'UNAVAILABLE' })
+      this.#disk.content = undefined
+      this.#disk.previous = undefined
+      this.#scenario.note('discards the saved content')
+      this.#scenario.mark('the saved content was removed because access was lost')
+    } finally {
+      this.busy--
+    }
   }
 
   /** Only confirmed content of a history that continues may be saved. */

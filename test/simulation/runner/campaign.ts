@@ -33,17 +33,20 @@ export async function campaign(options: CampaignOptions): Promise<StatsByKind> {
   let next = seed
   const work = async (): Promise<void> => {
     const thread = new SimulationProcess(mutant)
-    await using _ = { [Symbol.asyncDispose]: () => thread.close() }
-    while (next < seed + runs && performance.now() < until) {
-      const from = next
-      const count = Math.min(chunk, seed + runs - from)
-      next += count
-      for (const kind of only === undefined ? mixedKinds : [only]) {
-        const every = only === undefined ? kindTable[kind].every : 1
-        const done = await thread.run({ kind, every, from, count, untilFailure: false })
-        add(statsByKind[kind], done.stats)
+    try {
+      while (next < seed + runs && performance.now() < until) {
+        const from = next
+        const count = Math.min(chunk, seed + runs - from)
+        next += count
+        for (const kind of only === undefined ? mixedKinds : [only]) {
+          const every = only === undefined ? kindTable[kind].every : 1
+          const done = await thread.run({ kind, every, from, count, untilFailure: false })
+          add(statsByKind[kind], done.stats)
+        }
+        onProgress?.(statsByKind)
       }
-      onProgress?.(statsByKind)
+    } finally {
+      await thread.close() // Node 22 runs this file, and has no \`await using\`.
     }
   }
   await Promise.all(Array.from({ length: threads }, work))
