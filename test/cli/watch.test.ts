@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
@@ -110,11 +111,9 @@ describeServer('postgres 18', 'watch', (postgres) => {
       const db = await orders(5)
       const child = shell(`listwatch watch ${urlOf(db)} --table orders --json | head -1`)
       await child.until(() => child.lines.length === 1, 'the first line')
-      const timer = setInterval(() => void db.sql('UPDATE orders SET total = total + 1'), 100)
-      onTestFinished(() => clearInterval(timer))
-      expect(await child.ended).toEqual({ code: 0, signal: null })
-      expect(child.errors).toBe('')
-      clearInterval(timer)
+      const isOver = child.ended.then(() => true)
+      while (!(await Promise.race([isOver, sleep(100)]))) await db.sql('UPDATE orders SET total = total + 1')
+      expect([await child.ended, child.errors]).toEqual([{ code: 0, signal: null }, ''])
     })
 
     test('--columns, --sql and --for take effect', async () => {
