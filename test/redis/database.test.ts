@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { RedisWriteError, redisDatabase } from '../../adapters/redis/index.js'
 import { type CollectionBatch, isCollection } from '../../src/contract/shared-history.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
@@ -229,5 +229,17 @@ describeRedis('a database of Redis', (server) => {
     const late = shop.commit((tx) => tx.put(a, 'x', 2), { ifVersion: before })
     await expect(late).rejects.toMatchObject({ code: 'CONFLICT', version })
     expect(a.hasReached(await b.head(context()), version)).toBe(true)
+  })
+
+  test('that was never written is one warning of its mirror, after a silent time', async () => {
+    const { shop } = database()
+    const warnings: string[] = []
+    const logger = { debug() {}, info() {}, warn: (message: string) => void warnings.push(message), error() {} }
+    const informers = ['orders', 'limits'].map((name) => createInformer({ source: shop.collection(name), logger }))
+    const group = groupInformers(informers)
+    onTestFinished(() => group.stop())
+    await group.start().synced()
+    const absent = expect.stringMatching(/^redis:database-\d+:orders: nothing has written to "database-\d+" yet$/)
+    await expect.poll(() => warnings, { timeout: 20_000 }).toEqual([absent])
   })
 })

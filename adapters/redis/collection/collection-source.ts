@@ -34,7 +34,7 @@ export interface CollectionSettings<T> {
   readonly events?: Events<T>
   readonly blockMs: number
   readonly timeoutMs: number
-  /** Whether a list of a collection that no writer has written is a warning: its name may be misspelled. */
+  /** Whether a silent watch of what no writer has written is a warning: the name may be misspelled. */
   readonly warnsOfAbsence?: boolean
 }
 

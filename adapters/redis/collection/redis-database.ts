@@ -183,7 +183,8 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
     this.#settings = { client, name, blockMs: heartbeatMs, timeoutMs }
     this.holdMs = holdMs
     const events = eventsOf(this.#collections)
-    this.#all = new CollectionSource({ ...this.#settings, collection: '', codec: 'bytes', keys: 'bytes', events })
+    const all = { collection: '', codec: 'bytes', keys: 'bytes', events, warnsOfAbsence: true } as const
+    this.#all = new CollectionSource({ ...this.#settings, ...all })
     this.name = this.#all.name
     this.#writer = new CollectionWriter(
       { client, name: `redisDatabase ${name}`, collections: this.#keys, retention, timeoutMs },
@@ -197,13 +198,7 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
     const { codec = 'json', keys: keyForm = 'string' } = options
     const [decode, encode] = typeof codec === 'string' ? [codec, codec] : [codec.decode, codec.encode]
     const keys = databaseKeys(keyPrefixOf(this.#settings.client), this.#settings.name, name)
-    const source = new CollectionSource<T>({
-      ...this.#settings,
-      collection: name,
-      codec: decode,
-      keys: keyForm,
-      warnsOfAbsence: true,
-    })
+    const source = new CollectionSource<T>({ ...this.#settings, collection: name, codec: decode, keys: keyForm })
     this.#keys.push(keys)
     this.#collections.set(name, {
       keys,
