@@ -1,6 +1,7 @@
 import type { SourceError } from '../../src/contract/errors.js'
 import type { CollectionBatch, HistoryWatchContext, SharedHistory } from '../../src/contract/shared-history.js'
 import type { SourceContext, WatchEvent } from '../../src/contract/source.js'
+import { uniqueName } from '../../src/util/unique-name.js'
 import { expired } from '../common/source-errors.js'
 import type { EntryCodec } from './entry-codec.js'
 import { checkLogin, type EtcdClusterOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
@@ -58,8 +59,7 @@ export class RangeHistory implements SharedHistory {
 
   /** Adds a range. Returns the name of its collection. */
   add(name: string, member: Member): string {
-    let collection = name
-    for (let n = 2; this.#members.has(collection); n++) collection = `${name}#${n}`
+    const collection = uniqueName(name, this.#members)
     this.#members.set(collection, member)
     return collection
   }

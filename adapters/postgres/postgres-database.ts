@@ -8,6 +8,7 @@ import {
 } from '../../src/contract/shared-history.js'
 import type { ListerWatcher, SourceContext, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { uniqueName } from '../../src/util/unique-name.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
 import type { PgTransaction } from './connection/pg-client.js'
@@ -140,8 +141,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
     const source = postgresSource<T>(all)
     if (this.#tables.size >= MAX_TABLES)
       throw new OptionError(`table: a database has at most ${MAX_TABLES} tables`, { option: 'table' })
-    let collection = options.table
-    for (let n = 2; this.#tables.has(collection); n++) collection = `${options.table}#${n}`
+    const collection = uniqueName(options.table, this.#tables)
     this.#tables.set(collection, new TableAccess<unknown>(all))
     const { name, heartbeatMs, selection = '' } = source
     const table: CollectionSource<T> & PostgresTable<T> = {

@@ -2,6 +2,7 @@ import { isEpochChange } from '../../contract/errors.js'
 import type { Sink } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
 import type { Settle } from '../../util/deadline.js'
+import { uniqueName } from '../../util/unique-name.js'
 import type { SourceRunner } from './source-runner.js'
 
 /** What a view has done. */
@@ -60,7 +61,7 @@ interface InputOfView {
  * Whether the roots have no common version: several without one history, or those of a set, whose members change.
  */
 export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
-  const histories = new Set(Array.from(rootsOf(inputs).values(), (root) => root.member?.members ?? root))
+  const histories = new Set(Array.from(runnersOf(inputs), (root) => root.member?.members ?? root))
   return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
 }
 
@@ -71,7 +72,7 @@ export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
 export function commonVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
   if (haveSeveralRoots(inputs)) return undefined
   if (versions.includes('')) return ''
-  const [{ source } = {}] = rootsOf(inputs).values()
+  const [{ source } = {}] = runnersOf(inputs)
   const [first = '', ...others] = versions
   const includes = (at: Version, mark: Version): boolean => source?.hasReached?.(at, mark) === true
   try {
@@ -82,14 +83,13 @@ export function commonVersion(inputs: readonly InputOfView[], versions: readonly
   }
 }
 
-/** A name that several roots have gets a suffix. */
+/** The roots by name. A name that several of them have gets a suffix. */
 export function rootsOf(inputs: readonly InputOfView[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
-  const runners = new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))
   const roots = new Map<string, SourceRunner<unknown, unknown>>()
-  for (const runner of runners) {
-    let name = runner.name
-    for (let n = 2; roots.has(name); n++) name = `${runner.name}#${n}`
-    roots.set(name, runner)
-  }
+  for (const runner of runnersOf(inputs)) roots.set(uniqueName(runner.name, roots), runner)
   return roots
+}
+
+function runnersOf(inputs: readonly InputOfView[]): ReadonlySet<SourceRunner<unknown, unknown>> {
+  return new Set(inputs.flatMap(({ input }) => [...input.sources.roots.values()]))
 }
