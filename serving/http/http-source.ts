@@ -62,7 +62,8 @@ import type { SendRequest } from './received-response.js'
  * ```
  */
 export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
-  return checkedSource('httpSource', options)
+  checkFollowing('httpSource', options)
+  return new Http<T>(options, sendOf(options))
 }
 
 /**
@@ -83,10 +84,8 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
  * ```
  */
 export function httpCollections(options: HttpCollectionsOptions): HttpCollections {
-  const { holdMs, ...rest } = { ...options }
-  const source = checkedSource<unknown>('httpCollections', rest, true)
-  checkOptions('httpCollections', { holdMs }, { holdMs: isDelayOrInfinity })
-  const history = new MirrorHistory(source, placeOf, holdMs)
+  checkFollowing('httpCollections', options, { holdMs: isDelayOrInfinity })
+  const history = new MirrorHistory(new Http(options, sendOf(options), true), placeOf, options.holdMs)
   return {
     collection: (name) => {
       assertCollectionName(name)
@@ -105,8 +104,13 @@ class MirrorHistory extends SplitHistory {
   }
 }
 
-function checkedSource<T>(call: string, options: HttpSourceOptions, hasCollections = false): HttpSource<T> {
+function checkFollowing(
+  call: string,
+  options: HttpSourceOptions,
+  more: Readonly<Record<string, OptionCheck>> = {},
+): void {
   checkOptions(call, options, {
+    ...more,
     url: isUrl,
     name: isName,
     headers: (value) => (typeof value === 'function' ? undefined : isObject(value)),
@@ -115,8 +119,10 @@ function checkedSource<T>(call: string, options: HttpSourceOptions, hasCollectio
     upstream: isUpstream,
   })
   if (options?.url === undefined) throw new OptionError(`${call}: option "url" is missing`, { option: 'url' })
-  const send = options.fetch ?? ((address: string, init: RequestInit) => globalThis.fetch(address, init))
-  return new Http<T>(options, send, hasCollections)
+}
+
+function sendOf({ fetch }: HttpSourceOptions): SendRequest {
+  return fetch ?? ((address, init) => globalThis.fetch(address, init))
 }
 
 /** @internal Returns a source over another transport than HTTP. The options were checked. */

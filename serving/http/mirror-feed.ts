@@ -12,7 +12,7 @@ import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
 import { randomId } from './random-id.js'
-import type { ServedChanges, ServedMirror, Where } from './served-mirror.js'
+import { CATCH_UP_MS, type ServedChanges, type ServedMirror, type Where } from './served-mirror.js'
 
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
@@ -22,11 +22,6 @@ const LIST_STUCK_MS = 600_000
 const FEED_IDLE_MS = 300_000
 /** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
 const PART_CHANGES = 1_000
-/**
- * While the encoded list waits for changes that its snapshot includes already, it looks again after this, in
- * milliseconds.
- */
-const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
 
@@ -341,7 +336,7 @@ export class MirrorFeed<T> {
 
   /** Whether the store shows no commit after this position of the stream. */
   #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
-    return !this.#mirror.isRouting && version === this.#mirror.version && this.#stream.backlog.keys === 0
+    return this.#mirror.isAt(version, this.#stream.backlog.keys)
   }
 
   /** The state of an object that has become invalid, or valid again. */

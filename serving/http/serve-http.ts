@@ -237,7 +237,7 @@ export function serveHttp(
   served: Informer<unknown, object> | ServedInformers,
   options: Omit<ServeHttpOptions, 'scope'> & { readonly scope?: ScopeOf } = {},
 ): HttpServing {
-  const informers = isInformer(served) ? served : informersIn(served)
+  const informers = informersIn(served)
   checkOptions('serveHttp', options, {
     scope: isFunction,
     heartbeatMs: isPositive,
@@ -256,7 +256,9 @@ function isInformer(value: unknown): value is Informer<unknown, object> {
   return typeof membersOf(value)['changes'] === 'function'
 }
 
+/** Returns the informers by name; a single one by "". */
 function informersIn(served: unknown): ReadonlyMap<string, Informer<unknown, object>> {
+  if (isInformer(served)) return new Map([['', served]])
   const all = new Map<string, Informer<unknown, object>>()
   for (const [name, informer] of isPlainObject(served) === undefined ? Object.entries(membersOf(served)) : []) {
     assertCollectionName(name, 'serveHttp: a collection')
@@ -294,12 +296,12 @@ export class MirrorServer<T> {
    * are encoded in memory that threads can share.
    */
   constructor(
-    served: Informer<T, object> | ReadonlyMap<string, Informer<T, object>>,
+    informers: ReadonlyMap<string, Informer<T, object>>,
     options: Omit<ServeHttpOptions, 'scope'>,
     onCleared?: (feed: object) => void,
   ) {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
-    this.#mirror = new ServedMirror(served, clock)
+    this.#mirror = new ServedMirror(informers, clock)
     this.#clock = clock
     this.#isShare = onCleared !== undefined
     this.#feedOptions = {

@@ -15,11 +15,12 @@ import { checkOptions, isWhere } from '../../src/util/validate-options.js'
 import { type EncodedParts, encodedParts } from './encoded-parts.js'
 
 /** While some changes of a commit are not queued yet, the commit is waited for in steps of this time, in milliseconds. */
-const CATCH_UP_MS = 2
+export const CATCH_UP_MS = 2
 
 /** The objects that a caller may read: those with these values in these indexes. */
 export type Where = Readonly<Record<string, unknown>>
 
+/** By the names of their collections; a single informer by "". */
 type Informers<T> = ReadonlyMap<string, Informer<T, object>>
 
 /** The state of each source, by name. */
@@ -41,9 +42,9 @@ export class ServedMirror<T> {
   /** The invalid objects of all collections, and the number of changes of each of their maps. */
   #invalid: { readonly all: CountingMap<string, unknown>; readonly changes: readonly number[] }
 
-  constructor(served: Informer<T, object> | Informers<T>, clock: Clock) {
-    this.#only = served instanceof Map ? undefined : (served as Informer<T, object>)
-    this.#informers = served instanceof Map ? served : new Map([['', this.#only as Informer<T, object>]])
+  constructor(informers: Informers<T>, clock: Clock) {
+    this.#only = informers.get('')
+    this.#informers = informers
     this.#clock = clock
     this.#invalid = { all: new CountingMap(), changes: [] }
   }
@@ -68,8 +69,13 @@ export class ServedMirror<T> {
     return (isKnown ? commonVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES
   }
 
+  /** Whether readers see no commit after this version of a stream, in which this number of keys is queued. */
+  isAt(version: Version | undefined, queued: number): boolean {
+    return !this.#isRouting && version === this.version && queued === 0
+  }
+
   /** Whether a store shows a large commit, of which no change may be queued yet. */
-  get isRouting(): boolean {
+  get #isRouting(): boolean {
     return [...this.#informers.values()].some((each) => internalsOf(each)?.objects.isRouting === true)
   }
 
@@ -166,7 +172,7 @@ export class ServedMirror<T> {
       const left = [...invalid]
       const all = new Map<string, EncodedParts>()
       for (const { collection, view } of views) {
-        const prefix = this.#only === undefined ? prefixed(collection, '') : ''
+        const prefix = prefixed(collection, '')
         const own = new Set(left.flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : [])))
         const keys = keysIn(view, this.#whereOf(where, collection))
         all.set(collection, await encodedParts(view, keys, own, { clock: this.#clock, isShared, prefix }))
@@ -211,9 +217,13 @@ class JoinedChanges<T> implements ServedChanges<T> {
   }
 
   get backlog(): { readonly keys: number } {
-    let keys = this.#isReplayed ? this.#changes.size : 1
+    return { keys: this.#queued + (this.#isReplayed ? this.#changes.size : 1) }
+  }
+
+  get #queued(): number {
+    let keys = 0
     for (const { backlog } of this.#streams.values()) keys += backlog.keys
-    return { keys }
+    return keys
   }
 
   async synced(): Promise<void> {
@@ -223,25 +233,22 @@ class JoinedChanges<T> implements ServedChanges<T> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Pick<ChangeBatch<T>, 'changes' | 'version' | 'isSynced'>> {
     for (;;) {
       await this.#news.promise
-      do {
+      for (;;) {
         // After a turn of the event loop, a batch that has left its queue is here.
         await this.#clock.sleep(0)
         if (this.#end !== undefined) {
           if ('error' in this.#end) throw this.#end.error
           return
         }
-      } while (!this.#isAtStores && (await this.#clock.sleep(CATCH_UP_MS).then(() => true)))
+        if (this.#replaying === 0 && this.#mirror.isAt(this.version, this.#queued)) break
+        await this.#clock.sleep(CATCH_UP_MS)
+      }
       const changes = [...this.#changes.values()]
       this.#changes = new Map()
       this.#news = Promise.withResolvers()
       this.#isReplayed = true
       yield { changes, version: this.version, isSynced: true }
     }
-  }
-
-  get #isAtStores(): boolean {
-    const isQueued = [...this.#streams.values()].some(({ backlog }) => backlog.keys > 0)
-    return this.#replaying === 0 && !isQueued && !this.#mirror.isRouting && this.version === this.#mirror.version
   }
 
   async #read(collection: string, stream: ChangeStream<T>): Promise<void> {
@@ -266,8 +273,9 @@ class JoinedChanges<T> implements ServedChanges<T> {
   }
 }
 
+/** That of a single informer stays as it is. */
 function prefixed(collection: string, key: string): string {
-  return `${collection}/${key}`
+  return collection === '' ? key : `${collection}/${key}`
 }
 
 function joined(of: Iterable<{ readonly version: Version | undefined }>): Version {
@@ -278,7 +286,7 @@ function joined(of: Iterable<{ readonly version: Version | undefined }>): Versio
 function sourcesOf(collection: string, status: Status): Sources {
   const { sources } = status
   if (sources === undefined) return { [collection]: status }
-  return Object.fromEntries(Object.entries(sources).map(([name, each]) => [`${collection}/${name}`, each]))
+  return Object.fromEntries(Object.entries(sources).map(([name, each]) => [prefixed(collection, name), each]))
 }
 
 /** The keys of the objects that have all values of `where`. */

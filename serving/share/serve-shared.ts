@@ -118,7 +118,7 @@ class InformerShare<T, I extends object> implements SharedServing<I> {
     const warn = (message: string): void => emitWarning(message)
     this.#snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes, warn })
     const onCleared = (feed: object): void => this.#snapshots?.clear(feed)
-    this.#server = new MirrorServer<T>(informer, options, onCleared)
+    this.#server = new MirrorServer<T>(new Map([['', informer]]), options, onCleared)
   }
 
   port(scope: MirrorScope<I> = {}): MessagePort {
