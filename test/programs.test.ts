@@ -49,7 +49,7 @@ function run(name: string, options?: ProgramOptions): Program {
 /** A server for the test, and its address. */
 const serve = async (server: Server): Promise<string> => `http://127.0.0.1:${await portOf(server)}`
 
-test('02: a controller runs each job, again when a pod says so, cleans up what is gone, and ends when the migration is done', async () => {
+test('02: a controller runs each job, runs it again when its pod changes, cleans up a deleted one, and ends after the migration', async () => {
   const program = run('02-controller', { setup: '02-jobs.ts', speed: 20 })
   await program.until(() => program.notes.includes('ensure migrate pending 1'), 'the first run')
   await program.until(() => program.notes.includes('ensure report pending 2'), 'the run that was put off')

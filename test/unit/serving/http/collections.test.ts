@@ -8,14 +8,13 @@ import {
   groupInformers,
   type IndexBuilder,
   type Informer,
-  type Lifecycle,
   OptionError,
 } from '../../../../src/index.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, judgeBank } from '../../../support/bank.js'
 import { FaultyDatabase } from '../../../support/histories.js'
 import { sliceEachStep } from '../../../support/slice-clock.js'
-import { fetchFrom, get, listOf } from './mirror.js'
+import { fetchFrom, get, listOf, running } from './mirror.js'
 
 interface Row {
   readonly tenant: string
@@ -23,12 +22,6 @@ interface Row {
 }
 
 const url = 'http://mirror.test/shop'
-
-function running<L extends Lifecycle>(informer: L): L {
-  onTestFinished(() => informer.stop())
-  if ('on' in informer) (informer as unknown as Informer<unknown>).on('error', () => {})
-  return informer.start()
-}
 
 /** Two collections of one history, a view of them, and their server. */
 function shop() {
@@ -234,7 +227,7 @@ test('an object that is invalid in one collection is invalid in its followers', 
   await vi.waitFor(() => expect([follower.invalid.has('1'), follower.get('1')?.n]).toEqual([true, 1]))
 })
 
-test('wrong arguments are errors that name what is allowed', () => {
+test('serveHttp and httpCollections throw an OptionError that names a wrong argument', () => {
   const { orders } = shop()
   expect(() => serveHttp({} as never)).toThrow(
     new OptionError('serveHttp: the first argument must be an informer, or an object of informers by name', {

@@ -1,6 +1,7 @@
+import { onTestFinished } from 'vitest'
 import { serverSentEvents } from '../../../../serving/http/event-stream.js'
 import { type HttpSourceOptions, httpSource, type ServeHttpOptions, serveHttp } from '../../../../serving/http/index.js'
-import type { Equal, IndexBuilder, Informer, InformerOptions } from '../../../../src/index.js'
+import type { Equal, IndexBuilder, Informer, InformerOptions, Lifecycle } from '../../../../src/index.js'
 import { createInformer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 
@@ -91,4 +92,11 @@ export function servedAccounts(
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
   return { source, ...served({ source, indexes, ...given }, options) }
+}
+
+/** Starts an informer, which the end of the test stops. */
+export function running<L extends Lifecycle>(informer: L): L {
+  onTestFinished(() => informer.stop())
+  if ('on' in informer) (informer as unknown as Informer<unknown>).on('error', () => {})
+  return informer.start()
 }

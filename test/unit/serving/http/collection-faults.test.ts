@@ -9,7 +9,6 @@ import {
   type IndexBuilder,
   type Informer,
   type InformerOptions,
-  type Lifecycle,
   type ListerWatcher,
   SourceError,
 } from '../../../../src/index.js'
@@ -17,7 +16,7 @@ import { internalsOf } from '../../../../src/informer/internals.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { FaultyDatabase } from '../../../support/histories.js'
 import { SliceClock, sliceEachStep } from '../../../support/slice-clock.js'
-import { fetchFrom, get, listOf } from './mirror.js'
+import { fetchFrom, get, listOf, running } from './mirror.js'
 
 interface Row {
   readonly tenant: string
@@ -27,12 +26,6 @@ type Handler = (request: Request) => Promise<Response>
 
 const url = 'http://mirror.test/shop'
 const acme = { tenant: 'acme' }
-
-function running<L extends Lifecycle>(informer: L): L {
-  onTestFinished(() => informer.stop())
-  if ('on' in informer) (informer as unknown as Informer<unknown>).on('error', () => {})
-  return informer.start()
-}
 
 const mirrorOf = (source: InformerOptions<Row, object>['source'], given: Partial<InformerOptions<Row, object>> = {}) =>
   running(
