@@ -34,12 +34,22 @@ export async function cachedFolder(name: string): Promise<string> {
 }
 
 /** Fills the folder of a server, replacing what was there. A process that is killed halfway, or comes second, leaves no partial folder. */
-export async function fillCache(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
+export function fillCache(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
+  return filled(name, true, fill)
+}
+
+/** The same for a folder that other processes may read: one that is there is kept. */
+export async function keepInCache(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
+  const target = await cachedFolder(name)
+  return (await isThere(target)) ? target : await filled(name, false, fill)
+}
+
+async function filled(name: string, isReplacing: boolean, fill: (folder: string) => Promise<void>): Promise<string> {
   const target = await cachedFolder(name)
   const partial = await mkdtemp(join(await serverCache(), PARTIAL))
   try {
     await fill(partial)
-    await rename(target, `${partial}-old`).catch(() => {})
+    if (isReplacing) await rename(target, `${partial}-old`).catch(() => {})
     await rename(partial, target).catch(async (error: unknown) => {
       // Another run was quicker: its copy is as good.
       if (!(await isThere(target))) throw error

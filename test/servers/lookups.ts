@@ -41,6 +41,11 @@ export function redisNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => /^(redis|valkey)/.test(name))
 }
 
+/** Every MariaDB and MySQL that tests run against, here or not. */
+export function mysqlNames(): ServerName[] {
+  return recipes.map((recipe) => recipe.name).filter((name) => /^(mariadb|mysql)/.test(name))
+}
+
 /** Every Kubernetes that tests run against, here or not, with the etcd that kubeadm installs with it. */
 export const kubernetesNames: readonly (readonly [kubernetes: ServerName, etcd: ServerName])[] = [
   ['kubernetes 1.36', 'etcd 3.6'],

@@ -16,6 +16,9 @@ export type ServerName =
   | 'etcd 3.6'
   | 'etcd 3.7'
   | 'etcd 3.4'
+  | 'mariadb 10.11'
+  | 'mariadb 11.8'
+  | 'mysql 9.7'
   | 'redis 7.0'
   | 'valkey 9.1'
   | 'nats 2.15'
@@ -100,6 +103,12 @@ export const recipes: readonly Recipe[] = [
     installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'redis-server', '7.0'),
     ...debian('usr/bin', { packages: ['redis-server', 'redis-tools'], programs: ['usr/bin/redis-server'] }),
+  },
+  mysqlRecipe('mariadb 10.11', 'mariadbd', { packages: ['mariadb-server-core'] }),
+  mysqlRecipe('mysql 9.7', 'mysqld', { packages: ['mysql-server-core'], suite: 'sid' }),
+  {
+    ...mysqlRecipe('mariadb 11.8', 'mariadbd', { packages: ['mariadb-server-core'], suite: 'sid' }),
+    isForAllTests: true,
   },
   {
     name: 'nats 2.15',
@@ -196,6 +205,20 @@ function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
   }
 }
 
+function mysqlRecipe(
+  name: 'mariadb 10.11' | 'mariadb 11.8' | 'mysql 9.7',
+  program: 'mariadbd' | 'mysqld',
+  server: Omit<DebianServer, 'programs'>,
+): Recipe {
+  return {
+    name,
+    program,
+    installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
+    version: (at) => lineOf(at, program, name.replace(/^\w+ /, '')),
+    ...debian('usr/sbin', { ...server, programs: [`usr/sbin/${program}`] }),
+  }
+}
+
 function usualPlaces(): Installation[] {
   return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder)
 }
@@ -250,7 +273,8 @@ async function versionOf(
 ): Promise<string> {
   const env = { ...process.env, ...at.env, LC_ALL: 'C' }
   const says = await runProgram(file, args, { env, timeoutMs: 10_000 })
-  const version = /\d+\.[\d.]+\w*/.exec(says)?.[0]
+  // Some say their path, too, which may have a number of its own.
+  const version = /\d+\.[\d.]+\w*/.exec(says.replaceAll(at.binDir, ''))?.[0]
   if (version === undefined) throw new Error(`${program} does not say its version: ${says.trim()}`)
   return version
 }
