@@ -35,7 +35,7 @@ function rest(name: string, include: string[], exclude: string[] = []): TestProj
 
 /** Random faults of real servers, and the comparison with what the servers have. */
 const campaigns = [
-  'test/{etcd,kubernetes,nats,redis}/fuzz.test.ts',
+  'test/{etcd,kubernetes,mysql,nats,redis}/fuzz.test.ts',
   'test/conformance/leases/faults.test.ts',
   'test/postgres-faults/oracle.test.ts',
   'test/replicas/replicas.test.ts',
@@ -83,12 +83,13 @@ export default defineConfig({
       ),
       rest('etcd', ['test/etcd/**/*.test.ts', 'test/file-cache/etcd.test.ts'], campaigns),
       rest('redis', ['test/redis/**/*.test.ts', 'test/file-cache/redis.test.ts'], campaigns),
+      rest('mysql', ['test/mysql/**/*.test.ts', 'test/{file-cache,share}/mysql.test.ts'], campaigns),
       rest('nats', ['test/nats/**/*.test.ts'], campaigns),
       rest('kubernetes', ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'], campaigns),
       rest(
         'processes',
         ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts', ...simulatorProcesses],
-        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
+        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,mysql,redis,kubernetes}.test.ts'],
       ),
       // Tests of a mutant wait for servers. Too many at a time would time out, which counts as a kill.
       { test: { ...waiting('mutants', ['test/mutants/**/*.test.ts']).test, maxConcurrency: 6 } },

@@ -44,7 +44,7 @@ function changed() {
   const projects = new Set(['package'])
   for (const file of files) {
     const [, adapter] =
-      /^(?:adapters|test(?:\/unit\/adapters)?)\/(etcd|kubernetes|nats|postgres|redis|sqlite)[-/]/.exec(file) ?? []
+      /^(?:adapters|test(?:\/unit\/adapters)?)\/(etcd|kubernetes|mysql|nats|postgres|redis|sqlite)[-/]/.exec(file) ?? []
     if (adapter !== undefined)
       for (const name of [...(adapter === 'sqlite' ? [] : [adapter]), 'kit', 'conformance', 'unit']) projects.add(name)
     else if (/^test\/(unit|property)\//.test(file)) projects.add(file.split('/')[1])

@@ -2,9 +2,9 @@ import { describe, test } from 'vitest'
 import { drawn } from '../support/draw.js'
 import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { etcdNames, kubernetesNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
+import { etcdNames, kubernetesNames, mysqlNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
 import type { ServerName } from './recipes.js'
-import { areServersRequired } from './required.js'
+import { isRequired } from './required.js'
 
 export type { KubernetesPrograms } from './kubernetes.js'
 export type { FoundServer } from './locate.js'
@@ -59,6 +59,11 @@ export const describeRedis = describer<FoundServer>(async (body) => {
   for (const name of drawn(redisNames())) describeLocated(name, await locateServer(name), body)
 })
 
+/** The same for every MariaDB and every MySQL; of each product, a version is drawn. They differ more than versions do. */
+export const describeMysql = describer<FoundServer>(async (body) => {
+  for (const name of mysqlNames().flatMap(drawn)) describeLocated(name, await locateServer(name), body)
+})
+
 /** The same for tests against one server. */
 export function describeServer(name: ServerName, title: string, body: Body<FoundServer>): void {
   describe(title, async () => void describeLocated(`with ${name}`, await locateServer(name), body))
@@ -73,7 +78,7 @@ function describeLocated(title: string, server: LocatedServer, body: Body<FoundS
 
 function standIn({ name, why }: MissingServer): void {
   test(`needs ${name}`, ({ skip, task }) => {
-    if (areServersRequired()) throw new Error(`${name} is required and lacking: ${why}`)
+    if (isRequired(name)) throw new Error(`${name} is required and lacking: ${why}`)
     task.meta.missingServer = { name, why }
     skip(`${name} is lacking: ${why}`)
   })

@@ -46,7 +46,9 @@ export async function fetchServer(name: ServerName): Promise<LocatedServer> {
     const folder = await fillCache(name, async (empty) => {
       await fetch(empty)
       // Before it is kept: what does not run here is no better than nothing.
-      await recipe.version(await fetched(empty))
+      await recipe.version(await fetched(empty)).catch((error: unknown) => {
+        throw new Error(`was fetched, but ${messageOf(error).replaceAll(`${empty}/`, '')}`, { cause: error })
+      })
     })
     const at = await fetched(folder)
     return { type: 'found', name, version: await recipe.version(at), ...at }

@@ -1,7 +1,7 @@
 import { announceFetch, endFetch, serverCache, sweepCache } from './cache.js'
 import { fetchServer, type LocatedServer, locateServer } from './locate.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
-import { areServersRequired } from './required.js'
+import { areServersRequired, isRequired } from './required.js'
 import { table } from './table.js'
 
 /**
@@ -14,7 +14,8 @@ export async function provision(
   wanted: readonly Recipe[] = recipes,
   begun = (): void => {},
 ): Promise<boolean> {
-  const isRequired = areServersRequired()
+  // A wrong value is an error before the work, too.
+  areServersRequired()
   const cache = await serverCache()
   await sweepCache()
   const servers = new Map<ServerName, LocatedServer>()
@@ -34,7 +35,7 @@ export async function provision(
   const located = [...servers.values()]
   print(table(['server', 'version', 'path, or the reason why it is missing'], located.map(row)))
   print(`cache: ${cache}\n`)
-  return located.every(({ type }) => type === 'found') || !isRequired
+  return located.every(({ type, name }) => type === 'found' || !isRequired(name))
 }
 
 function row(server: LocatedServer): string[] {

@@ -43,6 +43,8 @@ export interface Recipe {
   readonly isBuilt?: true
   /** Set if `npm test` does without it. */
   readonly isForAllTests?: true
+  /** Set if mirrors replace it by later versions one day: its absence does not fail a run that requires all servers. */
+  readonly isRolling?: true
   /** What `fetch` made of the folder. */
   fetched?(folder: string): Promise<Installation>
 }
@@ -215,6 +217,7 @@ function mysqlRecipe(
     program,
     installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
     version: (at) => lineOf(at, program, name.replace(/^\w+ /, '')),
+    ...(server.suite === undefined ? {} : { isRolling: true }),
     ...debian('usr/sbin', { ...server, programs: [`usr/sbin/${program}`] }),
   }
 }
