@@ -47,6 +47,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
     'src/informer/internals.ts',
+    'src/informer/joined-changes.ts',
   ],
   'serving/share': ['serving/http', ...BASE, 'src/informer/informer-types.ts', 'src/informer/internals.ts'],
   'serving/relay': [

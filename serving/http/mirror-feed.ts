@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
+import { CATCH_UP_MS } from '../../src/informer/joined-changes.js'
 import type { Change } from '../../src/queue/change.js'
 import type { ChangeBatch } from '../../src/subscriptions/subscription-types.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
@@ -12,7 +13,7 @@ import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
 import { randomId } from './random-id.js'
-import { CATCH_UP_MS, type ServedChanges, type ServedMirror, type Where } from './served-mirror.js'
+import type { ServedChanges, ServedMirror, Where } from './served-mirror.js'
 
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000

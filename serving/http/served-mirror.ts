@@ -6,16 +6,13 @@ import type { Status } from '../../src/contract/status.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { commonVersion, internalsOf } from '../../src/informer/internals.js'
-import type { Change } from '../../src/queue/change.js'
+import { isRouting, JoinedChanges, joinedVersion } from '../../src/informer/joined-changes.js'
 import type { StoreView } from '../../src/store/store-view.js'
-import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import type { ChangeBatch, ChangeStream, SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import { CountingMap } from '../../src/util/counting-map.js'
 import type { Wait } from '../../src/util/deadline.js'
 import { checkOptions, isWhere } from '../../src/util/validate-options.js'
 import { type EncodedParts, encodedParts } from './encoded-parts.js'
-
-/** While some changes of a commit are not queued yet, the commit is waited for in steps of this time, in milliseconds. */
-export const CATCH_UP_MS = 2
 
 /** The objects that a caller may read: those with these values in these indexes. */
 export type Where = Readonly<Record<string, unknown>>
@@ -55,7 +52,7 @@ export class ServedMirror<T> {
 
   /** The versions of all collections that readers see. */
   get version(): Version | undefined {
-    return this.#only === undefined ? joined(this.#informers.values()) : this.#only.version
+    return this.#only === undefined ? joinedVersion(this.#informers.values()) : this.#only.version
   }
 
   /**
@@ -71,12 +68,7 @@ export class ServedMirror<T> {
 
   /** Whether readers see no commit after this version of a stream, in which this number of keys is queued. */
   isAt(version: Version | undefined, queued: number): boolean {
-    return !this.#isRouting && version === this.version && queued === 0
-  }
-
-  /** Whether a store shows a large commit, of which no change may be queued yet. */
-  get #isRouting(): boolean {
-    return [...this.#informers.values()].some((each) => internalsOf(each)?.objects.isRouting === true)
+    return !isRouting(this.#informers.values()) && version === this.version && queued === 0
   }
 
   /** The invalid objects by key: the same map until they change. */
@@ -131,10 +123,11 @@ export class ServedMirror<T> {
   /** The changes of a scope, until the signal aborts. */
   changes(where: Where, signal: AbortSignal): ServedChanges<T> {
     if (this.#only !== undefined) return this.#only.changes({ where, signal })
-    const streams = new Map<string, ChangeStream<T>>()
-    for (const [collection, informer] of this.#informers)
-      streams.set(collection, informer.changes({ where: this.#whereOf(where, collection), signal }))
-    return new JoinedChanges(this, streams, this.#clock)
+    const optionsOf = (collection: string): SubscribeOptions<T, object> => ({
+      where: this.#whereOf(where, collection),
+      signal,
+    })
+    return new CollectionChanges(new JoinedChanges(this.#informers, this.#clock, optionsOf))
   }
 
   /**
@@ -190,96 +183,39 @@ export class ServedMirror<T> {
   }
 }
 
-/** The changes of several collections. Each batch brings followers to what readers see at that time, in all of them. */
-class JoinedChanges<T> implements ServedChanges<T> {
-  readonly #mirror: ServedMirror<T>
-  readonly #streams: ReadonlyMap<string, ChangeStream<T>>
-  readonly #clock: Clock
-  /** The last change of each key since the last batch. */
-  #changes = new Map<string, Change<T>>()
-  /** Whether there was a batch since the last one here, or a stream has ended. */
-  #news = Promise.withResolvers<void>()
-  #replaying: number
-  /** Whether the first batch was taken, which has what the collections had at the beginning. */
-  #isReplayed = false
-  #end: { readonly error?: unknown } | undefined
+/** The changes of several collections, with the keys of followers. */
+class CollectionChanges<T> implements ServedChanges<T> {
+  readonly #joined: JoinedChanges<T>
 
-  constructor(mirror: ServedMirror<T>, streams: ReadonlyMap<string, ChangeStream<T>>, clock: Clock) {
-    this.#mirror = mirror
-    this.#streams = streams
-    this.#clock = clock
-    this.#replaying = streams.size
-    for (const [collection, stream] of streams) void this.#read(collection, stream)
+  constructor(joined: JoinedChanges<T>) {
+    this.#joined = joined
   }
 
   get version(): Version {
-    return joined(this.#streams.values())
+    return this.#joined.version
   }
 
   get backlog(): { readonly keys: number } {
-    return { keys: this.#queued + (this.#isReplayed ? this.#changes.size : 1) }
+    return this.#joined.backlog
   }
 
-  get #queued(): number {
-    let keys = 0
-    for (const { backlog } of this.#streams.values()) keys += backlog.keys
-    return keys
-  }
-
-  async synced(): Promise<void> {
-    await Promise.all(Array.from(this.#streams.values(), (each) => each.synced()))
+  synced(): Promise<void> {
+    return this.#joined.synced()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Pick<ChangeBatch<T>, 'changes' | 'version' | 'isSynced'>> {
-    for (;;) {
-      await this.#news.promise
-      for (;;) {
-        // After a turn of the event loop, a batch that has left its queue is here.
-        await this.#clock.sleep(0)
-        if (this.#end !== undefined) {
-          if ('error' in this.#end) throw this.#end.error
-          return
-        }
-        if (this.#replaying === 0 && this.#mirror.isAt(this.version, this.#queued)) break
-        await this.#clock.sleep(CATCH_UP_MS)
-      }
-      const changes = [...this.#changes.values()]
-      this.#changes = new Map()
-      this.#news = Promise.withResolvers()
-      this.#isReplayed = true
-      yield { changes, version: this.version, isSynced: true }
+    for await (const { parts, ...batch } of this.#joined) {
+      const changes = [...parts].flatMap(([collection, part]) =>
+        part.map((change) => ({ ...change, key: prefixed(collection, change.key) })),
+      )
+      yield { ...batch, changes }
     }
-  }
-
-  async #read(collection: string, stream: ChangeStream<T>): Promise<void> {
-    let isReplaying = true
-    try {
-      for await (const { changes, isSynced } of stream) {
-        for (const change of changes) {
-          const key = prefixed(collection, change.key)
-          this.#changes.set(key, { ...change, key })
-        }
-        if (isSynced && isReplaying) {
-          isReplaying = false
-          this.#replaying--
-        }
-        this.#news.resolve()
-      }
-      this.#end ??= {}
-    } catch (error) {
-      this.#end ??= { error }
-    }
-    this.#news.resolve()
   }
 }
 
 /** That of a single informer stays as it is. */
 function prefixed(collection: string, key: string): string {
   return collection === '' ? key : `${collection}/${key}`
-}
-
-function joined(of: Iterable<{ readonly version: Version | undefined }>): Version {
-  return Array.from(of, ({ version = '' }) => version).join('\n')
 }
 
 /** A single source has the name of its collection. */
