@@ -12,6 +12,22 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), name(value)]
 }
 
+/** What `watch` and `serve` mirror together. */
+export const TOGETHER = 'several tables of Postgres (--table), or several prefixes of etcd (--prefix)'
+
+/** A text that is not empty, of an option that may not be repeated: a second value would replace the first one. */
+export function once(value: string, before: string | undefined): string {
+  if (before !== undefined)
+    throw new InvalidArgumentError(`It may be given once: watch and serve mirror together ${TOGETHER}.`)
+  return name(value)
+}
+
+/** The value of an option that only `watch` and `serve` take more than once. */
+export function onlyOne(option: '--table' | '--prefix', values: readonly string[] = []): string | undefined {
+  if (values.length > 1) throw new CliError(`give one ${option}: only watch and serve mirror together ${TOGETHER}`)
+  return values[0]
+}
+
 /** Names that are separated by commas. */
 export function list(value: string): readonly string[] {
   return value.split(',').map((each) => name(each.trim()))

@@ -72,6 +72,11 @@ export function objectNoun(kind: SourceKind): string {
   return KINDS[kind].noun
 }
 
+/** The noun of a collection of the source: that of the option which names it. */
+export function collectionNoun(kind: SourceKind): string {
+  return KINDS[kind].options[0] ?? 'source'
+}
+
 function flag(option: string): string {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

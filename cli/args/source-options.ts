@@ -1,5 +1,5 @@
 import { type Command, Option } from '../bundled.js'
-import { list, name } from './parsers.js'
+import { collect, list, name, once } from './parsers.js'
 
 /** Adds the argument and the options that name a source. */
 export function addSourceOptions(
@@ -18,8 +18,8 @@ export function addSourceOptions(
     )
     .option(
       '--table <name>',
-      'Postgres, SQLite: the table; for Postgres as in SQL: orders, shop.orders, "Orders"',
-      name,
+      'Postgres, SQLite: the table; for Postgres as in SQL: orders, shop.orders, "Orders"; several for watch and serve',
+      collect,
     )
     .option(
       '--columns <names>',
@@ -37,7 +37,7 @@ export function addSourceOptions(
         'Postgres: continue although row security applies: no policy reads other rows',
       ).choices(['row-local']),
     )
-    .option('--prefix <prefix>', 'etcd: the first characters of the keys: /jobs/', name)
+    .option('--prefix <prefix>', 'etcd: the first characters of the keys: /jobs/; several for watch and serve', collect)
     .addOption(
       new Option('--codec <codec>', 'etcd, Redis, NATS: the format of the values; default: json').choices([
         'json',
@@ -45,14 +45,14 @@ export function addSourceOptions(
         'bytes',
       ]),
     )
-    .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
-    .option('--bucket <name>', 'NATS: a key-value bucket', name)
+    .option('--collection <name>', 'Redis: a collection that a redisWriter writes', once)
+    .option('--bucket <name>', 'NATS: a key-value bucket', once)
     .option('--subjects <subjects>', 'NATS: only these keys, as subjects separated by commas: jobs.*,batches.>', list)
-    .option('--relay <name>', 'Redis, NATS: the objects that a relay publishes', name)
-    .option('--stream <key>', 'Redis: a stream', name)
+    .option('--relay <name>', 'Redis, NATS: the objects that a relay publishes', once)
+    .option('--stream <key>', 'Redis: a stream', once)
     .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)
     .option('--fold', 'with --stream: mirror the remaining entries if others were trimmed')
-    .option('--keys <pattern>', 'Redis: the plain keys with this prefix: "user:*"', name)
+    .option('--keys <pattern>', 'Redis: the plain keys with this prefix: "user:*"', once)
     .option('--cluster', 'Redis: the server is a node of a cluster')
     .option('-l, --selector <labels>', 'Kubernetes: only objects with these labels: app=web,tier!=cache', name)
     .option('--field-selector <fields>', 'Kubernetes: only objects with these fields: status.phase=Running', name)

@@ -19,8 +19,12 @@ export function defineWatch(program: Command): void {
     .addHelpText(
       'after',
       `
+Several --table of Postgres, or several --prefix of etcd, are mirrored together: the changes of one transaction are
+printed together, each with its table or prefix. Other options apply to each of them.
+
 Examples:
   listwatch watch postgres://user@host/db --table orders --index tenant --fields status,total
+  listwatch watch postgres://user@host/db --table orders --table customers --json
   listwatch watch etcd://localhost:2379 --prefix /jobs/ --json | jq .key
   listwatch watch redis://localhost --collection orders
   listwatch watch app.db --table orders

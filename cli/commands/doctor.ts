@@ -1,4 +1,5 @@
 import { jsonText } from '../args/fields.js'
+import { onlyOne } from '../args/parsers.js'
 import { withPlainScheme } from '../args/server-url.js'
 import { sourceKindOf } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
@@ -54,7 +55,7 @@ async function diagnose(
   command: Command,
   onProgress: OnCheckProgress,
 ): Promise<Diagnosis> {
-  const { prefix, table } = flags
+  const [table, prefix] = [onlyOne('--table', flags.table), onlyOne('--prefix', flags.prefix)]
   switch (sourceKindOf(url, { ...flags })) {
     case 'postgres':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")

@@ -10,7 +10,7 @@ import { listenToKeys, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { durationOf, indexesOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { type NamedSource, readConfig } from '../sources/config-file.js'
-import { openSource, type SourceFlags } from '../sources/open-source.js'
+import { openSources, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource } from '../sources/source-types.js'
 
 export interface ServeFlags {
@@ -34,7 +34,7 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
   const shutdown = shutdownSignal()
   const mirrors: Mirror[] = []
   try {
-    for (const source of sources) mirrors.push(await mirrorOf(source, command))
+    for (const source of sources) mirrors.push(...(await mirrorsOf(source, command)))
     const { port, showSecrets } = flags
     const informers = mirrors.map(({ rows }) => rows)
     await using inspector = await serveInspector(informers, { port, showSecrets }).catch((error: unknown) => {
@@ -60,18 +60,22 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
   }
 }
 
-type Mirror = Awaited<ReturnType<typeof mirrorOf>>
+type Mirror = Awaited<ReturnType<typeof mirrorsOf>>[number]
 
-async function mirrorOf(
+async function mirrorsOf(
   { name, url, flags }: Pick<NamedSource, 'url' | 'flags'> & { readonly name: string | undefined },
   command: Command,
 ) {
-  const open: OpenSource = await named(name, openSource(url, flags, command))
-  return {
-    name,
-    open,
-    rows: createInformer({ name: name ?? open.source.name, source: open.source, indexes: indexesOf(flags.index) }),
-  }
+  const opened: readonly OpenSource[] = await named(name, openSources(url, flags, command))
+  return opened.map((open) => {
+    const shown = opened.length > 1 ? undefined : name
+    const indexes = indexesOf(flags.index)
+    return {
+      name,
+      open,
+      rows: createInformer({ name: shown ?? open.source.name, source: open.source, indexes }),
+    }
+  })
 }
 
 /** Adds the name in the configuration file to an error of this source. */

@@ -1,14 +1,14 @@
 import type { Command } from '../bundled.js'
 import { durationOf, runWatch, type WatchFlags } from '../output/watch-runner.js'
-import { openSource, type SourceFlags } from '../sources/open-source.js'
+import { openSources, type SourceFlags } from '../sources/open-source.js'
 
-/** Mirrors a source, and prints its changes. */
+/** Mirrors a source, or several collections with a common history, and prints the changes. */
 export async function watch(url: string, flags: WatchFlags & SourceFlags, command: Command): Promise<void> {
   durationOf(flags) // It is checked before anything is opened.
-  const open = await openSource(url, flags, command)
+  const opened = await openSources(url, flags, command)
   try {
-    await runWatch(open, flags)
+    await runWatch(opened, flags)
   } finally {
-    open.close()
+    for (const open of opened) open.close()
   }
 }

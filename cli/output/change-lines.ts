@@ -6,6 +6,8 @@ import { thousands, withoutControls } from './status-view.js'
 /** The most changes that one frame shows. Of more changes only the newest are shown. */
 const MAX_LINES = 100
 
+const TIME = 'hh:mm:ss'
+
 /** Fields that change with every write to an object of Kubernetes. */
 const NOISE = new Set(['metadata.resourceVersion', 'metadata.managedFields', 'metadata.generation'])
 
@@ -19,9 +21,15 @@ export interface ChangeLinesOptions {
 interface Seen {
   readonly at: number
   readonly change: Change<unknown>
+  readonly of: string | undefined
+  /** Whether the line before belongs to the same commit. */
+  readonly isContinued: boolean
 }
 
-/** The changes of a mirror as lines for a terminal: time, `+`, `~` or `-`, key and fields. */
+/**
+ * The changes of mirrors as lines for a terminal: time, `+`, `~` or `-`, key and fields. Of several mirrors a line also
+ * names the collection, and the time is only in the first line of a commit.
+ */
 export class ChangeLines {
   readonly #options: ChangeLinesOptions
   #seen: Seen[] = []
@@ -31,8 +39,9 @@ export class ChangeLines {
     this.#options = options
   }
 
-  add(at: number, change: Change<unknown>): void {
-    this.#seen.push({ at, change })
+  /** `of`: the collection, if there are several. */
+  add(at: number, change: Change<unknown>, of?: string, isContinued = false): void {
+    this.#seen.push({ at, change, of, isContinued })
     if (this.#seen.length < 2 * MAX_LINES) return
     this.#skipped += MAX_LINES
     this.#seen = this.#seen.slice(MAX_LINES)
@@ -48,9 +57,10 @@ export class ChangeLines {
     return skipped === 0 ? lines : [colors.dim(`… ${thousands(skipped)} more changes`), ...lines]
   }
 
-  #line({ at, change }: Seen): string {
-    const time = colors.dim(new Date(at).toTimeString().slice(0, 8))
-    return [time, sign(change), colors.bold(withoutControls(change.key)), ...this.#fields(change)].join(' ')
+  #line({ at, change, of, isContinued }: Seen): string {
+    const time = isContinued ? ' '.repeat(TIME.length) : colors.dim(new Date(at).toTimeString().slice(0, TIME.length))
+    const name = of === undefined ? [] : [colors.dim(withoutControls(of))]
+    return [time, sign(change), ...name, colors.bold(withoutControls(change.key)), ...this.#fields(change)].join(' ')
   }
 
   #fields(change: Change<unknown>): string[] {

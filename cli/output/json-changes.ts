@@ -1,23 +1,37 @@
-import type { Informer } from '../../src/informer/informer-types.js'
-import type { Change } from '../../src/queue/change.js'
 import { jsonText } from '../args/fields.js'
-import type { Row } from '../sources/source-types.js'
+import { collectionNoun } from '../args/source-kinds.js'
+import { changesOf, type Mirror, type MirrorBatch, nameAmong } from './mirrors.js'
 import { writeAll } from './write-all.js'
 
-/** Prints one line for each change, and `{"type":"synced"}` after the changes of the first list. */
-export async function printChanges(rows: Informer<Row, object>, signal: AbortSignal): Promise<void> {
+/**
+ * Prints one line for each change, and `{"type":"synced"}` after the changes of the first lists. Of several mirrors each
+ * line names one, and later changes have the number of their commit.
+ */
+export async function printChanges(mirrors: readonly Mirror[], signal: AbortSignal): Promise<void> {
   let isSynced = false
-  for await (const batch of rows.changes({ signal })) {
-    const synced = { type: 'synced', size: rows.size, version: batch.version }
+  let commit = 0
+  for await (const batch of changesOf(mirrors, signal)) {
+    const size = mirrors.reduce((sum, { rows }) => sum + rows.size, 0)
+    const synced = { type: 'synced', size, version: batch.version }
     const isFirst = batch.isSynced && !isSynced
-    await writeAll(linesOf(batch.changes, isFirst ? [synced] : []), signal)
+    if (isSynced && mirrors.length > 1 && batch.parts.some(([, changes]) => changes.length > 0)) commit++
+    await writeAll(linesOf(mirrors, batch, commit === 0 ? undefined : commit, isFirst ? [synced] : []), signal)
     isSynced ||= batch.isSynced
   }
 }
 
 /** One line at a time: the lines of a large transaction may be too long for one string. */
-function* linesOf(changes: readonly Change<Row>[], more: readonly object[]): Generator<string> {
-  for (const { type, key, object, previous, origin } of changes)
-    yield `${jsonText({ type, key, object, previous, origin })}\n`
+function* linesOf(
+  mirrors: readonly Mirror[],
+  { parts }: MirrorBatch<Mirror>,
+  commit: number | undefined,
+  more: readonly object[],
+): Generator<string> {
+  for (const [mirror, changes] of parts) {
+    const name = nameAmong(mirrors, mirror)
+    const named = name === undefined ? {} : { [collectionNoun(mirror.open.kind)]: name }
+    for (const { type, key, object, previous, origin } of changes)
+      yield `${jsonText({ type, ...named, key, object, previous, origin, commit })}\n`
+  }
   for (const each of more) yield `${jsonText(each)}\n`
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
+import { groupInformers } from '../../src/informer/informer-group.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import type { Change } from '../../src/queue/change.js'
 import type { Equal, IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { parseDuration } from '../args/duration.js'
@@ -14,8 +14,9 @@ import { ChangeLines } from './change-lines.js'
 import { oneLine } from './error-hints.js'
 import { awaitFirstList, reportErrors } from './first-list.js'
 import { printChanges } from './json-changes.js'
+import { changesOf, type Indexes, type Mirror, nameAmong } from './mirrors.js'
 import { RateMeter } from './rate-meter.js'
-import { labelled, statusLines, thousands, wrapParts } from './status-view.js'
+import { labelled, statusLines, thousands, withoutControls, wrapParts } from './status-view.js'
 import { showView } from './terminal-ui.js'
 
 export interface WatchFlags {
@@ -26,31 +27,31 @@ export interface WatchFlags {
   readonly for?: string
 }
 
-type Indexes = Readonly<Record<string, Equal<Row, Scalar>>>
-
-/** Mirrors a source, and prints its changes as NDJSON or as a live view. */
-export async function runWatch(open: OpenSource, flags: WatchFlags): Promise<void> {
+/** Mirrors a source, or collections with a common history. Prints their changes as NDJSON or as a live view. */
+export async function runWatch(opened: readonly OpenSource[], flags: WatchFlags): Promise<void> {
   const forMs = durationOf(flags)
-  const { source } = open
   const shutdown = shutdownSignal()
-  const rows = createInformer({
-    source,
-    indexes: indexesOf(flags.index),
-  })
+  const { signal } = shutdown
+  const mirrors = opened.map(
+    (open): Mirror => ({ open, rows: createInformer({ source: open.source, indexes: indexesOf(flags.index) }) }),
+  )
+  const all = groupInformers(mirrors.map(({ rows }) => rows))
   try {
     const hasScreen = process.stdout.isTTY && flags.json !== true
-    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(open.of)} …\n`))
-    const unnamed = reportErrors(rows, open, hasScreen)
-    await awaitFirstList(rows, open, shutdown.signal)
-    if (shutdown.signal.aborted) return
-    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
-    if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
+    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(opened.map(({ of }) => of).join(', '))} …\n`))
+    const shown = mirrors.map((mirror): Shown => {
+      const { open, rows } = mirror
+      const unnamed = reportErrors(rows, open, hasScreen)
+      const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
+      return { ...mirror, unnamed, hint, meter: new RateMeter(systemClock) }
+    })
+    await Promise.all(mirrors.map(({ rows, open }) => awaitFirstList(rows, open, signal)))
+    if (signal.aborted) return
+    for (const { hint } of shown) if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
     shutDownAfter(forMs, shutdown)
-    await (flags.json === true
-      ? printChanges(rows, shutdown.signal)
-      : showRows(rows, flags, open, { unnamed, hint }, shutdown))
+    await (flags.json === true ? printChanges(mirrors, signal) : showMirrors(shown, flags, shutdown))
   } finally {
-    await rows.stop()
+    await all.stop()
     forceExit(shutdown)
   }
 }
@@ -65,36 +66,57 @@ export function durationOf(flags: Pick<WatchFlags, 'for'>): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
 }
 
-async function showRows(
-  rows: Informer<Row, Indexes>,
-  flags: WatchFlags,
-  { source, kind }: OpenSource,
-  { unnamed, hint }: Readonly<Record<'unnamed' | 'hint', () => string | undefined>>,
-  shutdown: AbortController,
-): Promise<void> {
-  const things = objectNoun(kind)
-  const meter = new RateMeter(systemClock)
-  const changes = new ChangeLines({ fields: flags.fields, isKubernetes: kind === 'kubernetes' })
-  const onChange = (change: Change<Row>): void => {
-    if (change.origin === 'initial') return
-    meter.add(change.origin === 'watch' ? rows.status.lagMs : undefined)
-    changes.add(systemClock.now(), change)
-  }
-  rows.subscribe({ add: onChange, update: onChange, delete: onChange })
+/** A mirror in the live view. */
+interface Shown extends Mirror {
+  /** Returns the newest error of an object without a key. */
+  unnamed(): string | undefined
+  hint(): string | undefined
+  readonly meter: RateMeter
+}
+
+async function showMirrors(mirrors: readonly Shown[], flags: WatchFlags, shutdown: AbortController): Promise<void> {
+  const isKubernetes = mirrors.some(({ open }) => open.kind === 'kubernetes')
+  const changes = new ChangeLines({ fields: flags.fields, isKubernetes })
+  const following = follow(mirrors, changes, shutdown.signal)
+  following.catch(() => shutdown.abort())
   const keys = new Map([['q', () => shutdown.abort()]])
-  const picture = (): string[] => [
-    ...statusLines(source.name, rows.status, [things, rows.size], meter),
-    ...flags.index.flatMap((column) => topValues(column, rows.by[column])),
+  const picture = (): string[] => [...mirrors.flatMap((mirror) => pictureOf(mirror, flags)), colors.dim('[q] quit')]
+  const line = (): string => mirrors.map((mirror) => lineOf(mirrors, mirror)).join('; ')
+  await showView({ frame: picture, line, log: () => changes.take() }, keys, systemClock, shutdown.signal)
+  await following
+}
+
+/** Adds all changes to the lines, until the signal aborts. */
+async function follow(mirrors: readonly Shown[], lines: ChangeLines, signal: AbortSignal): Promise<void> {
+  for await (const { parts } of changesOf(mirrors, signal)) {
+    let isContinued = false
+    for (const [mirror, changes] of parts) {
+      for (const change of changes) {
+        if (change.origin === 'initial') continue
+        mirror.meter.add(change.origin === 'watch' ? mirror.rows.status.lagMs : undefined)
+        lines.add(systemClock.now(), change, nameAmong(mirrors, mirror), isContinued)
+        isContinued = mirrors.length > 1
+      }
+    }
+  }
+}
+
+function pictureOf({ rows, open, meter, unnamed, hint }: Shown, { index }: WatchFlags): string[] {
+  const things = objectNoun(open.kind)
+  return [
+    ...statusLines(open.source.name, rows.status, [things, rows.size], meter),
+    ...index.flatMap((column) => topValues(column, rows.by[column])),
     ...undecoded(rows, things, unnamed()).map(colors.yellow),
     ...[hint() ?? []].flat().map(colors.yellow),
-    colors.dim('[q] quit'),
   ]
-  const line = (): string => {
-    const { state, relists, reconnects } = rows.status
-    const bad = rows.invalid.size === 0 ? '' : `, ${rows.invalid.size} cannot be decoded`
-    return `${state}: ${rows.size} ${things}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects${bad}`
-  }
-  await showView({ frame: picture, line, log: () => changes.take() }, keys, systemClock, shutdown.signal)
+}
+
+function lineOf(mirrors: readonly Mirror[], mirror: Shown): string {
+  const { rows, open, meter } = mirror
+  const { state, relists, reconnects } = rows.status
+  const name = nameAmong(mirrors, mirror)
+  const bad = rows.invalid.size === 0 ? '' : `, ${rows.invalid.size} cannot be decoded`
+  return `${name === undefined ? '' : `${withoutControls(name)} `}${state}: ${rows.size} ${objectNoun(open.kind)}, ${meter.rate} changes/s, ${relists} relists, ${reconnects} reconnects${bad}`
 }
 
 /** The number of undecodable objects, the error of the first one, and the newest error of an object without a key. */

@@ -110,7 +110,7 @@ function argumentsOf({ options }: Command, name: string, value: unknown): readon
   const texts: unknown[] = [value].flat()
   if (!required || !texts.every((each) => typeof each === 'string'))
     throw new CliError(`"${name}" must be ${required ? 'a text, or an array of texts' : 'true or false'}`)
-  return name === 'index' ? texts.map((each) => `${long}=${each}`) : [`${long}=${texts.join(',')}`]
+  return option.parseArg === collect ? texts.map((each) => `${long}=${each}`) : [`${long}=${texts.join(',')}`]
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import { etcdSource } from '../../adapters/etcd/index.js'
+import { type EtcdCluster, type EtcdClusterOptions, etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import type { OpenSource, Row } from './source-types.js'
@@ -9,12 +9,26 @@ export interface EtcdFlags {
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Opens a range of keys of etcd. */
-export async function openEtcd(url: string, flags: EtcdFlags): Promise<OpenSource> {
-  const { endpoints, auth, shown } = addressOf(url)
-  await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
+/** Opens ranges of keys of etcd with one history. */
+export async function openPrefixes(
+  url: string,
+  prefixes: readonly string[],
+  flags: Omit<EtcdFlags, 'prefix'>,
+): Promise<readonly OpenSource[]> {
+  await loadGrpc()
+  const cluster = etcdCluster(serversOf(url))
+  return await Promise.all(prefixes.map((prefix) => openEtcd(url, { ...flags, prefix }, cluster)))
+}
+
+/** Opens a range of keys of etcd, or of a cluster that was opened before. */
+export async function openEtcd(url: string, flags: EtcdFlags, cluster?: EtcdCluster): Promise<OpenSource> {
+  const { shown } = addressOf(url)
+  await loadGrpc()
   const { prefix, codec = 'json' } = flags
-  const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
+  const source =
+    cluster === undefined
+      ? etcdSource<Row>({ ...serversOf(url), prefix, codec })
+      : cluster.collection<Row>({ prefix, codec })
   return {
     source,
     kind: 'etcd',
@@ -25,6 +39,15 @@ export async function openEtcd(url: string, flags: EtcdFlags): Promise<OpenSourc
     ifEmpty: `no key begins with "${prefix}" yet: check --prefix, which must match from the first character`,
     close: () => {},
   }
+}
+
+async function loadGrpc(): Promise<void> {
+  await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
+}
+
+function serversOf(url: string): Pick<EtcdClusterOptions, 'endpoints' | 'auth'> {
+  const { endpoints, auth } = addressOf(url)
+  return auth === undefined ? { endpoints } : { endpoints, auth }
 }
 
 /** `etcd://user:password@host:2379,host2:2379` */

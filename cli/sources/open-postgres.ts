@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { postgresSource } from '../../adapters/postgres/index.js'
+import { type PostgresDatabase, postgresDatabase, postgresSource } from '../../adapters/postgres/index.js'
 import { CliError } from '../output/cli-error.js'
 import { cliErrorOf, withCommands } from '../output/error-hints.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
@@ -17,20 +17,35 @@ export interface PostgresFlags {
   readonly compared?: readonly string[]
 }
 
-/** Opens a table of Postgres. */
-export async function openPostgres(url: string, flags: PostgresFlags): Promise<OpenSource> {
-  const connectionString = checkPostgresUrl(url)
-  const driver = await loadPg()
-  const { table, sql, rls, columns: wanted } = flags
+/** Opens tables of Postgres with one history. */
+export async function openTables(
+  url: string,
+  tables: readonly string[],
+  flags: Omit<PostgresFlags, 'table'>,
+): Promise<readonly OpenSource[]> {
+  if (flags.rls !== undefined)
+    throw new CliError('give one --table with --rls: a table to which row security applies is mirrored alone')
+  const database = postgresDatabase({ connect: await connector(url) })
+  const opened: OpenSource[] = []
+  for (const table of tables) opened.push(await openPostgres(url, { ...flags, table }, database))
+  return opened
+}
+
+/** Opens a table of Postgres, or of a database that was opened before. */
+export async function openPostgres(
+  url: string,
+  flags: PostgresFlags,
+  database?: PostgresDatabase,
+): Promise<OpenSource> {
+  const connect = await connector(url)
+  const { table, sql, rls, columns } = flags
   if ([flags.index, flags.fields, flags.compared].some((paths = []) => paths.length > 0))
     await withPg({ url, table }, (client) => assertColumns(client, flags))
-  const source = postgresSource<Row>({
-    connect: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
-    table,
-    ...(wanted === undefined ? {} : { columns: wanted }),
-    ...(sql === undefined ? {} : { sql }),
-    ...(rls === undefined ? {} : { rls }),
-  })
+  const options = { table, ...(columns === undefined ? {} : { columns }), ...(sql === undefined ? {} : { sql }) }
+  const source =
+    database === undefined
+      ? postgresSource<Row>({ ...options, connect, ...(rls === undefined ? {} : { rls }) })
+      : database.table<Row>(options)
   const target = { url, table }
   const isField = /^[\w.]+!?=[\w.-]+$/.test(sql ?? '')
   const advice = (text: string): string =>
@@ -43,11 +58,18 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
     of: table,
     toCliError: (error) => {
       const { message, exitCode } = cliErrorOf(error, target)
-      return new CliError(advice(message), exitCode)
+      const alone = database === undefined ? '$&' : 'mirror this table alone, with --rls row-local'
+      return new CliError(advice(message).replace('add --rls row-local', alone), exitCode)
     },
     message: (text) => withCommands(text, target),
     close: () => {},
   }
+}
+
+async function connector(url: string): Promise<() => pg.Client> {
+  const connectionString = checkPostgresUrl(url)
+  const driver = await loadPg()
+  return () => new driver.Client({ connectionString, application_name: 'listwatch' })
 }
 
 /**

@@ -1,3 +1,4 @@
+import { onlyOne, TOGETHER } from '../args/parsers.js'
 import { withPlainScheme } from '../args/server-url.js'
 import { sourceKindOf } from '../args/source-kinds.js'
 import type { Command } from '../bundled.js'
@@ -11,17 +12,20 @@ import type { SqliteFlags } from './open-sqlite.js'
 import type { OpenSource } from './source-types.js'
 
 /** The options that name a source. `sourceKindOf` rejects those of another kind. */
-export type SourceFlags = Partial<PostgresFlags> &
-  Partial<SqliteFlags> &
-  Partial<EtcdFlags> &
+export type SourceFlags = Omit<PostgresFlags, 'table'> &
+  Omit<SqliteFlags, 'table'> &
+  Omit<EtcdFlags, 'prefix'> &
   RedisFlags &
   NatsFlags &
-  KubernetesFlags
+  KubernetesFlags & {
+    readonly table?: readonly string[]
+    readonly prefix?: readonly string[]
+  }
 
 /** Opens the source that the URL and the options name. `command` reports a missing option. */
 export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
   const url = withPlainScheme(given)
-  const { prefix, table } = flags
+  const [table, prefix] = [onlyOne('--table', flags.table), onlyOne('--prefix', flags.prefix)]
   switch (sourceKindOf(url, { ...flags })) {
     case 'kubernetes':
       return (await import('./open-kubernetes.js')).openKubernetes(url, flags)
@@ -39,4 +43,20 @@ export async function openSource(given: string, flags: SourceFlags, command: Com
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
       return (await import('./open-sqlite.js')).openSqlite(url, { ...flags, table })
   }
+}
+
+/** The same for `watch` and `serve`, which mirror several collections with a common history. */
+export async function openSources(given: string, flags: SourceFlags, command: Command): Promise<readonly OpenSource[]> {
+  const { table = [], prefix = [] } = flags
+  const names = [...table, ...prefix]
+  if (names.length < 2) return [await openSource(given, flags, command)]
+  const url = withPlainScheme(given)
+  const kind = sourceKindOf(url, { ...flags })
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) throw new CliError(`"${twice}" is given twice`)
+  if (kind === 'postgres') return (await import('./open-postgres.js')).openTables(url, table, flags)
+  if (kind === 'etcd') return (await import('./open-etcd.js')).openPrefixes(url, prefix, flags)
+  throw new CliError(
+    `tables of SQLite have no common history: give one --table; watch and serve mirror together ${TOGETHER}`,
+  )
 }

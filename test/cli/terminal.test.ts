@@ -147,6 +147,20 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(terminal().text).toMatch(/\n\[q\] quit$/)
     })
 
+    test('shows several tables below each other, and the changes of a commit under one time', async () => {
+      const db = await at.installed('CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (LIKE a INCLUDING ALL)', 'a')
+      await db.install('b')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'a', '--table', 'b'])
+      const { child, terminal } = session
+      await child.until(() => /^listwatch postgres:b +live/m.test(terminal().text), 'the picture')
+      await db.sql('BEGIN; INSERT INTO a VALUES (1); INSERT INTO b VALUES (2); COMMIT')
+      await child.until(() => terminal().text.includes('+ b 2'), 'the new rows')
+      await ends(session, 'q')
+      expect(terminal().text).toMatch(
+        /^reading a, b …\n\d\d:\d\d:\d\d \+ a 1 .*\n {9}\+ b 2 .*\nlistwatch postgres:a .*\nrows 1 .*\nlistwatch postgres:b .*\nrows 1 .*\n\[q\] quit$/,
+      )
+    })
+
     test('prints each change above the picture, with the chosen fields', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, status text, doc jsonb);

@@ -1,18 +1,24 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
+import { CliError } from '../../../cli/output/cli-error.js'
 import { printChanges } from '../../../cli/output/json-changes.js'
+import { indexesOf } from '../../../cli/output/watch-runner.js'
+import type { Row } from '../../../cli/sources/source-types.js'
 import { createInformer } from '../../../src/index.js'
 
+const named = { toCliError: ({ message }: Error) => new CliError(message), message: String, close: () => {} }
+
 test('the changes of a large transaction are written in parts', async () => {
-  const source = memorySource<{ readonly text: string }>()
-  const rows = createInformer({ source, audit: false })
+  const source = memorySource<Row>()
+  const rows = createInformer({ source, audit: false, indexes: indexesOf([]) })
   onTestFinished(() => rows.stop())
   await rows.start().synced()
   const written: string[] = []
   const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
   onTestFinished(() => write.mockRestore())
   const end = new AbortController()
-  const printing = printChanges(rows, end.signal)
+  const open = { ...named, source, kind: 'postgres', of: 'orders' } as const
+  const printing = printChanges([{ open, rows }], end.signal)
   source.transaction((tx) => {
     for (let n = 0; n < 50; n++) tx.put(String(n), { text: 'x'.repeat(30_000) })
   })
