@@ -1,9 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type pg from 'pg'
-import { installChangeLog, type PostgresSource, postgresSource } from '../../adapters/postgres/index.js'
 import { type Inspector, serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
-import { systemRandom } from '../../src/contract/random.js'
 import type { MirrorState } from '../../src/contract/status.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
@@ -11,21 +8,26 @@ import type { Change } from '../../src/queue/change.js'
 import type { Compound, Equal } from '../../src/store/indexes/index-types.js'
 import { formatDuration, parseDuration } from '../args/duration.js'
 import { colors } from '../bundled.js'
-import { demoPackages } from '../demo/demo-packages.js'
-import { createDatabase, type DemoServer, startServer } from '../demo/demo-server.js'
-import { DemoWriter, type Order, TENANTS } from '../demo/demo-writer.js'
+import type { DemoEngine } from '../demo/demo-engine.js'
+import { type Order, TENANTS } from '../demo/demo-writer.js'
 import { heapMb } from '../demo/heap-usage.js'
+import { postgresEngine } from '../demo/postgres-engine.js'
+import { sqliteEngine } from '../demo/sqlite-engine.js'
 import { ChangeLines } from '../output/change-lines.js'
 import { CliError } from '../output/cli-error.js'
+import { oneLine } from '../output/error-hints.js'
 import { RateMeter } from '../output/rate-meter.js'
 import { coloured, lagOf, sizeParts, stateLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { checkPostgresUrl } from '../sources/pg-client.js'
+import type { Row } from '../sources/source-types.js'
 
 export interface DemoFlags {
   readonly for?: string
   readonly disconnects?: string
+  /** Default: Postgres; SQLite if a server can neither be found nor downloaded. */
+  readonly engine?: 'postgres' | 'sqlite'
   readonly json?: boolean
   /** False with --no-inspect. */
   readonly inspect?: boolean
@@ -33,11 +35,12 @@ export interface DemoFlags {
 
 interface Indexes {
   readonly tenant: Equal<Order, string>
-  readonly latest: Compound<Order, readonly [string, Date]>
+  readonly latest: Compound<Order, readonly [string, Date | number]>
 }
 
 /** The result of the demo. */
 interface Outcome {
+  readonly engine: 'postgres' | 'sqlite'
   readonly mirrorRows: number
   readonly tableRows: number
   readonly differences: number
@@ -53,8 +56,6 @@ interface Outcome {
   readonly heapEndMb: number
 }
 
-/** The application name of the mirror's connections. */
-const MIRROR = 'listwatch-demo-mirror'
 /** The live view shows this number of changes. */
 const NEWEST = 3
 /** The exit code if the demo was interrupted before it could compare anything. */
@@ -63,94 +64,90 @@ const INTERRUPTED = 130
 const SETTLED_MS = 5_000
 
 /**
- * Starts a real Postgres and a writer, mirrors the writer's table, and compares the mirror with the table at the end. With a URL,
- * it uses that server instead, and creates a database of its own there.
+ * Starts a database and a writer, mirrors the writer's table, and compares the mirror with the table at the end. With a
+ * URL, it uses that server instead, and creates a database of its own there.
  */
 export async function demo(given: string | undefined, flags: DemoFlags): Promise<void> {
   const url = given === undefined ? undefined : checkPostgresUrl(given)
+  if (url !== undefined && flags.engine === 'sqlite') throw new CliError('--engine sqlite needs no URL')
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const disconnects = countOf(flags.disconnects)
   if (disconnects > 0 && forMs === undefined)
     throw new CliError('--disconnects needs --for, over which they are spread')
   const shutdown = shutdownSignal()
   const say = (line: string): void => void (flags.json !== true && process.stdout.write(`${colors.dim(line)}\n`))
-  const open = await opened(url, say, shutdown.signal)
-  if (open === undefined) return
-  const { driver, server } = open
+  const engine = await opened(url, flags.engine, say, shutdown.signal)
+  if (engine === undefined) return
+  const running = new Demo(engine, shutdown)
   try {
-    const clientFor = (application_name: string): pg.Client => {
-      const client = new driver.Client({ connectionString: server.url, application_name })
-      return client.on('error', () => {}) // The pending query rejects with the same error.
-    }
-    const running = new Demo(clientFor, shutdown)
-    try {
-      await running.open()
-      if (flags.inspect !== false && flags.json !== true) await running.serveInspector()
-      shutDownAfter(forMs, shutdown)
-      if (forMs !== undefined) void running.disconnectEvery(forMs / (disconnects + 1), disconnects)
-      if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
-      else await running.show()
-      const outcome = await running.compare()
-      process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : summaryOf(outcome)}\n`)
-      if (outcome.differences > 0) process.exitCode = 1
-    } finally {
-      await running.close()
-    }
+    await running.open()
+    if (flags.inspect !== false && flags.json !== true) await running.serveInspector()
+    shutDownAfter(forMs, shutdown)
+    if (forMs !== undefined) void running.killEvery(forMs / (disconnects + 1), disconnects)
+    if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
+    else await running.show()
+    const outcome = await running.compare()
+    process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : summaryOf(outcome)}\n`)
+    if (outcome.differences > 0) process.exitCode = 1
   } finally {
-    await server.stop()
+    await running.close()
   }
 }
 
-/** Returns undefined if the demo is interrupted before its database exists. Afterwards an interrupt does not stop the server. */
+/** Returns undefined if the demo is interrupted before its database exists. Afterwards an interrupt does not stop it. */
 async function opened(
   url: string | undefined,
+  engine: DemoFlags['engine'],
   say: (line: string) => void,
   shutdown: AbortSignal,
-): Promise<{ readonly driver: typeof pg; readonly server: DemoServer } | undefined> {
+): Promise<DemoEngine | undefined> {
+  if (engine === 'sqlite') return await sqliteEngine(say)
   const starting = new AbortController()
   const abort = (): void => starting.abort()
   shutdown.addEventListener('abort', abort)
+  const warn = (line: string): void => void process.stderr.write(`${line}\n`)
   try {
-    const onStderr = (line: string): void => void process.stderr.write(`${line}\n`)
-    const packages = await demoPackages(url !== undefined, onStderr, starting.signal)
-    say(url === undefined ? 'starting a Postgres server …' : 'creating a database on the server …')
-    const server = await (url === undefined ? startServer(packages, starting.signal) : createDatabase(url, packages))
-    return { driver: packages.driver, server }
+    return await postgresEngine(url, say, warn, starting.signal)
   } catch (error) {
-    if (!shutdown.aborted) throw error
-    process.exitCode = INTERRUPTED
-    return undefined
+    if (shutdown.aborted) {
+      process.exitCode = INTERRUPTED
+      return undefined
+    }
+    if (url !== undefined || engine === 'postgres' || !(error instanceof CliError)) throw error
+    warn(`listwatch: ${oneLine(error)}`)
+    warn('so the demo uses SQLite, which Node includes')
+    return await sqliteEngine(say)
   } finally {
     shutdown.removeEventListener('abort', abort)
   }
 }
 
-/** The writer, the mirror and the live view of the demo. */
+interface Broken {
+  readonly at: number
+  readonly trail: MirrorState[]
+  forMs?: number
+}
+
+/** The database, the mirror and the live view of the demo. */
 class Demo {
   readonly #shutdown: AbortController
-  readonly #control: pg.Client
-  readonly #writing: pg.Client
-  readonly #writer: DemoWriter
-  readonly #source: PostgresSource<Order>
+  readonly #engine: DemoEngine
   readonly #orders: Informer<Order, Indexes>
   readonly #meter = new RateMeter(systemClock)
   readonly #changes = new ChangeLines({ fields: ['tenant', 'status', 'cents'], isKubernetes: false })
   readonly #startedAt = systemClock.now()
   #inspector: Inspector | undefined
   #newest: readonly string[] = []
-  #disconnects = 0
-  /** The last disconnect, the states after it, and after what time the mirror was live again. */
-  #broken: { readonly at: number; readonly trail: MirrorState[]; forMs?: number } | undefined
+  #kills = 0
+  /** The last kill, the states after it, and after what time the mirror was live again or the writer has written. */
+  #broken: Broken | undefined
   #heapStartMb = 0
 
-  constructor(clientFor: (application: string) => pg.Client, shutdown: AbortController) {
+  constructor(engine: DemoEngine, shutdown: AbortController) {
     this.#shutdown = shutdown
-    this.#control = clientFor('listwatch-demo-control')
-    this.#writing = clientFor('listwatch-demo-writer')
-    this.#writer = new DemoWriter(this.#writing, systemClock, systemRandom)
-    this.#source = postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' })
+    this.#engine = engine
     this.#orders = createInformer({
-      source: this.#source,
+      source: engine.source,
       indexes: (ix): Indexes => ({
         tenant: ix.equal((order) => order.tenant),
         latest: ix.compound((order) => [order.tenant, order.updated_at]),
@@ -161,29 +158,27 @@ class Demo {
   }
 
   async open(): Promise<void> {
-    await Promise.all([this.#control.connect(), this.#writing.connect()])
-    await this.#writer.createTable()
-    await installChangeLog(this.#control, { table: 'orders' })
+    await this.#engine.open()
     const count = (change: Change<Order> & { readonly origin: string }): void => {
       const now = systemClock.now()
       if (change.origin !== 'watch') return
-      this.#meter.add(change.type === 'delete' ? undefined : now - change.object.updated_at.getTime())
+      this.#meter.add(change.type === 'delete' ? undefined : now - Number(change.object.updated_at))
       this.#changes.add(now, change)
     }
     this.#orders.subscribe({ add: count, update: count, delete: count })
     await this.#orders.start().synced({ timeoutMs: 30_000 })
-    this.#writer.start()
+    this.#engine.startWriter()
     this.#heapStartMb = heapMb()
     void sleepUnlessAborted(SETTLED_MS, systemClock, this.#shutdown.signal).then((isLong) => {
       if (isLong) this.#heapStartMb = heapMb()
     })
   }
 
-  /** Kills the mirror's connection `times` times, with `ms` milliseconds before each. */
-  async disconnectEvery(ms: number, times: number): Promise<void> {
+  /** Kills the mirror's connection or the writer `times` times, with `ms` milliseconds before each. */
+  async killEvery(ms: number, times: number): Promise<void> {
     for (let left = times; left > 0; left--) {
       if (!(await sleepUnlessAborted(ms, systemClock, this.#shutdown.signal))) return
-      this.#disconnect()
+      this.#kill()
     }
   }
 
@@ -196,7 +191,7 @@ class Demo {
   async show(): Promise<void> {
     const end = (): void => this.#shutdown.abort()
     const keys = new Map([
-      ['k', () => this.#disconnect()],
+      ['k', () => this.#kill()],
       ['q', end],
     ])
     const view = { frame: () => this.#frame(), line: () => this.#line() }
@@ -205,20 +200,23 @@ class Demo {
 
   /** Waits until the mirror includes every commit, and compares it with the table row by row. */
   async compare(): Promise<Outcome> {
-    await this.#writer.stop()
+    await this.#engine.stopWriter()
     await this.#orders.fresh({ timeoutMs: 60_000 })
-    const { rows } = await this.#control.query<Order>('SELECT * FROM orders')
-    const missing = this.#orders.size - rows.filter(({ id }) => this.#orders.has(id)).length
-    const different = rows.filter((row) => !isDeepStrictEqual(this.#orders.get(row.id), row)).length
+    const rows = await this.#engine.rows()
+    const orderOf = ({ id }: Row): Order | undefined => this.#orders.get(String(id))
+    const missing = this.#orders.size - rows.filter((row) => orderOf(row) !== undefined).length
+    // Objects of a driver may have another prototype.
+    const different = rows.filter((row) => !isDeepStrictEqual({ ...orderOf(row) }, { ...row })).length
     const { relists, reconnects } = this.#orders.status
     return {
+      engine: this.#engine.victim === 'writer' ? 'sqlite' : 'postgres',
       mirrorRows: this.#orders.size,
       tableRows: rows.length,
       differences: missing + different,
       changes: this.#meter.total,
-      transactions: this.#writer.transactions,
+      transactions: this.#engine.transactions,
       seconds: Math.round((systemClock.now() - this.#startedAt) / 1_000),
-      disconnects: this.#disconnects,
+      disconnects: this.#kills,
       reconnects,
       relists,
       lagP50Ms: this.#meter.lag(0.5),
@@ -231,16 +229,18 @@ class Demo {
   async close(): Promise<void> {
     await this.#inspector?.close()
     await this.#orders.stop()
-    await this.#writer.stop().catch(() => {}) // `compare` has reported its error.
-    await Promise.all([this.#control.end(), this.#writing.end()])
+    await this.#engine.stopWriter().catch(() => {}) // `compare` has reported its error.
+    await this.#engine.close()
   }
 
-  #disconnect(): void {
-    this.#disconnects++
-    this.#broken = { at: systemClock.now(), trail: [] }
-    const sql =
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()'
-    this.#control.query(sql, [MIRROR]).catch(() => {}) // The demo has ended.
+  #kill(): void {
+    this.#kills++
+    const broken: Broken = { at: systemClock.now(), trail: [] }
+    this.#broken = broken
+    const killed = (): void => {
+      if (this.#engine.victim === 'writer') broken.forMs = systemClock.now() - broken.at
+    }
+    this.#engine.kill().then(killed, () => {}) // The demo has ended.
   }
 
   #frame(): string[] {
@@ -249,7 +249,7 @@ class Demo {
     const [latest] = orders.by.latest([tenant], { reverse: true, limit: 1 })
     this.#newest = [...this.#newest, ...this.#changes.take()].slice(-NEWEST)
     return [
-      ...stateLines(this.#source.name, orders.status),
+      ...stateLines(this.#engine.source.name, orders.status),
       ...wrapParts(sizeParts(['rows', orders.size], this.#meter)),
       '',
       ...wrapParts([colors.bold('changes'), colors.dim('by a writer, as the mirror receives them')]),
@@ -262,20 +262,24 @@ class Demo {
       ),
       ...this.#connectionLines(),
       '',
-      ...wrapParts([colors.dim('[k] kill the connection'), colors.dim('[q] compare mirror and table, and quit')]),
+      ...wrapParts([
+        colors.dim(`[k] kill the ${this.#engine.victim}`),
+        colors.dim('[q] compare mirror and table, and quit'),
+      ]),
     ]
   }
 
   #connectionLines(): string[] {
     const { reconnects, relists } = this.#orders.status
+    const { victim } = this.#engine
     const broken = this.#broken
     const states = [...(broken?.trail ?? []), ...(broken?.forMs === undefined ? [] : ['live' as const])]
     const trail = states.map(coloured).join(' → ')
     const end = broken?.forMs === undefined ? '…' : `after ${Math.round(broken.forMs)} ms`
     return [
       ...wrapParts([
-        colors.bold('connection'),
-        `killed ${counted(this.#disconnects, 'time')}, resumed ${counted(reconnects, 'time')}`,
+        colors.bold(victim),
+        `killed ${counted(this.#kills, 'time')}${victim === 'writer' ? '' : `, resumed ${counted(reconnects, 'time')}`}`,
         `table read again ${counted(relists, 'time')}`,
       ]),
       trail === '' ? '' : `  ${trail} ${end}`,
@@ -308,8 +312,9 @@ function counted(count: number, noun: string): string {
 /** One line; on a terminal one for each part. */
 function summaryOf(outcome: Outcome): string {
   const { mirrorRows, tableRows, differences, changes, seconds, disconnects, reconnects, relists } = outcome
+  const kills = counted(disconnects, outcome.engine === 'sqlite' ? 'killed writer' : 'disconnect')
   const differ = (differences === 0 ? colors.green : colors.red)(`${thousands(differences)} differ`)
-  const faults = [counted(disconnects, 'disconnect'), counted(reconnects, 'reconnect'), counted(relists, 'relist')]
+  const faults = [kills, counted(reconnects, 'reconnect'), counted(relists, 'relist')]
   const parts = [
     `mirror ${thousands(mirrorRows)} rows, table ${thousands(tableRows)} rows, ${differ}`,
     [`${counted(changes, 'change')} in ${formatDuration(seconds * 1_000)}`, ...faults].join(', '),

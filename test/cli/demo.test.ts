@@ -12,7 +12,7 @@ import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.
 beforeAll(ensureBuilt)
 
 const OUTCOME =
-  /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 disconnects, (\d+) reconnects?, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
+  /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 (?:disconnects|killed writers), (\d+) reconnects?, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
 
 /** A temporary folder for one demo. Whether that is gone, with all that lived in it, is seen there. */
 class Room {
@@ -35,11 +35,38 @@ class Room {
   async expectLeft(): Promise<void> {
     await waitUntil('the folder to be empty', () => this.isEmpty)
     await waitUntil('all its processes to be gone', async () => {
-      const { output } = await resultOf(shell(`ps -eo args= | grep -c '[p]ostgres.*${this.path}'`))
+      const { output } = await resultOf(shell(`ps -eo args= | grep -v grep | grep -c ' ${this.path}'`))
       return output.trim() === '0'
     })
   }
 }
+
+describe('demo --engine sqlite', { timeout: 60_000 }, () => {
+  const start = (...args: readonly string[]): { readonly room: Room; readonly child: Child } => {
+    const room = new Room()
+    return { room, child: room.start(['--engine', 'sqlite', ...args]) }
+  }
+
+  test('needs no server, follows a writer that is killed, and leaves nothing', async () => {
+    const { room, child } = start('--for', '6s', '--disconnects', '2')
+    expect(await child.ended).toEqual({ code: 0, signal: null })
+    expect(child.errors).toBe('')
+    const [, mirror, table, reconnects] = OUTCOME.exec(child.lines.at(-1) ?? '') ?? []
+    expect([child.lines[0], reconnects]).toEqual(['starting a writer of a SQLite file …', '0'])
+    expect(mirror).toBe(table)
+    await room.expectLeft()
+  })
+
+  test.each(['SIGINT', 'SIGKILL'] as const)('%s ends the writer too, and leaves nothing', async (signal) => {
+    const { room, child } = start('--json')
+    const running = `ps -eo args= | grep -v grep | grep -q 'sqlite-writer.js ${room.path}'`
+    await waitUntil('the writer', async () => (await resultOf(shell(running))).code === 0)
+    child.kill(signal)
+    expect((await child.ended).code).toBe(signal === 'SIGINT' ? 0 : null)
+    if (signal === 'SIGINT') expect(JSON.parse(child.output)).toMatchObject({ engine: 'sqlite', differences: 0 })
+    await room.expectLeft()
+  })
+})
 
 describeServer('postgres 18', 'demo', (postgres) => {
   const at = useServer(postgres)

@@ -71,6 +71,21 @@ function expectTidy({ isCursorVisible, hasMargins, unknown }: Terminal): void {
 }
 
 describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () => {
+  test('k kills the writer of the demo of SQLite, and the mirror stays live', { timeout: 60_000 }, async () => {
+    const session = onTerminal(['demo', '--engine', 'sqlite'])
+    const { child, terminal, press } = session
+    await child.until(() => terminal().text.includes('live'), 'the picture')
+    press('k')
+    await child.until(
+      () => /writer +killed 1 time +table.* 0 times\s+live after \d+ ms/.test(terminal().text),
+      'the next one',
+    )
+    await ends(session, 'q')
+    expect(terminal().text).toMatch(
+      /\n\[k\] kill the writer .*\nmirror .* 0 differ\n.* 1 killed writer, 0 reconnects, 0 relists\n/,
+    )
+  })
+
   describeServer('postgres 18', 'the demo', () => {
     test('k kills the connection, q ends with the comparison under the last picture', async () => {
       const session = onTerminal(['demo'])

@@ -21,6 +21,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ['a misspelt option', [...INSTALL, '--prin'], '(Did you mean --print?); see: listwatch pg install --help'],
   ['an argument too many', ['demo', NOWHERE, 'more'], 'too many arguments'],
   ['a demo on something else than a server', ['demo', 'more'], 'invalid URL of Postgres'],
+  ['SQLite on a server', ['demo', NOWHERE, '--engine', 'sqlite'], '--engine sqlite needs no URL'],
   ['no table', ['watch', NOWHERE], "option '--table <name>' not specified; see: listwatch watch --help"],
   ['a misspelt option in the place of a required one', ['pg', 'install', NOWHERE, '--tabel', 'a'], "option '--tabel'"],
   ['no table for an installation', ['pg', 'install', NOWHERE], "required option '--table <name>' not specified"],

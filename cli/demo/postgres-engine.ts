@@ -1,0 +1,96 @@
+import type pg from 'pg'
+import { installChangeLog, postgresSource } from '../../adapters/postgres/index.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { systemRandom } from '../../src/contract/random.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Row } from '../sources/source-types.js'
+import type { DemoEngine } from './demo-engine.js'
+import { demoPackages } from './demo-packages.js'
+import { createDatabase, type DemoServer, startServer } from './demo-server.js'
+import { DemoWriter, type Order, type WriterConnection } from './demo-writer.js'
+
+/** The application name of the mirror's connections. */
+const MIRROR = 'listwatch-demo-mirror'
+
+const TABLE_SQL = `CREATE TABLE orders (
+  id         bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  tenant     text        NOT NULL,
+  status     text        NOT NULL,
+  cents      integer     NOT NULL,
+  updated_at timestamptz NOT NULL
+)`
+
+/**
+ * Starts a Postgres server, or creates a database on the server of the URL. `say` is called with what it does, `warn`
+ * with what it downloads. Rejects with a CliError, or with the signal's reason if it aborts.
+ */
+export async function postgresEngine(
+  url: string | undefined,
+  say: (line: string) => void,
+  warn: (line: string) => void,
+  signal: AbortSignal,
+): Promise<DemoEngine> {
+  const packages = await demoPackages(url !== undefined, warn, signal)
+  say(url === undefined ? 'starting a Postgres server …' : 'creating a database on the server …')
+  const server = await (url === undefined ? startServer(packages, signal) : createDatabase(url, packages))
+  return new PostgresEngine(packages.driver, server)
+}
+
+class PostgresEngine implements DemoEngine {
+  readonly victim = 'connection'
+  readonly source: ListerWatcher<Order>
+  transactions = 0
+  readonly #server: DemoServer
+  readonly #control: pg.Client
+  readonly #writing: pg.Client
+  readonly #writer: DemoWriter<Date>
+
+  constructor(driver: typeof pg, server: DemoServer) {
+    const clientFor = (application_name: string): pg.Client => {
+      const client = new driver.Client({ connectionString: server.url, application_name })
+      return client.on('error', () => {}) // The pending query rejects with the same error.
+    }
+    this.#server = server
+    this.#control = clientFor('listwatch-demo-control')
+    this.#writing = clientFor('listwatch-demo-writer')
+    const connection: WriterConnection<Date> = {
+      run: (sql, values = []) => this.#writing.query(sql, values),
+      timeOf: (ms) => new Date(ms),
+    }
+    this.#writer = new DemoWriter(connection, systemClock, systemRandom, () => this.transactions++)
+    this.source = postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' })
+  }
+
+  async open(): Promise<void> {
+    await Promise.all([this.#control.connect(), this.#writing.connect()])
+    await this.#control.query(TABLE_SQL)
+    await this.#writer.fillTable()
+    await installChangeLog(this.#control, { table: 'orders' })
+  }
+
+  startWriter(): void {
+    this.#writer.start()
+  }
+
+  async stopWriter(): Promise<void> {
+    await this.#writer.stop()
+  }
+
+  async kill(): Promise<void> {
+    const sql =
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()'
+    await this.#control.query(sql, [MIRROR])
+  }
+
+  async rows(): Promise<readonly Row[]> {
+    return (await this.#control.query<Row>('SELECT * FROM orders')).rows
+  }
+
+  async close(): Promise<void> {
+    try {
+      await Promise.all([this.#control.end(), this.#writing.end()])
+    } finally {
+      await this.#server.stop()
+    }
+  }
+}
