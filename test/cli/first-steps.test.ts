@@ -33,26 +33,64 @@ test('the first program of README.md has at most 15 lines, and runs with node al
   ])
 })
 
+const TUTORIAL = 'docs/start/tutorial.md'
+
+/** The programs of the tutorial in the project of a reader of it. */
+function tutorial(packages: string[] = []): {
+  readonly path: string
+  readonly run: (args: readonly string[], env?: object) => Child
+} {
+  const named = programsOf(TUTORIAL).map((text) => [/^\/\/ (\S+)/.exec(text)?.[1] ?? '', text] as const)
+  const { path } = projectWith(new Map(named), packages)
+  const run = (args: readonly string[], env: object = {}): Child => {
+    const child = new Child(node, args, { cwd: path, env: { ...process.env, ...env } })
+    onTestFinished(() => child[Symbol.asyncDispose]())
+    return child
+  }
+  return { path, run }
+}
+
+/** Runs the nth command of the tutorial that begins so, in its folder. */
+async function install(path: string, start: string, nth: number, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const command = (textOf(TUTORIAL).match(new RegExp(`^npx listwatch ${start} .*$`, 'gm')) ?? [])[nth]
+  const child = shell(`npx() { "$@"; }; cd '${path}'; ${command}`, env)
+  expect(await resultOf(child)).toMatchObject({ code: 0, errors: '' })
+}
+
+/** The port that a server has printed. */
+async function portOf(server: Child): Promise<string> {
+  const port = (): string | undefined => server.lines.flatMap((line) => /^listening on (\d+)/.exec(line)?.[1] ?? [])[0]
+  await server.until(() => port() !== undefined, 'the server')
+  return port() ?? ''
+}
+
+test('the first chapter of the tutorial needs no server: a reader has each write of another process', async () => {
+  const { path, run } = tutorial()
+  expect(await run(['file.js']).ended).toEqual({ code: 0, signal: null })
+  await install(path, 'sqlite install', 0)
+  const reader = run(['reader.js'], { PORT: '0' })
+  const url = `http://localhost:${await portOf(reader)}`
+  expect(reader.lines).toContain('1000 orders, 500 of acme')
+  for (const status of ['paid', 'packed', 'sent']) {
+    const writer = run(['writer.js', '42', status, url])
+    expect([await writer.ended, writer.lines]).toEqual([{ code: 0, signal: null }, [status]])
+  }
+  expect(reader.lines.slice(2)).toEqual(['42: open → paid', '42: paid → packed', '42: packed → sent'])
+  expect((await fetch(`${url}/42?mark=nonsense`)).status).toBe(400)
+  reader.kill('SIGINT')
+  expect([await reader.ended, reader.errors]).toEqual([{ code: 0, signal: null }, ''])
+})
+
 describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgres) => {
   const at = useServer(postgres)
 
   test('do what the tutorial says, one after the other', async () => {
     const db = await at.prepared('')
     const env = { DATABASE_URL: urlOf(db) }
-    const named = programsOf('docs/start/tutorial.md').map(
-      (text) => [/^\/\/ (\S+)/.exec(text)?.[1] ?? '', text] as const,
-    )
-    const { path } = projectWith(new Map(named), ['pg'])
-    const run = (args: readonly string[], more: object = {}): Child => {
-      const child = new Child(node, args, { cwd: path, env: { ...process.env, ...env, ...more } })
-      onTestFinished(() => child[Symbol.asyncDispose]())
-      return child
-    }
+    const { path, run: start } = tutorial(['pg'])
+    const run = (args: readonly string[], more: object = {}): Child => start(args, { ...env, ...more })
     expect(await run(['table.js']).ended).toEqual({ code: 0, signal: null })
-    const installs = textOf('docs/start/tutorial.md').match(/^npx listwatch pg install .*$/gm) ?? []
-    const install = async (nth: number): Promise<void> =>
-      expect(await resultOf(shell(`npx() { "$@"; }; ${installs[nth]}`, env))).toMatchObject({ code: 0, errors: '' })
-    await install(0)
+    await install(path, 'pg install', 0, env)
 
     const mirror = run(['mirror.js'])
     await mirror.until(() => mirror.lines.includes('1000 orders, 500 of acme'), 'the first list')
@@ -69,12 +107,7 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
 
     const servers = [run(['server.js'], { PORT: '0' }), run(['server.js'], { PORT: '0' })]
     const urls: string[] = []
-    for (const server of servers) {
-      const portOf = (): string | undefined =>
-        server.lines.flatMap((line) => /^listening on (\d+)/.exec(line)?.[1] ?? [])[0]
-      await server.until(() => portOf() !== undefined, 'the server')
-      urls.push(`http://localhost:${portOf()}`)
-    }
+    for (const server of servers) urls.push(`http://localhost:${await portOf(server)}`)
     const caller = run(['caller.js', ...urls])
     expect([await caller.ended, caller.lines]).toEqual([
       { code: 0, signal: null },
@@ -86,7 +119,7 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
     }
 
     expect(await run(['tenants.js']).ended).toEqual({ code: 0, signal: null })
-    await install(1)
+    await install(path, 'pg install', 1, env)
     const countries = run(['countries.js'])
     const first = ['de: 499 of 500 orders are open', 'us: 499 of 500 orders are open']
     await countries.until(() => countries.lines.length === 2, 'the first countries')
