@@ -1,8 +1,6 @@
 import type { Etcd3 } from 'etcd3'
-import { systemClock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
-import type { ListerWatcher, WatchContext } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import { systemClock, type WatchContext } from '../../src/adapter.js'
+import { type ListerWatcher, SourceError, type Version } from '../../src/index.js'
 import { context, listed as read } from '../support/source-calls.js'
 import { type Happening, revisionOf } from './contract-checker.js'
 

@@ -1,7 +1,6 @@
 import { Etcd3 } from 'etcd3'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Logger } from '../../src/contract/status.js'
+import type { ListerWatcher, Logger } from '../../src/index.js'
 import type { EtcdServer } from '../servers/etcd.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { BackendStage } from '../support/backend-stage.js'

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
-import type { Logger } from '../../src/contract/status.js'
-import { createInformer } from '../../src/informer/create-informer.js'
+import { createInformer, type Logger } from '../../src/index.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'

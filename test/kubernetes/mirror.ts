@@ -4,9 +4,8 @@ import {
   type KubernetesSourceOptions,
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
-import type { ListContext } from '../../src/contract/source.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
+import type { ListContext } from '../../src/adapter.js'
+import { createInformer, type Informer } from '../../src/index.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Follower } from '../support/follower.js'

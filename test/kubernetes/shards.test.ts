@@ -5,11 +5,8 @@ import {
   type KubernetesSourceOptions,
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
-import { systemClock } from '../../src/contract/clock.js'
-import type { SourceError } from '../../src/contract/errors.js'
-import { systemRandom } from '../../src/contract/random.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
+import { systemClock, systemRandom } from '../../src/adapter.js'
+import { createInformer, type Informer, type SourceError } from '../../src/index.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import type { Kubernetes } from '../servers/kubernetes.js'

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
-import type { Delta, DeltaBatch } from '../../src/queue/change.js'
-import { DeltaFIFO } from '../../src/queue/delta-fifo.js'
-import { Indexer } from '../../src/store/indexer.js'
+import type { DeltaBatch, ListEvent, WatchEvent } from '../../src/adapter.js'
+import { type Delta, DeltaFIFO, Indexer } from '../../src/index.js'
 import { keyPool, keys, runs } from '../support/property.js'
 
 type Fate = readonly [key: string, object: number | undefined]

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { OptionError } from '../../src/contract/errors.js'
-import type { IndexRange } from '../../src/store/indexes/index-types.js'
+import type { IndexRange, OptionError } from '../../src/index.js'
 import { compareScalars, type Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import { Store } from '../../src/store/store.js'

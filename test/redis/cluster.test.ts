@@ -9,9 +9,8 @@ import {
   redisLeases,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import { systemClock } from '../../src/contract/clock.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import { sourceSet } from '../../src/informer/sources/source-set.js'
+import { systemClock } from '../../src/adapter.js'
+import { createInformer, sourceSet } from '../../src/index.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'

@@ -6,8 +6,7 @@ import {
   redisStreamSource,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import type { ListerWatcher, Version } from '../../src/index.js'
 import type { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
 import type { Item } from './mirror.js'

@@ -6,8 +6,7 @@ import {
   redisCollectionSource,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import type { ListerWatcher, Version } from '../../src/index.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { RedisServer } from '../servers/redis.js'
 import { BackendStage } from '../support/backend-stage.js'

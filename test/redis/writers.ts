@@ -7,8 +7,7 @@ import {
   redisDatabase,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import type { ListerWatcher, Version } from '../../src/index.js'
 import type { SeededRandom } from '../../testing/seeded-random.js'
 import { userClient } from './drivers.js'
 import { COLLECTION, PREFIX, STREAM, STREAM_AT, STREAM_TRUTH, TWINS } from './followers.js'

@@ -8,9 +8,7 @@ import {
   redisStreamSource,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import { OptionError } from '../../src/contract/errors.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
-import { createInformer } from '../../src/informer/create-informer.js'
+import { createInformer, type ListerWatcher, OptionError } from '../../src/index.js'
 import { describeRedis, describeServer } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'

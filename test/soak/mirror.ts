@@ -1,8 +1,6 @@
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { type Clock, systemClock } from '../../src/contract/clock.js'
-import type { Version } from '../../src/contract/version.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
+import { type Clock, systemClock } from '../../src/adapter.js'
+import { createInformer, type Informer, type Version } from '../../src/index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 

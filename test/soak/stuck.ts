@@ -1,5 +1,4 @@
-import type { Controller } from '../../src/subscriptions/controller/controller-types.js'
-import type { SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
+import type { Controller, SubscribeOptions } from '../../src/index.js'
 import { growthInAll, type SoakFigure } from './growth.js'
 import { Mirror, virtualTime } from './mirror.js'
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Change } from '../../src/queue/change.js'
-import type { Handlers } from '../../src/subscriptions/delivery/handler-types.js'
+import type { Change, Handlers } from '../../src/index.js'
 
 /**
  * Checks the changes that a handler receives (I4): for each key `(add update* delete)*`, and each `previous` is the very object that

@@ -1,10 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
-import type { SourceError } from '../../src/contract/errors.js'
-import type { ListerWatcher, Sink } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
-import { Reflector } from '../../src/reflector/reflector.js'
+import type { Sink } from '../../src/adapter.js'
+import { Indexer, type ListerWatcher, Reflector, type SourceError, type Version } from '../../src/index.js'
 import type { ReflectorState } from '../../src/reflector/reflector-state-types.js'
-import { Indexer } from '../../src/store/indexer.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 

@@ -1,14 +1,5 @@
-import { SourceError } from '../../src/contract/errors.js'
-import type {
-  ListContext,
-  ListEvent,
-  ListerWatcher,
-  ListPage,
-  WatchBatch,
-  WatchContext,
-  WatchEvent,
-} from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import type { ListContext, ListEvent, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/adapter.js'
+import { type ListerWatcher, SourceError, type Version } from '../../src/index.js'
 
 /** What a test hands out piece by piece. It does not react to any signal: the core has to do without. */
 class Channel<V> implements AsyncIterableIterator<V, undefined> {

@@ -1,7 +1,5 @@
-import { systemClock } from '../../src/contract/clock.js'
-import type { SourceError } from '../../src/contract/errors.js'
-import type { ListContext, ListerWatcher, WatchContext } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import { type ListContext, systemClock, type WatchContext } from '../../src/adapter.js'
+import type { ListerWatcher, SourceError, Version } from '../../src/index.js'
 
 /** The context of a call of a source outside of an informer. */
 export function context(

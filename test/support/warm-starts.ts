@@ -1,5 +1,4 @@
-import type { ListerWatcher } from '../../src/contract/source.js'
-import type { InformerOptions } from '../../src/informer/informer-types.js'
+import type { InformerOptions, ListerWatcher } from '../../src/index.js'
 import { informerOf, type World } from './informers.js'
 import { MemoryCache } from './memory-cache.js'
 

@@ -1,5 +1,4 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Version } from '../../../src/contract/version.js'
+import { SourceError, type Version } from '../../../src/index.js'
 
 export interface Item {
   /** One number for each written content: a greater number is later. */

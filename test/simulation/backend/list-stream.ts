@@ -1,6 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { ListContext, ListEvent, ListPage } from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
+import type { ListContext, ListEvent, ListPage } from '../../../src/adapter.js'
+import { SourceError, type Version } from '../../../src/index.js'
 import { Channel } from './channel.js'
 import type { Commit, Item, Stored } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'

@@ -1,16 +1,14 @@
-import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
-  ListerWatcher,
   ListPage,
   SourceContext,
   VersionPage,
   WatchBatch,
   WatchContext,
   WatchEvent,
-} from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
+} from '../../../src/adapter.js'
+import { type ListerWatcher, SourceError, type SourceErrorCode, type Version } from '../../../src/index.js'
 import type { AuditResultChecker } from '../checkers/audit-result-checker.js'
 import type { ReflectorChecker } from '../checkers/reflector-checker.js'
 import { WarningChecker } from '../checkers/warning-checker.js'

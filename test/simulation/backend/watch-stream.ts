@@ -1,6 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { WatchBatch, WatchContext, WatchEvent } from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
+import type { WatchBatch, WatchContext, WatchEvent } from '../../../src/adapter.js'
+import { SourceError, type Version } from '../../../src/index.js'
 import { mix } from '../workload/random-decisions.js'
 import { Channel } from './channel.js'
 import type { FaultKind } from './fault-kinds.js'

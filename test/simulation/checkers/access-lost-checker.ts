@@ -1,5 +1,4 @@
-import type { SourceError } from '../../../src/contract/errors.js'
-import type { Version } from '../../../src/contract/version.js'
+import type { SourceError, Version } from '../../../src/index.js'
 import type { Scenario } from '../system/scenario.js'
 
 interface Mirrored {

@@ -1,5 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
+import type { Informer, Version } from '../../../src/index.js'
 import type { Commit, Item } from '../backend/history.js'
 import type { ListStream } from '../backend/list-stream.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'

@@ -1,6 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Controller } from '../../../src/subscriptions/controller/controller-types.js'
+import type { Controller, Informer, Version } from '../../../src/index.js'
 import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'

@@ -1,5 +1,4 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import { SourceError, type Subscription } from '../../../src/index.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */

@@ -1,7 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Change } from '../../../src/queue/change.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Change, Informer, Subscription, Version } from '../../../src/index.js'
 import type { History, Item } from '../backend/history.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 

@@ -1,5 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Change, Deleted } from '../../../src/queue/change.js'
+import type { Change, Deleted, Version } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 
 export interface MergedChange {

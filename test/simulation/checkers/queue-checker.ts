@@ -1,7 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Change } from '../../../src/queue/change.js'
-import type { ChangeBatch, SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Change, ChangeBatch, Informer, SubscribeOptions, Subscription, Version } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'

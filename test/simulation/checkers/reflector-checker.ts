@@ -1,6 +1,5 @@
-import type { SourceError } from '../../../src/contract/errors.js'
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
+import type { SourceError, Version } from '../../../src/index.js'
 import type { ListStream } from '../backend/list-stream.js'
 import { REFUSAL } from '../backend/simulated-source.js'
 import type { WatchStream } from '../backend/watch-stream.js'

@@ -1,6 +1,5 @@
-import type { Entry } from '../../../src/contract/source.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { StoreView } from '../../../src/store/store-view.js'
+import type { Entry } from '../../../src/adapter.js'
+import type { Informer, StoreView } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'

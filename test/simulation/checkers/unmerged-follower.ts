@@ -1,6 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Change } from '../../../src/queue/change.js'
+import type { Change, Informer, Version } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'

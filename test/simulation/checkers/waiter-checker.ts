@@ -1,5 +1,4 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Wait } from '../../../src/util/deadline.js'
+import { SourceError, type Wait } from '../../../src/index.js'
 import type { History } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import { checkSecrets } from './error-report-checker.js'

@@ -1,5 +1,4 @@
-import { groupInformers } from '../../../src/informer/informer-group.js'
-import type { Lifecycle } from '../../../src/informer/informer-types.js'
+import { groupInformers, type Lifecycle } from '../../../src/index.js'
 import type { BackendShard } from '../backend/backend-shard.js'
 import { drawDrain } from '../checkers/stop-checker.js'
 import { WaiterChecker } from '../checkers/waiter-checker.js'

@@ -1,5 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Change } from '../../../src/queue/change.js'
+import type { Change, Version } from '../../../src/index.js'
 import type { Item, Stored } from '../backend/history.js'
 import { unhandled } from '../checkers/handled-version-checker.js'
 import type { Scenario } from '../system/scenario.js'

@@ -1,5 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
+import type { Informer, Version } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import { checkView, entriesOf } from '../checkers/snapshot-checker.js'
 import { type Invariant, nameOf, type Scenario } from '../system/scenario.js'

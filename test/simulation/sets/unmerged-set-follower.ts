@@ -1,6 +1,4 @@
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Change } from '../../../src/queue/change.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Change, Informer, Subscription } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import { checkFinalState } from '../checkers/final-state-checker.js'
 import { nameOf, type Scenario } from '../system/scenario.js'

@@ -1,7 +1,5 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
+import type { ChangeBatch, Informer, Lifecycle, Version } from '../../../src/index.js'
 import { SLOW_MS } from '../../../src/subscriptions/delivery/slow-handler-monitor.js'
-import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Commit, Item, State } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'
 import type { SimulatedCache } from '../cache/simulated-cache.js'

@@ -1,6 +1,5 @@
-import type { Compound, Equal, IndexBuilder, Ordered } from '../../../src/store/indexes/index-types.js'
+import type { Compound, Equal, IndexBuilder, Ordered, StoreView } from '../../../src/index.js'
 import { SortedIndex } from '../../../src/store/indexes/sorted-index.js'
-import type { StoreView } from '../../../src/store/store-view.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 

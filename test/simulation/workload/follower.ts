@@ -1,5 +1,4 @@
-import type { Change } from '../../../src/queue/change.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Change, Subscription } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import type { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
 import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'

@@ -1,7 +1,4 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Change } from '../../../src/queue/change.js'
-import type { Handlers } from '../../../src/subscriptions/delivery/handler-types.js'
-import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import { type Change, type ChangeBatch, type Handlers, SourceError, type SubscribeOptions } from '../../../src/index.js'
 import type { FaultKind } from '../backend/fault-kinds.js'
 import type { Item } from '../backend/history.js'
 import { HandlerCallChecker } from '../checkers/handler-call-checker.js'

@@ -1,5 +1,4 @@
-import { terminal } from '../../../src/contract/errors.js'
-import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
+import { type Controller, type ReconcileContext, terminal } from '../../../src/index.js'
 import type { Item, Stored } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'
 import type { Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'

@@ -1,6 +1,5 @@
 import { type LeaseFault, type MemoryLeases, memoryLeases } from '../../../adapters/memory/index.js'
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
+import { type Controller, type ReconcileContext, SourceError } from '../../../src/index.js'
 import type { Item } from '../backend/history.js'
 import type { InformerSystem } from '../system/informer-system.js'
 import type { Scenario } from '../system/scenario.js'

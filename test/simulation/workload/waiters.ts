@@ -1,6 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
-import type { Wait } from '../../../src/util/deadline.js'
+import type { Subscription, Version, Wait } from '../../../src/index.js'
 import { forkedSince, includes, isReached } from '../checkers/waiter-checker.js'
 import type { InformerDriver } from '../system/informer-driver.js'
 import { type Ending, InformerWaiters, TRANSIENT } from './informer-waiters.js'

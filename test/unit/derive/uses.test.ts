@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { derive } from '../../../src/derive/derive.js'
-import { groupInformers } from '../../../src/informer/informer-group.js'
+import { derive, groupInformers } from '../../../src/index.js'
 import { internalsOf } from '../../../src/informer/internals.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { contentOf, type Order, shop } from '../../support/views.js'

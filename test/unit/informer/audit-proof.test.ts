@@ -1,14 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { SourceError } from '../../../src/contract/errors.js'
-import type {
-  ListContext,
-  ListerWatcher,
-  ListPage,
-  VersionPage,
-  WatchBatch,
-  WatchContext,
-} from '../../../src/contract/source.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
+import type { ListContext, ListPage, VersionPage, WatchBatch, WatchContext } from '../../../src/adapter.js'
+import { createInformer, type ListerWatcher, SourceError } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf } from '../../support/informers.js'
 import { heard, ordered, running } from '../../support/running.js'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
-import type { SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { IndexBuilder, SubscribeOptions } from '../../../src/index.js'
 import { Fold } from '../../support/fold.js'
 import { mirrorOf, type Order, order } from '../../support/informers.js'
 import { running } from '../../support/running.js'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { Version } from '../../../src/contract/version.js'
+import { OptionError, SourceError, type Version } from '../../../src/index.js'
 import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'

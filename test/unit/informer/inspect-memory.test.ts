@@ -2,9 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, expect, test } from 'vitest'
-import type { ListerWatcher } from '../../../src/contract/source.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import { createInformer, type Informer, type InformerOptions, type ListerWatcher } from '../../../src/index.js'
 import { put } from '../../support/scripted-source.js'
 
 const OBJECTS = 10_000

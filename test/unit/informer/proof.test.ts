@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { SourceError } from '../../../src/contract/errors.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
+import { SourceError, type SourceSet, sourceSet } from '../../../src/index.js'
 import { informerOf } from '../../support/informers.js'
 import { LossyVersioned, synced, three } from '../../support/lossy-source.js'
 import { listed, running } from '../../support/running.js'

@@ -1,10 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { SourceError } from '../../../src/contract/errors.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { SourceSet } from '../../../src/informer/sources/source-set.js'
+import { type IndexBuilder, type Informer, SourceError, type SourceSet } from '../../../src/index.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
-import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 import { heard, running, setOf } from '../../support/running.js'
 

@@ -1,10 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { ListEvent, WatchEvent } from '../../../src/contract/source.js'
-import type { Change, DeltaBatch } from '../../../src/queue/change.js'
+import type { DeltaBatch, DeltaFIFOOptions, ListEvent, WatchEvent } from '../../../src/adapter.js'
+import { type Change, DeltaFIFO, Indexer } from '../../../src/index.js'
 import { ChangeQueue, DEFAULT_CAPACITY, NO_POSITION } from '../../../src/queue/change-queue.js'
-import { DeltaFIFO, type DeltaFIFOOptions } from '../../../src/queue/delta-fifo.js'
-import { Indexer } from '../../../src/store/indexer.js'
 import { finish } from '../../../src/util/steps.js'
 
 const put = (key: string, object: string): ListEvent<string> => ({ type: 'put', key, object })

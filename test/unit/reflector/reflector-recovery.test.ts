@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
-import { Reflector } from '../../../src/reflector/reflector.js'
+import { Reflector, SourceError, type SourceErrorCode } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { store } from '../../support/reflectors.js'
 import { listed, reflected } from '../../support/running.js'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { SourceError } from '../../../src/contract/errors.js'
-import type { ListEvent, ListTransaction } from '../../../src/contract/source.js'
-import { Indexer } from '../../../src/store/indexer.js'
+import type { ListEvent, ListTransaction } from '../../../src/adapter.js'
+import { Indexer, type SourceError } from '../../../src/index.js'
 import type { Partition } from '../../../src/store/write/partition.js'
 import type { WriterOptions } from '../../../src/store/write/store-writer.js'
 

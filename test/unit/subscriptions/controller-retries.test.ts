@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TerminalError, terminal } from '../../../src/contract/errors.js'
-import type { ReconcileOptions } from '../../../src/subscriptions/controller/controller-types.js'
+import { type ReconcileOptions, TerminalError, terminal } from '../../../src/index.js'
 import { numbers, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 

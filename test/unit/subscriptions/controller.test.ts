@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { OptionError } from '../../../src/contract/errors.js'
+import { OptionError, type ReconcileOptions } from '../../../src/index.js'
 import type { FeedController } from '../../../src/subscriptions/controller/controller.js'
-import type { ReconcileOptions } from '../../../src/subscriptions/controller/controller-types.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
 import { numbers, type Reconcile, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'

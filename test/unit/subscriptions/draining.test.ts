@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../../adapters/memory/index.js'
-import type { Controller } from '../../../src/subscriptions/controller/controller-types.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { Controller, Subscription } from '../../../src/index.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../../support/informers.js'
 
 /** The function of a controller, which decides how a run ends. */

@@ -1,10 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { MemorySource } from '../../../adapters/memory/index.js'
-import type { Change } from '../../../src/queue/change.js'
+import type { Change, IndexBuilder, Subscription } from '../../../src/index.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
-import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import { Fold } from '../../support/fold.js'
 import { deferred, mirrorOf, outcomeOf, type World } from '../../support/informers.js'
 

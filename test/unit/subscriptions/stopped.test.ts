@@ -1,7 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { groupInformers } from '../../../src/informer/informer-group.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
+import { groupInformers, type Informer, type Subscription } from '../../../src/index.js'
 import { mirrorOf } from '../../support/informers.js'
 
 type World = ReturnType<typeof mirrorOf<number, { readonly odd: (value: boolean) => readonly number[] }>>

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { SourceError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
+import { createInformer, SourceError } from '../../../src/index.js'
 import { metricsText } from '../../../telemetry/prometheus/index.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { terminal } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
+import { createInformer, terminal } from '../../../src/index.js'
 import { testController } from '../../../testing/test-controller.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 

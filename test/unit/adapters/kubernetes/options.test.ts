@@ -1,8 +1,7 @@
 import { KubeConfig, type V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource, makeInformer } from '../../../../adapters/kubernetes/index.js'
-import { OptionError } from '../../../../src/contract/errors.js'
-import { createInformer } from '../../../../src/informer/create-informer.js'
+import { createInformer, OptionError } from '../../../../src/index.js'
 
 const kubeConfig = new KubeConfig()
 kubeConfig.loadFromOptions({

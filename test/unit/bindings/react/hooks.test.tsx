@@ -3,11 +3,8 @@ import { act, type ReactElement, StrictMode, startTransition, useLayoutEffect, u
 import { renderToString } from 'react-dom/server'
 import { describe, expect, test, vi } from 'vitest'
 import { useObject, useObjects, useStatus } from '../../../../bindings/react/index.js'
-import { SourceError } from '../../../../src/contract/errors.js'
-import { groupBy } from '../../../../src/derive/derive.js'
-import type { Informer } from '../../../../src/informer/informer-types.js'
+import { type Equal, groupBy, type Informer, SourceError } from '../../../../src/index.js'
 import { internalsOf } from '../../../../src/informer/internals.js'
-import type { Equal } from '../../../../src/store/indexes/index-types.js'
 import { mirrorOf, type Order, order } from '../../../support/informers.js'
 import { Page } from './render.js'
 

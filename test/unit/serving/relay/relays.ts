@@ -13,11 +13,8 @@ import {
   type ServeRelayOptions,
   serveRelay,
 } from '../../../../serving/relay/index.js'
-import type { LeaseSession, Leases, Random } from '../../../../src/adapter.js'
-import type { MirrorCache } from '../../../../src/contract/mirror-cache.js'
-import type { RelayStore } from '../../../../src/contract/relay-store.js'
-import { createInformer, type Informer, type ListerWatcher, SourceError } from '../../../../src/index.js'
-import type { Change } from '../../../../src/queue/change.js'
+import type { LeaseSession, Leases, MirrorCache, Random, RelayStore } from '../../../../src/adapter.js'
+import { type Change, createInformer, type Informer, type ListerWatcher, SourceError } from '../../../../src/index.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { IndexBuilder, Scalar } from '../../../../src/index.js'
 import { declareIndexes, MAX_INDEX_VALUES } from '../../../../src/store/indexes/index-builder.js'
-import type { IndexBuilder } from '../../../../src/store/indexes/index-types.js'
-import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { Store } from '../../../../src/store/store.js'
 import { finish } from '../../../../src/util/steps.js'
 

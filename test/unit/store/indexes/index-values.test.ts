@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { IndexBuilder } from '../../../../src/store/indexes/index-types.js'
-import type { Scalar } from '../../../../src/store/indexes/scalar.js'
+import type { IndexBuilder, Scalar } from '../../../../src/index.js'
 import { drain, Mirror, tellAll } from '../../../support/feeds.js'
 import { Fold } from '../../../support/fold.js'
 

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../../adapters/memory/index.js'
-import { SourceError } from '../../../../src/contract/errors.js'
-import type { Compound } from '../../../../src/store/indexes/index-types.js'
+import { type Compound, SourceError } from '../../../../src/index.js'
 import { DecodedEntries } from '../../../../src/store/packed/decoded-entries.js'
 import { DEFAULT_SLICES } from '../../../../src/util/steps.js'
 import { Fold } from '../../../support/fold.js'
