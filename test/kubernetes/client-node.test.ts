@@ -1,18 +1,12 @@
-import { CoreV1Api, type KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
+import { CoreV1Api, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeInformer } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
-import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAnyList } from './fake.js'
 import { useKubernetes } from './support.js'
 
 const until = (what: string, isSo: () => boolean): Promise<void> => waitUntil(what, isSo, 30_000)
-
-function configOf(kubernetes: Kubernetes): KubeConfig {
-  const config = kubernetes.config()
-  return config
-}
 
 describeKubernetes('with a server', (server) => {
   const own = useKubernetes(server)
@@ -23,7 +17,7 @@ describeKubernetes('with a server', (server) => {
     const namespace = `shim-${++namespaces}`
     await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
     const path = `/api/v1/namespaces/${namespace}/configmaps`
-    const config = configOf(own.kubernetes)
+    const config = own.kubernetes.config()
     const core = config.makeApiClient(CoreV1Api)
     const informer = make<V1ConfigMap>(config, path, () => core.listNamespacedConfigMap({ namespace }))
     onTestFinished(() => informer.stop())

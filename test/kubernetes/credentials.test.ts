@@ -131,10 +131,7 @@ describeKubernetes('credentials', (server) => {
     let current = 0
     const configOf = (port: number) => {
       ways = [{ user: 'bob', port }, { user: 'alice', port }, { port: other.port }]
-      return () => {
-        const config = kubernetes.config(ways[current])
-        return config
-      }
+      return () => kubernetes.config(ways[current])
     }
     await Stage.with({ kubernetes, configOf }, async (stage) => {
       await followRotations(stage, {

@@ -9,8 +9,7 @@ describeKubernetes('the wanted resource', (server) => {
   const own = useKubernetes(server)
 
   async function listed(options: Omit<KubernetesSourceOptions, 'kubeConfig'>): Promise<number> {
-    const kubeConfig = own.kubernetes.config()
-    const source = kubernetesSource({ kubeConfig, ...options })
+    const source = kubernetesSource({ kubeConfig: own.kubernetes.config(), ...options })
     const { signal } = new AbortController()
     const pages = source.list({ signal, clock: systemClock, random: new SeededRandom(1), pageSize: 100 })
     let objects = 0

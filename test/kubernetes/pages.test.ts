@@ -57,10 +57,8 @@ for (const [name, options] of SERVERS)
     const isCached = options.watchCache !== false
 
     /** Of the same, straight to the server. */
-    const sourceOf = ({ namespace }: Stage): KubernetesSource<KubeObject> => {
-      const kubeConfig = own.kubernetes.config()
-      return kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace, pageSize: PAGE })
-    }
+    const sourceOf = ({ namespace }: Stage): KubernetesSource<KubeObject> =>
+      kubernetesSource({ kubeConfig: own.kubernetes.config(), kind: 'ConfigMap', namespace, pageSize: PAGE })
 
     /** A mirror of pages; `between` happens after the first of them. */
     const withPages = async (

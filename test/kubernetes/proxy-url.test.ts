@@ -7,18 +7,35 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { rootCertificates } from 'node:tls'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, onTestFinished, test } from 'vitest'
-import { kubernetesSource } from '../../adapters/kubernetes/index.js'
+import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { systemClock, systemRandom } from '../../src/adapter.js'
 import { createInformer } from '../../src/index.js'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
+import type { KubeWay } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ConnectProxy } from './connect-proxy.js'
 import { SocksProxy } from './socks-proxy.js'
 import { useKubernetes } from './support.js'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
+
+function loaded(options: object): KubeConfig {
+  const kubeConfig = new KubeConfig()
+  kubeConfig.loadFromOptions(options)
+  return kubeConfig
+}
+
+/** A mirror by a configuration, stopped when the test is over. */
+function mirrorBy(kubeConfig: KubeConfig, options: Partial<KubernetesSourceOptions> = {}) {
+  const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default', ...options })
+  const informer = createInformer({ source, audit: false })
+  onTestFinished(() => informer.stop())
+  const errors: unknown[] = []
+  informer.on('error', (error) => errors.push(error))
+  return { informer, errors }
+}
 
 describeKubernetes('a proxy in the kubeconfig', (server) => {
   const own = useKubernetes(server)
@@ -28,17 +45,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     await using proxy = await ConnectProxy.start(api.port)
     // No server listens there: a direct connection fails.
     const nowhere = await freePort()
-    const options = own.kubernetes.kubeConfig({ port: nowhere })
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions({
-      ...options,
-      clusters: options.clusters.map((cluster) => ({ ...cluster, proxyUrl: proxy.url })),
-    })
-    const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
-    const informer = createInformer({ source, audit: false })
-    onTestFinished(() => informer.stop())
-    const errors: unknown[] = []
-    informer.on('error', (error) => errors.push(error))
+    const { informer, errors } = mirrorBy(through(proxy.url, { port: nowhere }))
     await admin.create(PATH, { metadata: { name: 'listed' } })
     await informer.start().synced({ timeoutMs: 60_000 })
     await admin.create(PATH, { metadata: { name: 'watched' } })
@@ -50,11 +57,9 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
   })
 
   /** Of the admin, through a proxy. */
-  function through(proxyUrl: string): KubeConfig {
-    const options = own.kubernetes.kubeConfig()
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions({ ...options, clusters: options.clusters.map((cluster) => ({ ...cluster, proxyUrl })) })
-    return kubeConfig
+  function through(proxyUrl: string, way?: KubeWay): KubeConfig {
+    const options = own.kubernetes.kubeConfig(way)
+    return loaded({ ...options, clusters: options.clusters.map((cluster) => ({ ...cluster, proxyUrl })) })
   }
 
   test('a CA file that is replaced is used behind a proxy too, after a connection failed', async () => {
@@ -65,14 +70,8 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     const { clusters, ...options } = own.kubernetes.kubeConfig()
     // The certificate of another authority.
     writeFileSync(caFile, rootCertificates[0] ?? '')
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions({
-      ...options,
-      clusters: clusters.map(({ caData: _, ...cluster }) => ({ ...cluster, caFile, proxyUrl: proxy.url })),
-    })
-    const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
-    const informer = createInformer({ source, audit: false })
-    onTestFinished(() => informer.stop())
+    const behind = clusters.map(({ caData: _, ...cluster }) => ({ ...cluster, caFile, proxyUrl: proxy.url }))
+    const { informer } = mirrorBy(loaded({ ...options, clusters: behind }))
     const failed = new Promise<{ readonly message: string }>((resolve) => informer.on('error', resolve))
     informer.start()
     expect((await failed).message).toContain('certificate')
@@ -83,13 +82,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
   test.each(['socks5', 'socks5h'])('[K4] of %s leads to an address, and keeps a silent watch', async (scheme) => {
     const { admin, api } = own.kubernetes
     await using proxy = await SocksProxy.start(api.port)
-    const kubeConfig = through(proxy.url.replace('socks5', scheme))
-    const of = { kind: 'ConfigMap', namespace: 'default', timeoutMs: 1_000 }
-    const source = kubernetesSource<KubeObject>({ kubeConfig, ...of })
-    const informer = createInformer({ source, audit: false })
-    onTestFinished(() => informer.stop())
-    const errors: unknown[] = []
-    informer.on('error', (error) => errors.push(error))
+    const { informer, errors } = mirrorBy(through(proxy.url.replace('socks5', scheme)), { timeoutMs: 1_000 })
     await admin.create(PATH, { metadata: { name: scheme } })
     await informer.start().synced({ timeoutMs: 30_000 })
     await waitUntil('the watch', () => informer.status.state === 'live')

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { Version } from '../../src/contract/version.js'
-import { SeededRandom } from '../../testing/index.js'
-import { VirtualClock } from '../../testing/virtual-clock.js'
+import type { ListContext } from '../../src/adapter.js'
+import type { Version } from '../../src/index.js'
+import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { FakeKubernetes, isAny, isHead, isStreamedList } from './fake.js'
-import { FakeCollection, type FakeObject } from './fake-collection.js'
+import { type FakeKubernetes, isAny, isHead, isStreamedList } from './fake.js'
+import { FakeCollection } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
+import { Mirror } from './mirror.js'
 
 const MISSING = { code: 404, reason: 'NotFound', message: 'the server could not find the requested resource' }
 /** The heartbeat of the watches, which no test waits for. */
@@ -15,30 +15,24 @@ const LONGEST_MS = 60_000
 const WORD_MS = 10_000
 const isPage = ({ isList, query }: Exchange): boolean => isList && query.has('continue')
 
-/** One source, and those who read it at its side, each in calls of its own. */
-class Shared implements AsyncDisposable {
+/** The source of a mirror that is not started, and those who read it at its side, each in calls of its own. */
+class Shared {
   readonly fake: FakeKubernetes
-  readonly clock = new VirtualClock()
-  readonly source: KubernetesSource<FakeObject>
+  readonly clock: VirtualClock
   readonly doubts: string[] = []
+  readonly #mirror: Mirror
   readonly #stopping = new AbortController()
 
-  private constructor(fake: FakeKubernetes) {
-    this.fake = fake
-    this.source = kubernetesSource<FakeObject>({
-      kubeConfig: fake.config(),
-      kind: 'ConfigMap',
-      namespace: 'default',
-      maxWatchMs: LONGEST_MS,
-      // A probe reads the head too: a test counts only the requests of a list or a watch.
-      probeMs: false,
-    })
+  private constructor(mirror: Mirror) {
+    this.#mirror = mirror
+    this.fake = mirror.fake
+    this.clock = mirror.clock
   }
 
   static async with(act: (shared: Shared) => Promise<void>): Promise<void> {
-    await using shared = new Shared(await FakeKubernetes.start())
-    shared.fake.collection.fill(9)
-    await act(shared)
+    await using mirror = await Mirror.open({ fill: 9, source: { maxWatchMs: LONGEST_MS } })
+    const shared = new Shared(mirror)
+    await act(shared).finally(() => shared.#stopping.abort())
   }
 
   get heads(): number {
@@ -48,7 +42,7 @@ class Shared implements AsyncDisposable {
   /** Returns the version. `between` is called after each page. */
   async list(between?: () => Promise<void>): Promise<Version> {
     let listed = ''
-    for await (const { version } of this.source.list({ ...this.#context, pageSize: 100 })) {
+    for await (const { version } of this.#mirror.source.list(this.#context)) {
       listed = version ?? listed
       await between?.()
     }
@@ -81,7 +75,7 @@ class Shared implements AsyncDisposable {
       onProgressRequest: () => {},
       requestAudit: (why: string) => void this.doubts.push(why),
     }
-    const batches = this.source.watch(context)[Symbol.asyncIterator]()
+    const batches = this.#mirror.source.watch(context)[Symbol.asyncIterator]()
     await batches.next()
     return () => batches.next()
   }
@@ -112,13 +106,8 @@ class Shared implements AsyncDisposable {
     await broken
   }
 
-  get #context(): { clock: VirtualClock; random: SeededRandom; signal: AbortSignal } {
-    return { clock: this.clock, random: new SeededRandom(1), signal: this.#stopping.signal }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort()
-    await this.fake[Symbol.asyncDispose]()
+  get #context(): ListContext {
+    return { ...this.#mirror.context(), signal: this.#stopping.signal }
   }
 }
 

@@ -1,4 +1,3 @@
-import { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   type KubernetesSource,
@@ -68,8 +67,7 @@ class Collection {
   }
 
   mirror(source: Partial<KubernetesSourceOptions>): Mirrored {
-    const kubeConfig = new KubeConfig()
-    kubeConfig.loadFromOptions(this.#kubernetes.kubeConfig())
+    const kubeConfig = this.#kubernetes.config()
     const { apiVersion, kind } = this.#resource
     const namespace = this.#namespace
     const own = kubernetesSource<KubeObject>({ kubeConfig, apiVersion, kind, namespace, pageSize: 7, ...source })

@@ -34,11 +34,7 @@ const FINALIZER = 'example.com/widgets'
 describeKubernetes('kubernetesWriter', (server) => {
   const own = useKubernetes(server)
 
-  function configOf(user: 'admin' | 'alice' = 'admin'): KubeConfig {
-    const kubeConfig = own.kubernetes.config({ user })
-    return kubeConfig
-  }
-
+  const configOf = (user: 'admin' | 'alice' = 'admin'): KubeConfig => own.kubernetes.config({ user })
   const writerOf = (fieldManager = 'operator', user: 'admin' | 'alice' = 'admin') =>
     kubernetesWriter({ kubeConfig: configOf(user), fieldManager })
   const configMap = (name: string, data: Record<string, string>) => ({
@@ -73,10 +69,9 @@ describeKubernetes('kubernetesWriter', (server) => {
   const isGone = async (name: string): Promise<boolean> => !(await succeeds(read(name)))
 
   function reconcile(functions: FinalizerOptions<Widget>, name: string): Informer<Widget> {
-    const kubeConfig = configOf()
     const widgets = createInformer({
       source: kubernetesSource<Widget>({
-        kubeConfig,
+        kubeConfig: configOf(),
         apiVersion: 'example.com/v1',
         kind: 'Widget',
         namespace: 'default',
@@ -353,13 +348,9 @@ describeKubernetes('kubernetesWriter', (server) => {
     const JOIN = { member: 'member000001', renewal: 0, members: [], holds: [] }
     const { signal } = new AbortController()
 
-    function leasesOf(group: string, user: 'admin' | 'alice' = 'admin') {
-      return kubernetesLeases({ kubeConfig: configOf(user), namespace: 'default', group })
-    }
-
-    function sessionOf(group: string, user: 'admin' | 'alice' = 'admin') {
-      return leasesOf(group, user).open()
-    }
+    const leasesOf = (group: string, user?: 'alice') =>
+      kubernetesLeases({ kubeConfig: configOf(user), namespace: 'default', group })
+    const sessionOf = (group: string, user?: 'alice') => leasesOf(group, user).open()
 
     test('a watch names a member that claims no key any more', () => expectReleasedMembers(leasesOf('released')))
 
