@@ -33,16 +33,14 @@ export class Store<T> implements Undoable {
   readonly #freezesResults: boolean
   readonly #journal = new UndoJournal<Ordinal, Entry<T> | undefined>()
   #list: readonly T[] | undefined
-  /** False while the first list fills the store. Readers check it, the writer does not. */
-  isVisible = true
   /** The state before the write that is in progress. */
   #held: Pin<T> | undefined
+  /** The state that readers see while the first list fills the store. Undefined afterwards. */
+  #empty: Pin<T> | undefined
   /** What readers see instead of the store: usually `#held`. */
   #shown: Pin<T> | TrackedReads<T> | undefined
   /** The packed content whose entries the store does not contain, until they are written. */
   #kept: KeptBase<T> | undefined
-  /** The state that readers see while the first list fills the store. */
-  #empty: Store<T> | undefined
 
   constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true) {
     this.#maxObjects = maxObjects
@@ -59,9 +57,17 @@ export class Store<T> implements Undoable {
 
   /** The state that readers see: the store itself, or the state before the large write that is in progress. */
   get readers(): StoreReads<T> {
-    if (this.isVisible) return this.#shown ?? this
-    this.#empty ??= new Store<T>()
-    return this.#empty
+    return this.#shown ?? this
+  }
+
+  /** False while the first list fills the store: readers see an empty one. */
+  get isVisible(): boolean {
+    return this.#empty === undefined
+  }
+
+  set isVisible(isVisible: boolean) {
+    this.#empty = isVisible ? undefined : new Store<T>().pin()
+    this.showHeld()
   }
 
   /** What readers see instead of the store: the state before a large write, or the reads of a function of a view. */
@@ -88,25 +94,25 @@ export class Store<T> implements Undoable {
   hold(): void {
     if (!this.isVisible || this.#held !== undefined) return
     this.#held = this.pin()
-    this.#shown = this.#held
+    this.showHeld()
   }
 
   /** Readers see all that was written since `hold`. */
   release(): void {
     this.#held?.close()
     this.#held = undefined
-    this.#shown = undefined
+    this.showHeld()
     this.#dropUnusedKept()
   }
 
   /** From now on readers see `reads`; without it all that was written, also since `hold`. */
   show(reads: TrackedReads<T> | undefined): void {
-    this.#shown = reads
+    this.#shown = reads ?? this.#empty
   }
 
   /** Ends `show`. */
   showHeld(): void {
-    this.#shown = this.#held
+    this.#shown = this.#held ?? this.#empty
   }
 
   /** Packed content with entries that the store does not contain itself. */

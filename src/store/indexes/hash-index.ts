@@ -1,6 +1,6 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
-import type { Pin, StoreReads, TrackedReads } from '../pin.js'
+import type { Pin, StoreReads } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
@@ -86,7 +86,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   *buckets(): Generator<readonly [value: Scalar, count: number]> {
     if (this.#base === undefined) {
       for (const { value, length } of this.#byValue.values()) yield [value, length]
-    } else for (const value of this.#currentValues(this.#base)) yield [value, this.#current(value, this.#base).length]
+    } else for (const value of this.#values(undefined)) yield [value, this.#count(value, undefined)]
   }
 
   /** Returns the values of all buckets, by id. */
@@ -136,88 +136,72 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     this.moved(ordinal, bucket, position)
   }
 
-  /** Returns the public function of the index. */
-  accessor<V extends Scalar>(): Equal<T, V> {
+  /** Returns the public function of the index, over the store or over a pin. */
+  accessor<V extends Scalar>(of?: Pin<T>): Equal<T, V> {
+    const tracked = (): Equal<T, V> | undefined =>
+      of === undefined ? (this.store.tracked?.accessorOf(this) as Equal<T, V> | undefined) : undefined
+    const entriesWith = (value: V): readonly Entry<T>[] => {
+      const pin = of ?? this.store.heldPin
+      return entriesAt(this.#ordinals(value, pin), pin ?? this.store)
+    }
     const objects = (value: V): readonly T[] => {
-      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held)(value)
-      if (this.#base !== undefined) return this.#mergedObjects(value, this.#base)
-      const bucket = this.#visible(value)
+      const recorded = tracked()
+      if (recorded !== undefined) return recorded(value)
+      if (of !== undefined || this.store.heldPin !== undefined) return entriesWith(value).map((entry) => entry.object)
+      if (this.#base !== undefined)
+        return this.#base.shared(value, () => this.store.freezeShared(entriesWith(value).map((entry) => entry.object)))
+      const bucket = this.#bucketNow(value)
       return bucket === undefined ? [] : this.#objectsOf(bucket)
     }
-    const count = (value: V): number => {
-      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).count(value)
-      if (this.#base !== undefined) return this.#current(value, this.#base).length
-      return this.#visible(value)?.length ?? 0
-    }
-    const values = (): Iterable<V> => {
-      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).values()
-      if (this.#base !== undefined) return Array.from(this.#currentValues(this.#base), (value) => value as V)
-      return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []
-    }
-    const entries = (value: V): ReturnType<Equal<T, V>['entries']> => {
-      if (this.store.held !== undefined) return this.#accessorAtHeld<V>(this.store.held).entries(value)
-      return pairsOf(entriesAt(this.ordinalsWith(value), this.store.readers))
-    }
-    return Object.assign(objects, { entries, count, values })
+    return Object.assign(objects, {
+      entries: (value: V) => tracked()?.entries(value) ?? pairsOf(entriesWith(value)),
+      count: (value: V) => tracked()?.count(value) ?? this.#count(value, of ?? this.store.heldPin),
+      values: () => tracked()?.values() ?? (this.#values(of ?? this.store.heldPin) as V[]),
+    })
   }
 
-  #accessorAtHeld<V extends Scalar>(held: Pin<T> | TrackedReads<T>): Equal<T, V> {
-    return 'accessorOf' in held ? (held.accessorOf(this) as Equal<T, V>) : this.accessorAt<V>(held)
+  /** Returns the ordinals with a value in the state that readers see. */
+  ordinalsWith(value: Scalar): readonly Ordinal[] {
+    return this.#ordinals(value, this.store.heldPin)
   }
 
-  /** Returns the public function of the index over a pin. */
-  accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
-    const found = (value: V): readonly Entry<T>[] => entriesAt(this.#pinned(pin, value), pin)
-    const values = (): V[] => {
-      this.store.assertIndexed()
-      const { layer } = pin
-      const seen = new ScalarMap<V>()
-      if (pin.hasBase) for (const value of this.#base?.values(layer) ?? []) seen.set(value, value as V)
-      if (pin.ordinalLimit === 0) return [...seen.values()]
-      for (const bucket of this.#byValue.values()) {
-        if (this.#lists.some(bucket, (ordinal) => !this.#moves.isMoved(layer, ordinal)))
-          seen.set(bucket.value, copyScalar(bucket.value) as V)
-      }
-      for (const records of this.#moves.since(layer)) {
-        for (const value of records.values(layer.id)) seen.set(value, copyScalar(value) as V)
-      }
-      return [...seen.values()]
-    }
-    const objects = (value: V): readonly T[] => found(value).map((entry) => entry.object)
-    const entries = (value: V): ReturnType<Equal<T, V>['entries']> => pairsOf(found(value))
-    return Object.assign(objects, { entries, values, count: (value: V) => this.#pinned(pin, value).length })
-  }
-
-  /** Returns the ordinals that had a value when a pin was created. */
-  #pinned(pin: Pin<T>, value: Scalar): readonly Ordinal[] {
-    this.store.assertIndexed()
-    const { layer } = pin
-    const packed = pin.hasBase ? (this.#base?.ordinalsWith(value, layer) ?? []) : []
+  /** Returns the ordinals that have a value now, or had it when a pin was created. */
+  #ordinals(value: Scalar, pin: Pin<T> | undefined): readonly Ordinal[] {
+    const bucket = this.#bucketNow(value)
+    const layer = pin?.layer
+    const packed = pin?.hasBase === false ? [] : (this.#base?.ordinalsWith(value, layer) ?? [])
     // A pin of packed content alone does not see what the store is filled with.
-    if (pin.ordinalLimit === 0) return packed
-    const ordinals = this.#ordinalsOf(this.#byValue.get(value)).filter((each) => !this.#moves.isMoved(layer, each))
-    for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
+    if (pin?.ordinalLimit === 0) return packed
+    let ordinals = bucket === undefined ? [] : this.#lists.ordinalsOf(bucket)
+    if (layer !== undefined) {
+      ordinals = ordinals.filter((each) => !this.#moves.isMoved(layer, each))
+      for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
+    }
     return packed.length === 0 ? ordinals : [...packed, ...ordinals]
   }
 
-  /** Returns the ordinals that have a value now, those of the base included. */
-  #current(value: Scalar, base: HashBase<T>): Ordinal[] {
-    return [...base.ordinalsWith(value), ...this.#ordinalsOf(this.#visible(value))]
+  #count(value: Scalar, pin: Pin<T> | undefined): number {
+    if (pin !== undefined || this.#base !== undefined) return this.#ordinals(value, pin).length
+    return this.#bucketNow(value)?.length ?? 0
   }
 
-  #currentValues(base: HashBase<T>): Iterable<Scalar> {
+  /** Returns the values that objects have now, or had when a pin was created. */
+  #values(pin: Pin<T> | undefined): Scalar[] {
     this.store.assertIndexed()
+    if (pin === undefined && this.#base === undefined)
+      return Array.from(this.#byValue.values(), ({ value }) => copyScalar(value))
+    const layer = pin?.layer
     const seen = new ScalarMap<Scalar>()
-    for (const value of base.values()) seen.set(value, value)
-    for (const { value } of this.#byValue.values()) seen.set(value, copyScalar(value))
-    return seen.values()
-  }
-
-  #mergedObjects(value: Scalar, base: HashBase<T>): readonly T[] {
-    return base.shared(value, () => {
-      const entries = entriesAt(this.#current(value, base), this.store)
-      return this.store.freezeShared(entries.map((entry) => entry.object))
-    })
+    const add = (value: Scalar): void => void seen.set(value, copyScalar(value))
+    if (pin?.hasBase !== false) for (const value of this.#base?.values(layer) ?? []) add(value)
+    if (pin?.ordinalLimit === 0) return [...seen.values()]
+    for (const bucket of this.#byValue.values()) {
+      const isIn = (ordinal: Ordinal): boolean => layer === undefined || !this.#moves.isMoved(layer, ordinal)
+      if (this.#lists.some(bucket, isIn)) add(bucket.value)
+    }
+    if (layer === undefined) return [...seen.values()]
+    for (const records of this.#moves.since(layer)) for (const value of records.values(layer.id)) add(value)
+    return [...seen.values()]
   }
 
   merge(closed: Layer, older: Layer): void {
@@ -230,25 +214,9 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     if (layer !== undefined) this.#moves.record(layer, ordinal, this.valuesOf(ordinal))
   }
 
-  /** Returns the ordinals with a value in the state that readers see. */
-  ordinalsWith(value: Scalar): readonly Ordinal[] {
-    const held = this.store.heldPin
-    if (held !== undefined) return this.#pinned(held, value)
-    if (this.#base !== undefined) return this.#current(value, this.#base)
-    return this.#ordinalsOf(this.#visible(value))
-  }
-
-  #ordinalsOf(bucket: Bucket<T> | undefined): Ordinal[] {
-    return bucket === undefined ? [] : this.#lists.ordinalsOf(bucket)
-  }
-
-  #visible(value: Scalar): Bucket<T> | undefined {
-    return this.#isReadable ? this.#byValue.get(value) : undefined
-  }
-
-  get #isReadable(): boolean {
+  #bucketNow(value: Scalar): Bucket<T> | undefined {
     this.store.assertIndexed()
-    return this.store.isVisible
+    return this.#byValue.get(value)
   }
 
   #objectsOf(bucket: Bucket<T>): readonly T[] {

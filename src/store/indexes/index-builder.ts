@@ -99,7 +99,7 @@ function builderFor<T>(
     index: EqualIndex<T> | MultiIndex<T>,
   ): Omit<DeclaredIndex<T>, 'name' | 'signature' | 'accessor' | 'scalarsOf'> => ({
     index,
-    accessorAt: (pin) => index.accessorAt(pin),
+    accessorAt: (pin) => index.accessor(pin),
     includes: (remembered, value) => isScalar(value) && index.includes(remembered, value),
     ordinalsWith: (value) => (isScalar(value) ? index.ordinalsWith(value) : []),
     flawIn: flawInScalar,

@@ -301,13 +301,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   #runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {
-    if (!this.#store.isVisible) return []
     this.#tuples.sort()
     return this.#tuples.runsIn(span, reverse, limit)
   }
 
   #walk(span: Span, reverse: boolean): () => Ordinal {
-    if (!this.#store.isVisible) return () => -1
     this.#tuples.sort()
     return this.#tuples.walk(span, reverse)
   }
@@ -315,7 +313,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
   #count(span: Span, pin: Pin<T> | undefined = this.#store.heldPin): number {
     this.#store.assertIndexed()
     if (pin !== undefined) return [...this.#elements(span, false, Infinity, pin)].length
-    if (!this.#store.isVisible) return 0
     this.#tuples.sort()
     return this.#tuples.countIn(span) + (this.#base?.count(span) ?? 0)
   }
