@@ -3,8 +3,6 @@ export class SerialQueue {
   #size = 0
   /** Settles when the last action has ended. */
   #last: Promise<void> = Promise.resolve()
-  /** The actions that run after the current one, before those that wait. */
-  readonly #next: (() => Promise<void>)[] = []
 
   /** Whether an action runs or waits. */
   get isBusy(): boolean {
@@ -23,26 +21,10 @@ export class SerialQueue {
     this.#last = promise
     const running = this.#size++ === 0 ? action() : earlier.then(action)
     const ended = (): void => {
-      const next = this.#next.shift()
-      if (next !== undefined) {
-        next().then(ended, ended)
-        return
-      }
       this.#size--
       resolve()
     }
     running.then(ended, ended)
     return running
-  }
-
-  /** Runs `action` after the one that calls this, before all that wait. */
-  runNext(action: () => Promise<void>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#next.push(() => {
-      const running = action()
-      resolve(running)
-      return running
-    })
-    return promise
   }
 }

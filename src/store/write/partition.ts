@@ -272,26 +272,28 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
     const indexes = packedIndexesOf<T>(snapshot, writer.indexes.values(), restored)
-    const [filled, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const released = Promise.withResolvers<void>()
     const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: released.resolve })
-    const fill = (): void => {
-      this.#isFilling = !keep
-      const filling = keep ? Promise.resolve() : writer.continueWith('restore', store.fillFromKept())
-      const ended = (): void => {
-        this.#isFilling = false
+    const shown = Promise.resolve(writer.write('restore', Infinity, () => this.#show(base, version, indexes)))
+    shown.catch(released.resolve)
+    if (keep) return { shown, filled: shown, released: released.promise }
+    this.#isFilling = true
+    const fill = async (): Promise<void> => {
+      try {
+        await writer.writeRequired('restore', Infinity, () => store.fillFromKept())
+      } catch (error) {
+        onDamage(error)
       }
-      filled.resolve(filling.finally(ended).catch(onDamage))
     }
-    const shown = Promise.resolve(writer.write('restore', Infinity, () => this.#show(base, version, indexes, fill)))
-    shown.catch(() => {
-      filled.resolve()
-      released.resolve()
-    })
-    return { shown, filled: filled.promise, released: released.promise }
+    const filled = shown
+      .then(fill, () => {})
+      .finally(() => {
+        this.#isFilling = false
+      })
+    return { shown, filled, released: released.promise }
   }
 
-  /** Calls `fill` when the content is in the store, before that is reported. */
-  *#show(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>, fill: () => void): Steps {
+  *#show(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>): Steps {
     const { store, indexes } = this.#writer
     const { snapshot } = base
     for (const { index } of indexes.values())
@@ -307,7 +309,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       yield
     }
     store.keep(base, values)
-    fill()
     const left = transaction.commitNow(version)
     if (left !== undefined) yield* left
   }

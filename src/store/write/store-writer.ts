@@ -242,24 +242,6 @@ export class StoreWriter<T> {
     ended()
   }
 
-  /**
-   * Performs steps right after the write that calls this, before all other writes, and in slices. They are performed
-   * even if the writer is ended meanwhile. The event loop turns before the first one.
-   */
-  continueWith(call: string, steps: Steps): Promise<void> {
-    this.#required++
-    const perform = async (): Promise<void> => {
-      try {
-        await this.#clock.sleep(0)
-        await this.#inSlices(call, steps)
-      } finally {
-        // Before the next write begins, which is refused if the writer was ended meanwhile.
-        this.#required--
-      }
-    }
-    return this.domain.queue.runNext(perform)
-  }
-
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */
   end(): void {
     this.#isEnded = true

@@ -167,8 +167,9 @@ describe('while packed content is decoded', () => {
     const life = await saved()
     life.source.put('k0', { n: 1_000 })
     const version = life.cache.content?.header.version
-    // All objects are decoded in one slice, which begins after half a second. The batch would fit into one, too.
-    const { informer, clock } = begin({ ...life, clock: new SlowClock(), slices: DEFAULT_SLICES, hasHandler: false })
+    // The second slice of the decoding begins after half a second. The batch would fit into one.
+    const slices = { ...DEFAULT_SLICES, stepsPerCheck: 15, sliceMs: 0 }
+    const { informer, clock } = begin({ ...life, clock: new SlowClock(), slices, hasHandler: false })
     await clock.advance(100)
     expect(informer.version).toBe(version)
     const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10)).catch(({ code }) => code)
