@@ -17,6 +17,19 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
   return entries.values().map(({ key, object }) => [key, object])
 }
 
+/** Returns the entries at ordinals that have one. */
+export function entriesAt<T>(
+  ordinals: readonly Ordinal[],
+  objects: Pick<StoreReads<T>, 'entryAt'>,
+): readonly Entry<T>[] {
+  const entries: Entry<T>[] = []
+  for (const ordinal of ordinals) {
+    const entry = objects.entryAt(ordinal)
+    if (entry !== undefined) entries.push(entry)
+  }
+  return entries
+}
+
 /**
  * The entries by key, and their indexes. Entries are in a table by ordinal, and indexes refer to ordinals, so that an
  * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be
@@ -70,16 +83,13 @@ export class Store<T> implements Undoable {
     this.showHeld()
   }
 
-  /** What readers see instead of the store: the state before a large write, or the reads of a function of a view. */
-  get held(): Pin<T> | TrackedReads<T> | undefined {
-    return this.#shown
-  }
-
+  /** The earlier state that readers see, if they do. */
   get heldPin(): Pin<T> | undefined {
     const held = this.#shown
     return held === undefined || !(held instanceof Pin) ? undefined : held
   }
 
+  /** The reads of a function of a view, while that runs. */
   get tracked(): TrackedReads<T> | undefined {
     const held = this.#shown
     return held === undefined || held instanceof Pin ? undefined : held

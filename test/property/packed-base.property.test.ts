@@ -324,8 +324,8 @@ class Pair {
     await this.clock.advance(100)
     this.check()
     expect(show(this.served)).toEqual(show(this.plain))
-    const { held, ordinalStart, ordinalLimit } = this.served.store
-    expect([held, ordinalLimit - ordinalStart >= this.served.size]).toEqual([undefined, true])
+    const { heldPin, ordinalStart, ordinalLimit } = this.served.store
+    expect([heldPin, ordinalLimit - ordinalStart >= this.served.size]).toEqual([undefined, true])
     expect([...this.served.entries()].map(([key]) => key).sort()).toEqual([...this.plain.keys()].sort())
     expect(countsOf(this.served)).toEqual(countsOf(this.plain))
     for (const { plain, served } of this.#snapshots.splice(0)) {

@@ -1,7 +1,7 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
-import type { Pin, StoreReads } from '../pin.js'
-import { pairsOf, type Store } from '../store.js'
+import type { Pin } from '../pin.js'
+import { entriesAt, pairsOf, type Store } from '../store.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
 import { MovedScalars, Moves } from './moves.js'
@@ -305,15 +305,6 @@ export class EqualIndex<T> extends HashIndex<T> {
   protected moved(ordinal: Ordinal, _bucket: Bucket<T>, position: number): void {
     this.#places.set(2 * ordinal + 1, position)
   }
-}
-
-function entriesAt<T>(ordinals: readonly Ordinal[], objects: StoreReads<T>): readonly Entry<T>[] {
-  const entries: Entry<T>[] = []
-  for (const ordinal of ordinals) {
-    const entry = objects.entryAt(ordinal)
-    if (entry !== undefined) entries.push(entry)
-  }
-  return entries
 }
 
 /** Returns the maintained objects of a bucket before a write, or undefined if they are not maintained. */

@@ -4,7 +4,7 @@ import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
 import type { CapturedOrder, Layer, Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
-import { pairsOf, type Store } from '../store.js'
+import { entriesAt, pairsOf, type Store } from '../store.js'
 import type { Compound, IndexRange, Ordered } from './index-types.js'
 import { MovedTuples, Moves, type OrdinalTuple } from './moves.js'
 import type { Run, SlotOrder } from './order/slot-order.js'
@@ -115,12 +115,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   /** Returns the ordinals whose tuple starts with `value`, in the state that readers see. */
   ordinalsWith(value: Tuple): readonly Ordinal[] {
-    this.#store.assertIndexed()
-    const span = equalTo(value)
-    const held = this.#store.heldPin
-    if (held !== undefined || this.#base !== undefined)
-      return Array.from(this.#elements(span, false, Infinity, held), ({ ordinal }) => ordinal)
-    return this.#ordinalsIn(span, false, Infinity)
+    return this.#ordinals(equalTo(value), {}, this.#store.heldPin)
   }
 
   /** Returns the entries whose tuple starts with `value`. */
@@ -182,7 +177,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   /** Returns the public function that records its reads, while the function of a view runs. */
   #tracked(): unknown {
-    return this.#store.held === undefined ? undefined : this.#store.tracked?.accessorOf(this)
+    return this.#store.tracked?.accessorOf(this)
   }
 
   /** A bound of another type than all values would select everything or nothing. */
@@ -219,26 +214,19 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#objects.read(this.#runsIn(span, reverse, limit), reverse)
   }
 
-  #select(
+  #select(span: Span, range: IndexRange<unknown>, pin: Pin<T> | undefined = this.#store.heldPin): readonly Entry<T>[] {
+    return entriesAt(this.#ordinals(span, range, pin), pin ?? this.#store)
+  }
+
+  #ordinals(
     span: Span,
     { reverse = false, limit = Infinity }: IndexRange<unknown>,
-    pin: Pin<T> | undefined = this.#store.heldPin,
-  ): readonly Entry<T>[] {
+    pin: Pin<T> | undefined,
+  ): readonly Ordinal[] {
     this.#store.assertIndexed()
-    const found: Entry<T>[] = []
-    if (pin === undefined && this.#base === undefined) {
-      for (const ordinal of this.#ordinalsIn(span, reverse, limit)) {
-        const entry = this.#store.entryAt(ordinal)
-        if (entry !== undefined) found.push(entry)
-      }
-    } else {
-      const objects = pin ?? this.#store
-      for (const { ordinal } of this.#elements(span, reverse, limit, pin)) {
-        const entry = objects.entryAt(ordinal)
-        if (entry !== undefined) found.push(entry)
-      }
-    }
-    return found
+    if (pin === undefined && this.#base === undefined)
+      return this.#tuples.order.slotsOf(this.#runsIn(span, reverse, limit), reverse)
+    return Array.from(this.#elements(span, reverse, limit, pin), ({ ordinal }) => ordinal)
   }
 
   /** Returns the elements of the store or of a pin in order, those of the base included. */
@@ -294,10 +282,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     const tuples = this.#tuples
     const was = tuples.has(ordinal) ? [{ tuple: tuples.tupleAt(ordinal), key: tuples.keyAt(ordinal) }] : []
     this.#moves.record(layer, ordinal, was)
-  }
-
-  #ordinalsIn(span: Span, reverse: boolean, limit: number): readonly Ordinal[] {
-    return this.#tuples.order.slotsOf(this.#runsIn(span, reverse, limit), reverse)
   }
 
   #runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {

@@ -458,7 +458,7 @@ describe('the store of a large write', () => {
     snapshot[Symbol.dispose]()
     expect(indexer.store.pinCount).toBe(1)
     await clock.slices()
-    expect([indexer.store.pinCount, indexer.store.held, indexer.version]).toEqual([0, undefined, '2'])
+    expect([indexer.store.pinCount, indexer.store.heldPin, indexer.version]).toEqual([0, undefined, '2'])
   })
 
   test('[W1] lists a source of a set at once if it has few changes, however many objects the others have', () => {
