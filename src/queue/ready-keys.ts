@@ -9,17 +9,6 @@ export interface ReadyKey {
   next: ReadyKey | undefined
 }
 
-/** The keys that wait to be processed, each once. */
-export interface ReadyKeys {
-  readonly size: number
-  /** Adds a key. Returns false if it waits already; then only its place may change. */
-  add(item: ReadyKey, isLast: boolean): boolean
-  /** Removes and returns the next key. */
-  take(): string | undefined
-  /** Removes all keys. None of them can be added again. */
-  clear(): void
-}
-
 /**
  * Keys in the order in which they were added: a linked list. A set of keys would stop the process when it grows: the
  * growth of a set of 262 144 keys takes up to 30 ms.
@@ -30,7 +19,7 @@ class ReadyList {
   #first: ReadyKey | undefined
   #last: ReadyKey | undefined
 
-  constructor(priority = 0) {
+  constructor(priority: number) {
     this.priority = priority
   }
 
@@ -60,56 +49,23 @@ class ReadyList {
     if (item !== undefined) this.delete(item)
     return item?.key
   }
-
-  clear(): void {
-    this.#first = undefined
-    this.#last = undefined
-    this.size = 0
-  }
 }
 
-/** Keys in the order in which they were added, those with `isLast` after all others. */
-export class OrderedKeys implements ReadyKeys {
-  readonly #first = new ReadyList()
-  readonly #last = new ReadyList()
-
-  get size(): number {
-    return this.#first.size + this.#last.size
-  }
-
-  add(item: ReadyKey, isLast: boolean): boolean {
-    const { list } = item
-    if (list === undefined) {
-      const target = isLast ? this.#last : this.#first
-      target.add(item)
-      return true
-    }
-    if (!isLast && list === this.#last) {
-      list.delete(item)
-      this.#first.add(item)
-    }
-    return false
-  }
-
-  take(): string | undefined {
-    return this.#first.take() ?? this.#last.take()
-  }
-
-  clear(): void {
-    this.#first.clear()
-    this.#last.clear()
-  }
-}
-
-/** Keys by priority, the highest first. Keys of equal priority are in the order in which they were added. */
-export class PrioritizedKeys implements ReadyKeys {
-  readonly #priorityOf: (key: string) => number
-  /** By priority, the highest last. Invariant: no list is empty. */
+/**
+ * The keys that wait to be processed, each once, by priority: the highest first. Keys of equal priority are in the order
+ * in which they were added.
+ */
+export class ReadyKeys {
+  readonly #priorityOf: ((key: string) => number) | undefined
+  /** By priority, the highest last. Invariant: none of several lists is empty. */
   readonly #lists: ReadyList[] = []
   #size = 0
 
-  /** `priorityOf` is called when a key is added, also if it is there already. */
-  constructor(priorityOf: (key: string) => number) {
+  /**
+   * `priorityOf` is called when a key is added, also if it is there already. Without it all keys are equal, but those that
+   * are added with `isLast` come after all others.
+   */
+  constructor(priorityOf?: (key: string) => number) {
     this.#priorityOf = priorityOf
   }
 
@@ -117,10 +73,12 @@ export class PrioritizedKeys implements ReadyKeys {
     return this.#size
   }
 
-  add(item: ReadyKey): boolean {
-    const priority = this.#priorityOf(item.key)
+  /** Adds a key. Returns false if it waits already; then only its place may change. */
+  add(item: ReadyKey, isLast: boolean): boolean {
+    const priority = this.#priorityOf === undefined ? Number(!isLast) : this.#priorityOf(item.key)
     const { list } = item
-    if (list?.priority === priority) return false
+    const isBehind = isLast && this.#priorityOf === undefined
+    if (list?.priority === priority || (list !== undefined && isBehind)) return false
     if (list === undefined) this.#size++
     else {
       list.delete(item)
@@ -130,6 +88,7 @@ export class PrioritizedKeys implements ReadyKeys {
     return list === undefined
   }
 
+  /** Removes and returns the next key. */
   take(): string | undefined {
     const highest = this.#lists.at(-1)
     const key = highest?.take()
@@ -139,12 +98,16 @@ export class PrioritizedKeys implements ReadyKeys {
     return key
   }
 
+  /** Removes all keys. None of them can be added again. */
   clear(): void {
     this.#lists.length = 0
     this.#size = 0
   }
 
   #listOf(priority: number): ReadyList {
+    const highest = this.#lists.at(-1)
+    if (highest?.priority === priority) return highest
+    if (highest?.size === 0) this.#lists.pop()
     const at = this.#indexOf(priority)
     const known = this.#lists[at]
     if (known?.priority === priority) return known
@@ -154,7 +117,7 @@ export class PrioritizedKeys implements ReadyKeys {
   }
 
   #dropIfEmpty(list: ReadyList): void {
-    if (list.size === 0) this.#lists.splice(this.#indexOf(list.priority), 1)
+    if (list.size === 0 && this.#lists.length > 1) this.#lists.splice(this.#indexOf(list.priority), 1)
   }
 
   /** The index of a priority, or that at which it belongs. */

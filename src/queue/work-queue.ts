@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { DelayQueue } from './delay-queue.js'
-import { OrderedKeys, PrioritizedKeys, type ReadyKey, type ReadyKeys } from './ready-keys.js'
+import { type ReadyKey, ReadyKeys } from './ready-keys.js'
 
 /** The records of keys. A record is kept at least while its key is ready. */
 export interface KeyRecords {
@@ -39,7 +39,7 @@ export class WorkQueue {
     elapsed: (key: string) => void = () => {},
     priorityOf?: (key: string) => number,
   ) {
-    this.#ready = priorityOf === undefined ? new OrderedKeys() : new PrioritizedKeys(priorityOf)
+    this.#ready = new ReadyKeys(priorityOf)
     this.#clock = clock
     this.#records = records
     this.#wake = wake

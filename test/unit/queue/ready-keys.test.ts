@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { OrderedKeys, PrioritizedKeys } from '../../../src/queue/ready-keys.js'
+import { ReadyKeys } from '../../../src/queue/ready-keys.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { AllKeyRecords } from '../../support/key-records.js'
 
 function ordered() {
-  const keys = new OrderedKeys()
+  const keys = new ReadyKeys()
   const records = new AllKeyRecords()
   const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
   return { keys, add }
@@ -33,7 +33,7 @@ test('[N9] prioritized keys equal a sorted list, whatever happens to their prior
   const random = new SeededRandom(7)
   const below = (n: number): number => Math.floor(random.next() * n)
   const priorities = new Map<string, number>()
-  const keys = new PrioritizedKeys((key) => priorities.get(key) ?? 0)
+  const keys = new ReadyKeys((key) => priorities.get(key) ?? 0)
   const records = new AllKeyRecords()
   let model: { key: string; priority: number }[] = []
   for (let step = 0; step < 5_000; step++) {
@@ -42,7 +42,7 @@ test('[N9] prioritized keys equal a sorted list, whatever happens to their prior
       const priority = below(5) - 2
       priorities.set(key, priority)
       const known = model.find((each) => each.key === key)
-      expect(keys.add(records.of(key))).toBe(known === undefined)
+      expect(keys.add(records.of(key), random.next() < 0.5)).toBe(known === undefined)
       if (known?.priority !== priority) {
         model = model.filter((each) => each.key !== key)
         model.push({ key, priority })
