@@ -56,7 +56,7 @@ function isOlder<T>(source: ListerWatcher<T>, head: Version, before: Version): b
 }
 
 /** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */
-async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Promise<Version | undefined> {
+export async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Promise<Version | undefined> {
   const attempt = new Attempt(context.clock)
   const end = (): void => attempt.abort(context.signal.reason)
   context.signal.addEventListener('abort', end, { once: true })

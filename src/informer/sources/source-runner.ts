@@ -91,7 +91,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.#hooks = hooks
     this.#view = view
     const { clock, random } = context
-    this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, context, () => this.reflector.mirror)
+    if (source.head !== undefined) {
+      const { signal } = this.#ending
+      this.#epochs = new EpochCheck(source, { clock, random, signal }, () => this.reflector.mirror)
+    }
     this.waiters = new VersionWaiters(
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
@@ -295,7 +298,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.#ending.abort(ABORTED)
     if (!this.#isRunning) this.#run()
     this.waiters.rejectAll(reason)
-    this.#epochs?.end()
     await this.#ended.promise
     await Promise.all([this.reflector.closing, this.member?.members.closing, this.#audits.ended])
   }
