@@ -7,6 +7,7 @@ import type { Added, Updated } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { historyOf } from '../../src/subscriptions/delivered-batch.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import { unlessAborted } from '../../src/util/abort-listeners.js'
 import type { Expected } from './difference.js'
 import { encodeKey, objectText, withoutVersion } from './relay-texts.js'
 
@@ -130,7 +131,8 @@ export class MirrorStream<T> {
 
   async #read(signal: AbortSignal): Promise<ChangeBatch<T> | undefined> {
     this.#reading ??= this.#batches.next()
-    const { done, value } = await abortable(this.#reading, signal)
+    const reading = this.#reading
+    const { done, value } = await unlessAborted(signal, () => reading)
     this.#reading = undefined
     return done === true ? undefined : value
   }
@@ -174,17 +176,4 @@ function positionOf(batch: ChangeBatch<unknown>): MirrorPosition {
 
 function reasonsIn({ invalid }: Pick<Informer<unknown>, 'invalid'>): ReadonlyMap<string, string> {
   return new Map(Array.from(invalid, ([key, error]) => [key, messageOf(error.cause ?? error)]))
-}
-
-/** Rejects when the signal aborts, and leaves the promise as it is. */
-async function abortable<V>(promise: Promise<V>, signal: AbortSignal): Promise<V> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const abort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([promise, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }

@@ -32,10 +32,10 @@ function added(signal: AbortSignal) {
 }
 
 /** The result of `work`. Rejects as soon as the signal aborts, even if the work ignores it. */
-export async function unlessAborted<V>(signal: AbortSignal, work: () => V | Promise<V>): Promise<V> {
-  signal.throwIfAborted()
+export async function unlessAborted<V>(signal: AbortSignal | undefined, work: () => V | Promise<V>): Promise<V> {
+  signal?.throwIfAborted()
   const aborted = Promise.withResolvers<never>()
-  const unlink = onAbort(signal, () => aborted.reject(signal.reason))
+  const unlink = onAbort(signal, () => aborted.reject(signal?.reason))
   try {
     return await Promise.race([work(), aborted.promise])
   } finally {

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/contract/clock.js'
-import { onAbort } from '../../../src/util/abort-listeners.js'
+import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import { apiStatusIn } from '../http/api-error.js'
 import { type ApiRequest, ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'
@@ -36,7 +36,7 @@ export class ObjectApi {
   async object(call: string, object: KubernetesReference, request: ObjectRequest): Promise<unknown> {
     const { apiVersion, kind, name, namespace } = namesOf(call, object)
     const { verb, verbs, subresource, query = {}, body, contentType, signal } = request
-    const resource = await abortable(signal, this.#resource(apiVersion, kind))
+    const resource = await unlessAborted(signal, () => this.#resource(apiVersion, kind))
     if (resource.isNamespaced && namespace === undefined)
       throw new TypeError(`${call}: the object has no metadata.namespace, which ${resource.plural} have`)
     const scope = resource.isNamespaced ? namespace : undefined
@@ -64,7 +64,7 @@ export class ObjectApi {
 
   /** Sends a request. */
   async send(request: ApiRequest): Promise<unknown> {
-    return await abortable(request.signal, this.#session.json(request))
+    return await unlessAborted(request.signal, () => this.#session.json(request))
   }
 
   #resource(apiVersion: string, kind: string): Promise<Resource> {
@@ -80,17 +80,4 @@ export class ObjectApi {
 
 function keyOf(apiVersion: string, kind: string): string {
   return `${groupPath(apiVersion)}/${kind}`
-}
-
-/** The result of `work`. Rejects with the reason of `signal` as soon as it aborts. */
-async function abortable<V>(signal: AbortSignal | undefined, work: Promise<V>): Promise<V> {
-  if (signal === undefined) return await work
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const unlink = onAbort(signal, () => reject(signal.reason))
-  if (signal.aborted) reject(signal.reason)
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    unlink()
-  }
 }
