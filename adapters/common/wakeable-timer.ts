@@ -1,5 +1,8 @@
 import type { Clock } from '../../src/contract/clock.js'
 
+/** A constant: an abort without a reason creates an error with a stack. */
+const WOKEN = 'woken'
+
 /** A sleep that can be ended early, for one sleeper. */
 export class WakeableTimer {
   readonly #clock: Clock
@@ -19,6 +22,6 @@ export class WakeableTimer {
 
   /** Does nothing if no sleep is under way. */
   wake(): void {
-    this.#sleeping?.abort()
+    this.#sleeping?.abort(WOKEN)
   }
 }
