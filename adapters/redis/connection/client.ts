@@ -56,7 +56,12 @@ export interface RedisConnection {
   callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>
   on(event: 'error' | 'close', listener: (error?: Error) => void): unknown
   on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown
-  readonly stream?: { destroy(): unknown; on(event: 'data', listener: () => void): unknown }
+  readonly stream?: {
+    destroy(): unknown
+    on(event: 'data', listener: () => void): unknown
+    cork?(): unknown
+    uncork?(): unknown
+  }
 }
 
 /** The used parts of a `Redis` of ioredis. A duplicate has the same credentials, TLS options and Sentinels. */

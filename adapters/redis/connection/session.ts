@@ -135,7 +135,11 @@ export class Session {
   /** Executes commands atomically. They must only read. */
   async transaction(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const all: readonly RedisCommand[] = [['MULTI'], ...commands, ['EXEC']]
-    const settled = await Promise.allSettled(all.map((each) => this.command(each)))
+    const { stream } = this.#connection
+    stream?.cork?.() // The driver writes each command by itself, which takes a system call.
+    const replies = all.map((each) => this.command(each))
+    stream?.uncork?.()
+    const settled = await Promise.allSettled(replies)
     const rejected = settled.find((each) => each.status === 'rejected')
     // A server that is short of memory rejects each transaction, even if it only reads. It accepts a script.
     if (/^OOM /.test(messageOf(rejected?.reason))) {
