@@ -72,26 +72,34 @@ export class Connection {
     return propertiesOf(this.#statement(sql).get(...values))
   }
 
-  /** Returns the rows; undefined if an integer is not a safe number and the driver says so. */
-  all(sql: string, ...values: SqliteValue[]): readonly Properties[] | undefined {
+  /** Returns the rows. */
+  all(sql: string, ...values: SqliteValue[]): readonly Properties[] {
+    return this.#statement(sql)
+      .all(...values)
+      .map(propertiesOf)
+  }
+
+  /**
+   * Returns the columns `names` of the rows; undefined if an integer is not a safe number and the driver says so.
+   * `areExact`: all integers are bigints.
+   */
+  rows(
+    sql: string,
+    names: readonly string[],
+    areExact: boolean,
+    ...values: readonly SqliteValue[]
+  ): readonly (readonly unknown[])[] | undefined {
+    const statement = this.#statement(sql, true)
+    if (areExact) setBigInts(statement, true)
     try {
-      return this.#statement(sql)
-        .all(...values)
-        .map(propertiesOf)
+      const rows = statement.all(...values)
+      // Node 22.15 and older versions return objects.
+      return areArrays(rows) ? rows : rows.map((row) => names.map((name) => propertiesOf(row)[name]))
     } catch (error) {
       if (isOutOfRange(error)) return undefined
       throw error
-    }
-  }
-
-  /** Returns the rows, with all integers as bigints. */
-  exact(sql: string, ...values: SqliteValue[]): readonly Properties[] {
-    const statement = this.#statement(sql)
-    setBigInts(statement, true)
-    try {
-      return statement.all(...values).map(propertiesOf)
     } finally {
-      setBigInts(statement, false)
+      if (areExact) setBigInts(statement, false)
     }
   }
 
@@ -129,10 +137,11 @@ export class Connection {
     }
   }
 
-  #statement(sql: string): SqliteStatement {
+  #statement(sql: string, hasArrays = false): SqliteStatement {
     const known = this.#statements.get(sql)
     if (known !== undefined) return known
     const statement = this.#database.prepare(sql)
+    if (hasArrays) setArrays(statement, true)
     this.#statements.set(sql, statement)
     return statement
   }
@@ -166,10 +175,20 @@ function isDatabase(value: unknown): value is SqliteDatabase {
   return hasMethods(value, 'prepare', 'exec', 'close')
 }
 
-function setBigInts(statement: SqliteStatement, areOn: boolean): void {
-  const { setReadBigInts, safeIntegers } = propertiesOf(statement)
-  const set = setReadBigInts ?? safeIntegers // Of node:sqlite, of better-sqlite3.
-  if (typeof set === 'function') Reflect.apply(set, statement, [areOn])
+const setBigInts = callIfAny('setReadBigInts', 'safeIntegers')
+const setArrays = callIfAny('setReturnArrays', 'raw')
+
+/** Returns a function that calls a method of node:sqlite, or of better-sqlite3. Old versions may have neither. */
+function callIfAny(ofNode: string, ofBetter: string): (statement: SqliteStatement, isOn: boolean) => void {
+  return (statement, isOn) => {
+    const { [ofNode]: own, [ofBetter]: other } = propertiesOf(statement)
+    const set = own ?? other
+    if (typeof set === 'function') Reflect.apply(set, statement, [isOn])
+  }
+}
+
+function areArrays(rows: readonly unknown[]): rows is readonly (readonly unknown[])[] {
+  return Array.isArray(rows[0])
 }
 
 /** The identity of a file; undefined if there is none. */

@@ -104,8 +104,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
       for (let after: Place | undefined, isRead = false; end !== undefined && !isRead; ) {
         const { events, to } = await connection.unlessBusy(waiting, () => {
           try {
-            const to = reader.endOfPage(after, end, context.pageSize)
-            return { to, events: reader.page(after, to ?? end) }
+            return reader.page(after, end, context.pageSize)
           } catch (error) {
             // A column that is gone is not a mistake of the program.
             if (!isBusy(error)) assertUnchanged(this.#state(connection, at.n), at)
@@ -249,7 +248,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
 
   #reader(connection: Connection): TableReader<T> {
     const { table: name, sql } = this.#options
-    const table = findLoggedTable((query, ...values) => connection.all(query, ...values) ?? [], name, connection.path)
+    const table = findLoggedTable((query, ...values) => connection.all(query, ...values), name, connection.path)
     if (sql !== undefined) checkCondition(connection, table, sql)
     return new TableReader<T>(connection, table, this.#options)
   }

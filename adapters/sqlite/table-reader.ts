@@ -1,10 +1,9 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
-import type { Properties } from '../common/properties.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
-import { type KeyColumn, quoted, refused, type Table } from './table.js'
+import { type KeyColumn, MAX_KEY_COLUMNS, quoted, refused, type Table } from './table.js'
 
 /** What a source reads of a table. */
 export interface Selection {
@@ -12,6 +11,8 @@ export interface Selection {
   readonly sql?: string | undefined
   readonly integers?: 'number' | 'bigint' | undefined
 }
+
+type Rows = readonly (readonly unknown[])[]
 
 /** The position of a row in the order of the table. */
 export type Place = readonly SqliteValue[]
@@ -21,8 +22,15 @@ export class TableReader<T> {
   readonly #connection: Connection
   readonly #table: Table & { readonly t: number }
   readonly #names: readonly string[]
+  readonly #placeNames: readonly string[]
+  /** The columns of a page. */
+  readonly #selected: readonly string[]
   readonly #key: readonly KeyColumn[]
+  /** The positions of the key columns in a row. */
+  readonly #keyAt: readonly number[]
   readonly #areBigInts: boolean
+  /** Whether rows are left out by a condition. */
+  readonly #isFiltered: boolean
   readonly #sql: ReturnType<typeof statementsOf>
   /** Whether a row was left out, because its key is NULL or of another type than its column. */
   hasLeftOut = false
@@ -31,7 +39,11 @@ export class TableReader<T> {
     this.#connection = connection
     this.#table = table
     this.#names = mirroredColumns(table, selection.columns)
+    this.#placeNames = table.order.map((_, i) => `listwatch_p${i}`)
+    this.#selected = [...this.#names, ...this.#placeNames]
     this.#key = table.key
+    this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
+    this.#isFiltered = selection.sql !== undefined
     this.#areBigInts = selection.integers === 'bigint'
     this.#sql = statementsOf(table, this.#names, selection.sql)
   }
@@ -41,24 +53,26 @@ export class TableReader<T> {
     return this.#place(this.#sql.last)
   }
 
-  /** Returns the place of the last row of a page; undefined if the page ends at `end`. */
-  endOfPage(after: Place | undefined, end: Place, size: number): Place | undefined {
-    return after === undefined
-      ? this.#place(this.#sql.firstEnd, ...end, size - 1)
-      : this.#place(this.#sql.end, ...after, ...end, size - 1)
-  }
-
-  /** Reads the rows of a page. */
-  page(after: Place | undefined, end: Place): ListEvent<T>[] {
-    return after === undefined ? this.#puts(this.#sql.firstPage, ...end) : this.#puts(this.#sql.page, ...after, ...end)
+  /** Reads a page. `to`: the place of its last row; undefined if the page ends at `end`. */
+  page(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
+    const sql = after === undefined ? this.#sql.firstPage : this.#sql.page
+    const from = after ?? []
+    if (this.#isFiltered) {
+      // A condition may leave out most rows, and the event loop would wait until it has found `size` others.
+      const to = this.#place(after === undefined ? this.#sql.firstEnd : this.#sql.end, ...from, ...end, size - 1)
+      return { to, events: this.#puts(sql, ...from, ...(to ?? end), NO_LIMIT).events }
+    }
+    const { events, rows } = this.#puts(sql, ...from, ...end, size)
+    const last = rows.length < size ? undefined : rows.at(-1)
+    return { events, to: last?.slice(this.#names.length).map(placeValue) }
   }
 
   /** Reads the current state of the keys that the log has after `after`, up to `end`. */
   changed(after: number, end: number): ListEvent<T>[] {
     const { t } = this.#table
-    const events = this.#puts(this.#sql.puts, t, after, end)
-    for (const row of this.#connection.exact(this.#sql.deletes, t, after, end)) {
-      const key = this.#keyOf(this.#key.map((_, i) => row[`k${i + 1}`]))
+    const { events } = this.#puts(this.#sql.puts, t, after, end)
+    for (const row of this.#exact(this.#sql.deletes, LOGGED_NAMES.slice(0, this.#key.length), t, after, end)) {
+      const key = this.#keyOf(row)
       if (key !== undefined) events.push({ type: 'delete', key })
     }
     return events
@@ -70,28 +84,32 @@ export class TableReader<T> {
   }
 
   #place(sql: string, ...values: SqliteValue[]): Place | undefined {
-    const [row] = this.#connection.exact(sql, ...values)
-    return row && this.#table.order.map((_, i) => placeValue(row[`p${i}`]))
+    const [row] = this.#exact(sql, this.#placeNames, ...values)
+    return row?.map(placeValue)
   }
 
-  #puts(sql: string, ...values: SqliteValue[]): ListEvent<T>[] {
+  #puts(sql: string, ...values: SqliteValue[]): { events: ListEvent<T>[]; rows: Rows } {
     if (!this.#areBigInts) {
       const events: ListEvent<T>[] = []
-      const rows = this.#connection.all(sql, ...values)
-      if (rows?.every((row) => this.#decode(row, events, isSafe)) === true) return events
+      const rows = this.#connection.rows(sql, this.#selected, false, ...values)
+      if (rows?.every((row) => row.every(isSafe) && this.#decode(row, events)) === true) return { events, rows }
     }
     const events: ListEvent<T>[] = []
-    for (const row of this.#connection.exact(sql, ...values)) this.#decode(row, events, () => true)
-    return events
+    const rows = this.#exact(sql, this.#selected, ...values)
+    for (const row of rows) this.#decode(row, events)
+    return { events, rows }
   }
 
-  /** Adds the event of a row. Returns false if the driver may have rounded one of its values. */
-  #decode(row: Properties, events: ListEvent<T>[], isExact: (value: unknown) => boolean): boolean {
+  #exact(sql: string, names: readonly string[], ...values: SqliteValue[]): Rows {
+    return this.#connection.rows(sql, names, true, ...values) ?? []
+  }
+
+  /** Adds the event of a row. */
+  #decode(row: readonly unknown[], events: ListEvent<T>[]): true {
     const object: Record<string, unknown> = {}
     let tooLarge: string | undefined
-    for (const name of this.#names) {
-      let value = row[name]
-      if (!isExact(value)) return false
+    for (const [i, name] of this.#names.entries()) {
+      let value = row[i]
       if (typeof value === 'bigint' && !this.#areBigInts) {
         if (Number.isSafeInteger(Number(value))) value = Number(value)
         else tooLarge ??= name
@@ -99,7 +117,7 @@ export class TableReader<T> {
       if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
       else object[name] = value
     }
-    const key = this.#keyOf(this.#key.map(({ name }) => row[name]))
+    const key = this.#keyOf(this.#keyAt.map((at) => row[at]))
     if (key === undefined) this.hasLeftOut = true
     else if (tooLarge === undefined) events.push({ type: 'put', key, object: trusted<T>(object) })
     else events.push({ type: 'invalid', key, error: beyondNumbers(tooLarge, key) })
@@ -117,6 +135,9 @@ export class TableReader<T> {
   }
 }
 
+/** The most that LIMIT allows. */
+const NO_LIMIT = -1
+const LOGGED_NAMES = Array.from({ length: MAX_KEY_COLUMNS }, (_, i) => `listwatch_k${i + 1}`)
 const COUNT_SQL = 'SELECT count(*) AS count FROM main.listwatch_log WHERE t = ? AND n > ?'
 const PLAIN = { writable: true, enumerable: true, configurable: true }
 
@@ -167,8 +188,8 @@ function mirroredColumns({ name, columns, key }: Table, wanted: readonly string[
 function statementsOf({ name, order, key }: Table, columns: readonly string[], sql: string | undefined) {
   const table = `main.${quoted(name)}`
   const condition = sql === undefined ? '' : ` AND (${sql}\n)`
-  const selected = columns.map(quoted).join(', ')
-  const placed = order.map((column, i) => `${column} AS p${i}`).join(', ')
+  const placed = order.map((column, i) => `${column} AS listwatch_p${i}`).join(', ')
+  const selected = `${columns.map(quoted).join(', ')}, ${placed}`
   const row = `(${order.join(', ')})`
   const marks = `(${order.map(() => '?').join(', ')})`
   const sorted = (direction: string): string => order.map((column) => `${column} ${direction}`).join(', ')
@@ -183,10 +204,10 @@ function statementsOf({ name, order, key }: Table, columns: readonly string[], s
     last: `SELECT ${placed} FROM ${table} ORDER BY ${sorted('DESC')} LIMIT 1`,
     firstEnd: `SELECT ${placed} FROM ${table} WHERE ${row} <= ${marks} ORDER BY ${sorted('ASC')} LIMIT 1 OFFSET ?`,
     end: `SELECT ${placed} FROM ${table} WHERE ${row} > ${marks} AND ${row} <= ${marks} ORDER BY ${sorted('ASC')} LIMIT 1 OFFSET ?`,
-    firstPage: `SELECT ${selected} FROM ${table} WHERE ${row} <= ${marks}${condition}`,
-    page: `SELECT ${selected} FROM ${table} WHERE ${row} > ${marks} AND ${row} <= ${marks}${condition}`,
+    firstPage: `SELECT ${selected} FROM ${table} WHERE ${row} <= ${marks}${condition} ORDER BY ${sorted('ASC')} LIMIT ?`,
+    page: `SELECT ${selected} FROM ${table} WHERE ${row} > ${marks} AND ${row} <= ${marks}${condition} ORDER BY ${sorted('ASC')} LIMIT ?`,
     puts: `SELECT ${selected} FROM ${logged} CROSS JOIN ${table} WHERE ${isKey.join(' AND ')}${condition}`,
-    deletes: `SELECT ${key.map((_, i) => `listwatch_k${i + 1} AS k${i + 1}`).join(', ')} FROM ${logged}
+    deletes: `SELECT ${LOGGED_NAMES.slice(0, key.length).join(', ')} FROM ${logged}
     WHERE NOT EXISTS (SELECT 1 FROM ${table} WHERE ${isKey.join(' AND ')}${condition})`,
   }
 }
