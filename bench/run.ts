@@ -16,8 +16,10 @@ import { redis } from './redis.ts'
 import { relay } from './relay.ts'
 import { type Measured, report } from './report.ts'
 import { share } from './share.ts'
+import { sqlite } from './sqlite.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
+import { sustained } from './sustained.ts'
 import { telemetry } from './telemetry.ts'
 import { views } from './views.ts'
 import { warmStart } from './warm-start.ts'
@@ -36,12 +38,14 @@ const benchmarks: readonly Benchmark[] = [
   postgresWriters,
   etcd,
   redis,
+  sqlite,
   kubernetes,
   share,
   kubernetesMemory,
   warmStart,
   relay,
   views,
+  sustained,
 ]
 
 const args = process.argv.slice(2)
