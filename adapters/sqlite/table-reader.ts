@@ -55,16 +55,24 @@ export class TableReader<T> {
 
   /** Reads a page. `to`: the place of its last row; undefined if the page ends at `end`. */
   page(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
-    const sql = after === undefined ? this.#sql.firstPage : this.#sql.page
-    const from = after ?? []
-    if (this.#isFiltered) {
-      // A condition may leave out most rows, and the event loop would wait until it has found `size` others.
-      const to = this.#place(after === undefined ? this.#sql.firstEnd : this.#sql.end, ...from, ...end, size - 1)
-      return { to, events: this.#puts(sql, ...from, ...(to ?? end), NO_LIMIT).events }
-    }
-    const { events, rows } = this.#puts(sql, ...from, ...end, size)
+    const { events, to } = this.#isFiltered ? this.#filtered(after, end, size) : this.#unfiltered(after, end, size)
+    // The next page would be this one again.
+    if (to?.every((value, i) => value === after?.[i])) throw cutText(this.#table.name)
+    return { events, to }
+  }
+
+  #unfiltered(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
+    const { events, rows } = this.#puts(after ? this.#sql.page : this.#sql.firstPage, ...(after ?? []), ...end, size)
     const last = rows.length < size ? undefined : rows.at(-1)
     return { events, to: last?.slice(this.#names.length).map(placeValue) }
+  }
+
+  /** A condition may leave out most rows. The event loop would wait until it has found `size` others. */
+  #filtered(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
+    const from = after ?? []
+    const to = this.#place(after ? this.#sql.end : this.#sql.firstEnd, ...from, ...end, size - 1)
+    const page = after ? this.#sql.page : this.#sql.firstPage
+    return { events: this.#puts(page, ...from, ...(to ?? end), NO_LIMIT).events, to }
   }
 
   /** Reads the current state of the keys that the log has after `after`, up to `end`. */
@@ -148,6 +156,11 @@ function trusted<T>(row: object): T {
 
 function isSafe(value: unknown): boolean {
   return typeof value !== 'number' || (value <= Number.MAX_SAFE_INTEGER && value >= Number.MIN_SAFE_INTEGER)
+}
+
+function cutText(table: string): SourceError {
+  const message = `a text in the key of ${quoted(table)} has a NUL, at which this driver cuts it; use Node 24 or better-sqlite3`
+  return new SourceError(message, { code: 'PROTOCOL' })
 }
 
 function beyondNumbers(column: string, key: string): SourceError {

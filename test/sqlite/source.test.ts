@@ -5,6 +5,8 @@ import {
   installChangeLog,
   installChangeLogSql,
   type SqliteDatabase,
+  type SqliteStatement,
+  type SqliteValue,
   sqliteSource,
   uninstallChangeLog,
 } from '../../adapters/sqlite/index.js'
@@ -62,6 +64,23 @@ describe.each(['wal', 'delete'])('[Z4] a list beside a writer: journal mode %s',
       await expect(rest()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /the schema of the file was changed/ })
     },
   )
+})
+
+test('a list ends with an error if the driver cuts the keys of a page at a NUL, as that of Node 22 does', async () => {
+  const { path, writer } = newFile('CREATE TABLE items (id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID')
+  writer.exec(`INSERT INTO items VALUES ('a' || char(0) || 1), ('a' || char(0) || 2), ('b')`)
+  const cut = (value: unknown): unknown => (typeof value === 'string' ? value.replace(/\0.*/s, '') : value)
+  const connect = (): SqliteDatabase => {
+    const database = new DatabaseSync(path, { readOnly: true })
+    const prepare = (sql: string): SqliteStatement => {
+      const statement = database.prepare(sql)
+      const all = (...values: SqliteValue[]): unknown[] =>
+        statement.all(...values).map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cut(v)])))
+      return { all, get: (...values) => statement.get(...values) }
+    }
+    return { prepare, exec: (sql) => database.exec(sql), close: () => database.close() }
+  }
+  await expect(listed(sourceOf(path, { connect }), 1)).rejects.toThrow('a text in the key of "items" has a NUL')
 })
 
 test('[Z4] the event loop continues between the pages of a list and within a large change', async () => {
