@@ -12,10 +12,9 @@ interface Order {
 }
 
 const path = process.env['ORDERS_DB'] ?? 'orders.db'
-const database = new DatabaseSync(path, { timeout: 5_000 })
-database.exec(
-  'PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL NOT NULL)',
-)
+const database = new DatabaseSync(path)
+database.exec(`PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL;
+  CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL NOT NULL)`)
 installChangeLog(database, { table: 'orders' })
 
 const source = sqliteSource<Order>({ connect: () => new DatabaseSync(path, { readOnly: true }), table: 'orders' })

@@ -46,8 +46,9 @@ export async function withSqlite<V>(
   try {
     // A connection that may write would create a missing file.
     new Database(path, { readOnly: true }).close()
-    const database = new Database(path, { readOnly: mode === 'read', timeout: TIMEOUT_MS })
+    const database = new Database(path, { readOnly: mode === 'read' })
     try {
+      database.exec(`PRAGMA busy_timeout = ${TIMEOUT_MS}`) // Node 22.15 and older versions ignore the option "timeout".
       return work(database)
     } finally {
       database.close()
