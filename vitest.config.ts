@@ -43,6 +43,7 @@ const campaigns = [
 
 /** The simulator as a command, and on another Node. */
 const simulatorProcesses = ['test/simulation/nodes.test.ts', 'test/simulation/runner/commands.test.ts']
+const sqliteProcesses = ['test/sqlite/nodes.test.ts']
 
 /** Sources without a server. The kit measures how soon a source stops, so they need the processors to themselves. */
 const withoutServers = [
@@ -72,7 +73,7 @@ export default defineConfig({
           },
         },
       },
-      computing('kit', withoutServers, 180_000),
+      computing('kit', withoutServers, 180_000, sqliteProcesses),
       waiting('conformance', ['test/conformance/**/*.test.ts'], [...withoutServers, ...campaigns]),
       waiting('faults', campaigns),
       // ---
@@ -88,8 +89,12 @@ export default defineConfig({
       rest('kubernetes', ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'], campaigns),
       rest(
         'processes',
-        ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts', ...simulatorProcesses],
-        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,mysql,redis,kubernetes}.test.ts'],
+        [
+          'test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts',
+          ...simulatorProcesses,
+          ...sqliteProcesses,
+        ],
+        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
       ),
       // Tests of a mutant wait for servers. Too many at a time would time out, which counts as a kill.
       { test: { ...waiting('mutants', ['test/mutants/**/*.test.ts']).test, maxConcurrency: 6 } },

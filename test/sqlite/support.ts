@@ -28,7 +28,8 @@ export function newFile(sql: string, journalMode = 'wal'): { path: string; write
 }
 
 export function opened(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: 5_000 })
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA busy_timeout = 5000')
   onTestFinished(() => {
     if (database.isOpen) database.close()
   })
@@ -42,6 +43,7 @@ export function inProcess(path: string, sql: string): void {
       try {
         const database = new DatabaseSync(process.argv[1], { timeout: 5_000 })
         database.exec(process.argv[2])
+        database.close()
         process.exit()
       } catch (error) {
         if (!/I\\/O/.test(error.message) || Date.now() > until) throw error

@@ -6,8 +6,8 @@ const draw = (most) => {
   state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
   return 1 + Math.floor((state / 2_147_483_648) * most)
 }
-const db = new DatabaseSync(path, { timeout: 30_000 })
-db.exec('PRAGMA synchronous = NORMAL')
+const db = new DatabaseSync(path)
+db.exec('PRAGMA busy_timeout = 30000; PRAGMA synchronous = NORMAL')
 const put = db.prepare('REPLACE INTO items VALUES (?, ?, ?)')
 const upsert = db.prepare(
   'INSERT INTO items VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET v = excluded.v ON CONFLICT (code) DO NOTHING',

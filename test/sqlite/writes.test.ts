@@ -139,7 +139,7 @@ describe('[Z1] the log has every row that a statement changes', () => {
   test('writes of TEMP triggers, of another program, and of a file that is attached under another name', async () => {
     const { path, writer } = newFile(NUMBERED)
     const { until, lists } = await mirrorOf(path, 'items')
-    writer.exec(`CREATE TEMP TABLE orders (v); CREATE TEMP TRIGGER done AFTER INSERT ON orders BEGIN UPDATE main.items SET v = NEW.v; END;
+    writer.exec(`CREATE TEMP TABLE orders (v); CREATE TEMP TRIGGER done AFTER INSERT ON orders BEGIN UPDATE items SET v = NEW.v; END;
       INSERT INTO orders VALUES (50)`)
     await until(() => rowsOf(writer, 'items'))
     const other = new DatabaseSync(':memory:')
