@@ -3,10 +3,17 @@ import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { sqliteSource, startEpoch } from '../../adapters/sqlite/index.js'
+import { drivers, type Open } from '../conformance/sqlite-harness.js'
 import { inProcess, mirrorOf, newFile, opened, rowsOf } from './support.js'
 
 const ITEMS = `CREATE TABLE items (id INTEGER PRIMARY KEY, v); INSERT INTO items VALUES (1, 1), (2, 2), (3, 3)`
 const COMMIT = 'UPDATE items SET v = v + 1; INSERT INTO items (v) VALUES (0);'
+
+function driver(name: string): Open {
+  const open = drivers[name]
+  if (open === undefined) throw new Error(`there is no driver ${name}`)
+  return open
+}
 
 /** Copies a file that no connection writes, without its -wal and -shm. */
 function copyOf(path: string, writer: DatabaseSync): string {
@@ -123,6 +130,25 @@ test('[Z3] if -wal and -shm are removed under a mirror, it reads the next commit
   // Another connection of this process would read the files that are gone, as the mirror did.
   const twin = new DatabaseSync(':memory:')
   twin.exec(`${ITEMS};${COMMIT.repeat(3)}`)
+  await until(() => rowsOf(twin, 'items'))
+})
+
+// On POSIX a close drops all locks that a process has on a file. The next program believes to be alone, and removes the WAL.
+test.each([
+  ['node:sqlite', 'better-sqlite3'],
+  ['better-sqlite3', 'node:sqlite'],
+])('[Z3] a mirror over %s reads the next commits after %s has closed the file in its process', async (own, other) => {
+  const { path, writer } = newFile(ITEMS)
+  const { until } = await mirrorOf(path, 'items', { connect: () => driver(own)(path) })
+  commits(writer, 1)
+  await until(() => rowsOf(writer, 'items'))
+  writer.close()
+  const second = driver(other)(path)
+  second.prepare('SELECT * FROM items').all()
+  second.close()
+  for (let commit = 1; commit < 4; commit++) inProcess(path, COMMIT)
+  const twin = new DatabaseSync(':memory:')
+  twin.exec(`${ITEMS};${COMMIT.repeat(4)}`)
   await until(() => rowsOf(twin, 'items'))
 })
 
