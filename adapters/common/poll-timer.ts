@@ -37,6 +37,8 @@ export class PollTimer {
   #isBusy = false
   /** When the last poll began. */
   #polledAt: number
+  /** How long the last poll took that found changes, in milliseconds. What the mirror does with them does not count. */
+  #tookMs = 0
 
   constructor(clock: Clock, longestMs: number) {
     this.#clock = clock
@@ -56,6 +58,7 @@ export class PollTimer {
   /** Reports that the last poll returned changes: the next one is due at once, or soon if writers are busy. */
   changed(): void {
     this.#hasFound = true
+    this.#tookMs = this.#clock.now() - this.#polledAt
     this.#delayMs = ++this.#succession > MAX_SUCCESSION ? BUSY_DELAY_MS : 0
     this.#promptPolls = PROMPT_POLLS
     if (!this.#wasWoken) this.#isBusy = true
@@ -65,10 +68,11 @@ export class PollTimer {
    * Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes.
    */
   async next(signal: AbortSignal): Promise<boolean> {
+    const tookMs = this.#hasFound ? this.#tookMs : this.#clock.now() - this.#polledAt
     if (!this.#hasFound) this.#succession = 0
     this.#hasFound = false
     if (!this.#isWoken && !signal.aborted) {
-      const restMs = REST_FACTOR * (this.#clock.now() - this.#polledAt - SHORT_POLL_MS)
+      const restMs = REST_FACTOR * (tookMs - SHORT_POLL_MS)
       await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)), signal)
       if (this.#promptPolls > 0) {
         this.#promptPolls--

@@ -4,8 +4,11 @@ import { VirtualClock } from '../../../../testing/index.js'
 
 const LONGEST_MS = 1_000
 
-/** The moments, in milliseconds, at which looks begin that take `lookMs` each; every look finds changes. */
-async function looksOf(lookMs: number, untilMs: number, wakeAt?: number): Promise<number[]> {
+/**
+ * The moments, in milliseconds, at which looks begin that take `lookMs` each. Every look finds changes, with which the mirror
+ * does something for `useMs`.
+ */
+async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs = 0): Promise<number[]> {
   const clock = new VirtualClock(0)
   const pace = new PollTimer(clock, LONGEST_MS)
   const stop = new AbortController()
@@ -15,6 +18,7 @@ async function looksOf(lookMs: number, untilMs: number, wakeAt?: number): Promis
       looks.push(clock.now())
       await clock.sleep(lookMs)
       pace.changed()
+      if (useMs > 0) await clock.sleep(useMs)
       await pace.next(stop.signal)
     }
   })()
@@ -35,6 +39,10 @@ test('a reader that finds changes polls again at once after a short poll, and af
 
 test('a reader rests twice as long as its last poll took longer than 2 ms', async () => {
   expect(await looksOf(10, 60)).toEqual([0, 26, 52])
+})
+
+test('a reader does not rest for the time in which its mirror uses the changes', async () => {
+  expect(await looksOf(1, 90, undefined, 20)).toEqual([0, 21, 42, 63, 89])
 })
 
 test('a reader rests no longer than its longest delay', async () => {
