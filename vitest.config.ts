@@ -94,7 +94,7 @@ export default defineConfig({
           ...simulatorProcesses,
           ...sqliteProcesses,
         ],
-        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
+        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,mysql,redis,kubernetes}.test.ts'],
       ),
       // Tests of a mutant wait for servers. Too many at a time would time out, which counts as a kill.
       { test: { ...waiting('mutants', ['test/mutants/**/*.test.ts']).test, maxConcurrency: 6 } },

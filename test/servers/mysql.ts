@@ -75,6 +75,8 @@ export class MysqlServer extends ServerProcess {
     await this.spawn(programOf(this.server), [
       ...(await commonFlags(this.server, this.dataDir)),
       ...[`--port=${this.port}`, '--bind-address=127.0.0.1', `--pid-file=${join(this.folder, 'pid')}`],
+      // Two servers in one folder delete each other's temporary tables.
+      `--tmpdir=${this.folder}`,
       // Without a Unix socket: its lock file survives a kill, and prevents the next start.
       ...['--socket=', '--skip-name-resolve', '--secure-file-priv=', '--local-infile=ON'],
       ...[`--server-id=${this.port}`, '--log-bin=binlog', '--character-set-server=utf8mb4'],
@@ -133,6 +135,8 @@ async function commonFlags(server: FoundServer, data: string): Promise<string[]>
   return [
     ...['--no-defaults', `--datadir=${data}`, `--basedir=${dirname(server.binDir)}`],
     ...[`--lc-messages-dir=${share}`, `--character-sets-dir=${join(share, 'charsets')}`],
+    // A server that starts removes the temporary tables in this folder. In a common one it makes other servers fail.
+    `--tmpdir=${dirname(data)}`,
     // Root needs an explicit permission.
     ...(serverUser() === undefined ? [] : ['--user=root']),
     // A kernel offers few asynchronous accesses, and containers forbid some of them.

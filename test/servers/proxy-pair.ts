@@ -42,6 +42,7 @@ export class Pair {
     this.#client.on('data', () => {})
     this.#client.on('end', () => this.destroy())
     this.#client.resume()
+    if (this.#client.readableEnded) this.destroy()
   }
 
   /** RST to both ends. */

@@ -1,5 +1,5 @@
 /** The rules of SPEC.md in front of the title of a test or a group: `[C2][law 4c] a list that …`. */
-const TAGS = /(?<=['"`])(?:\[(?:[A-Z]\d+[a-z]?|law \d[a-z]?)\])+ (?=\S)/g
+const TAGS = /(?<=['"`])(?:\[(?:[A-Z]{1,2}\d+[a-z]?|law \d[a-z]?)\])+ (?=\S)/g
 
 /** The rules that the titles in a test file name, each as often as it is named. */
 export function rulesNamedIn(text: string): string[] {

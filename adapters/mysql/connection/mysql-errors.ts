@@ -1,0 +1,86 @@
+import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import { redact, redactError } from '../../../src/util/redact.js'
+import { propertiesOf } from '../../common/properties.js'
+
+/** Codes of the two servers, and of the network. Those that are not listed are transient. */
+const CODES: Readonly<Record<string, SourceErrorCode>> = {
+  ER_ACCESS_DENIED_ERROR: 'UNAUTHORIZED',
+  ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'UNAUTHORIZED',
+  ER_DBACCESS_DENIED_ERROR: 'UNAUTHORIZED',
+  ER_TABLEACCESS_DENIED_ERROR: 'UNAUTHORIZED',
+  ER_COLUMNACCESS_DENIED_ERROR: 'UNAUTHORIZED',
+  ER_SPECIFIC_ACCESS_DENIED_ERROR: 'UNAUTHORIZED',
+  ER_ACCOUNT_HAS_BEEN_LOCKED: 'UNAUTHORIZED',
+  ER_MUST_CHANGE_PASSWORD_LOGIN: 'UNAUTHORIZED',
+  ER_BAD_DB_ERROR: 'NOT_FOUND',
+  ER_NO_SUCH_TABLE: 'NOT_FOUND',
+  ER_BAD_FIELD_ERROR: 'PROTOCOL',
+  ER_PARSE_ERROR: 'PROTOCOL',
+  ER_INVALID_GROUP_FUNC_USE: 'PROTOCOL',
+  ER_SP_DOES_NOT_EXIST: 'PROTOCOL',
+}
+
+/** Converts an error of the driver, the network or the server. */
+export function mysqlError(thrown: unknown): SourceError {
+  if (thrown instanceof SourceError) return thrown
+  const { code } = propertiesOf(thrown)
+  const known = typeof code === 'string' ? CODES[code] : undefined
+  return new SourceError(
+    redact(
+      messageOf(thrown).replace(
+        /\(using password: (\w+)\)/,
+        (_, is) => `(${is === 'NO' ? 'without' : 'with'} a password)`,
+      ),
+    ) + hintFor(code),
+    {
+      code: known ?? 'UNAVAILABLE',
+      cause: redactError(thrown),
+    },
+  )
+}
+
+function hintFor(code: unknown): string {
+  switch (code) {
+    case 'ER_DBACCESS_DENIED_ERROR':
+    case 'ER_TABLEACCESS_DENIED_ERROR':
+    case 'ER_COLUMNACCESS_DENIED_ERROR':
+      return ' (the user needs the right SELECT on the table)'
+    case 'ECONNREFUSED':
+      return ' (no server listens there: check host and port)'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return ' (no such host: check its name)'
+    default:
+      return ''
+  }
+}
+
+function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof SourceError && codes.includes(String(propertiesOf(error.cause)['code']))
+}
+
+/** Whether another connection holds a lock on the table for long. */
+export function isLockTimeout(error: unknown): boolean {
+  return isCode(error, 'ER_LOCK_WAIT_TIMEOUT')
+}
+
+/** Whether the table was changed after the snapshot, which cannot be read any more. */
+export function isTableChanged(error: unknown): boolean {
+  return isCode(error, 'ER_TABLE_DEF_CHANGED')
+}
+
+/** Whether the table, or a column, was removed after the statement was written. A list finds out what there is now. */
+export function isOfDdl(error: unknown): boolean {
+  return isCode(error, 'ER_BAD_FIELD_ERROR', 'ER_NO_SUCH_TABLE')
+}
+
+/** Whether the error concerns one table, so that others can be read. */
+export function isOfTable(error: unknown): error is SourceError {
+  return (
+    error instanceof SourceError && ['NOT_FOUND', 'UNAUTHORIZED', 'PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
+  )
+}
+
+export function refused(message: string): SourceError {
+  return new SourceError(message, { code: 'PROTOCOL' })
+}

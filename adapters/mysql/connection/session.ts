@@ -1,0 +1,234 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { DeadlineScope } from '../../common/deadline-scope.js'
+import { hasMethods, type Properties, propertiesOf } from '../../common/properties.js'
+import { closeCore, coreOf, type MysqlCore, type MysqlQuery } from './mysql-client.js'
+import { mysqlError } from './mysql-errors.js'
+
+export interface SessionOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** A connection that receives nothing for this long while a response is pending counts as lost, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/** A row, in the order of the selected columns. */
+export type Row = readonly unknown[]
+
+/** How the driver converts rows, whatever the options of the connection are. */
+const EXACT = {
+  supportBigNumbers: true,
+  bigNumberStrings: false,
+  nestTables: false,
+  namedPlaceholders: false,
+  rowsAsArray: true,
+} as const
+/** Rows of the server's own tables. */
+const OWN = { ...EXACT, rowsAsArray: false, typeCast: (_: unknown, next: () => unknown) => next() } as const
+
+/** The number of pages that may wait for the reader of a list. */
+const MAX_PAGES = 2
+
+/**
+ * One connection from the user's factory. Every query has a deadline. After an error of the connection the session
+ * cannot be used again.
+ */
+export class Session {
+  readonly core: MysqlCore
+  readonly #options: SessionOptions
+  readonly #scope: DeadlineScope
+  #bytesRead: number | undefined
+  #receivedAt: number
+
+  private constructor(core: MysqlCore, options: SessionOptions) {
+    this.core = core
+    this.#options = options
+    this.#receivedAt = options.clock.now()
+    this.#scope = new DeadlineScope(options)
+    this.#scope.onEnd(() => closeCore(core))
+    if (options.signal.aborted) this.#scope.end(ABORTED)
+    core.on('error', (error) => this.#scope.end(mysqlError(error)))
+    core.on('end', () => this.#scope.end(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
+  }
+
+  static async open(connect: () => unknown, options: SessionOptions): Promise<Session> {
+    const session = new Session(await connectCore(connect, options), options)
+    try {
+      // Hexadecimal literals need no escaping. Only results depend on a character set.
+      const seconds = Math.max(1, Math.floor(options.timeoutMs / 2_000))
+      await session.query(`SET SESSION sql_mode = '', character_set_results = 'utf8mb4', lock_wait_timeout = ${seconds},
+        sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800`)
+      await session.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+      return session
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  /** When the connection last received bytes. A call notices only that bytes arrived since the call before it. */
+  get receivedAt(): number {
+    const { bytesRead } = this.core.stream
+    if (bytesRead !== this.#bytesRead) {
+      this.#bytesRead = bytesRead
+      this.#receivedAt = this.#options.clock.now()
+    }
+    return this.#receivedAt
+  }
+
+  /** Returns rows as objects. Rejects with a SourceError. */
+  async query(sql: string): Promise<readonly Properties[]> {
+    const result = await this.#withDeadline(this.#run({ sql, ...OWN }))
+    return Array.isArray(result) ? result.map(propertiesOf) : []
+  }
+
+  /** Returns rows as arrays. */
+  async rows(sql: string): Promise<readonly Row[]> {
+    const result = await this.#withDeadline(this.#run({ sql, ...EXACT }))
+    return Array.isArray(result) ? result.filter(Array.isArray) : []
+  }
+
+  /** Yields the rows of a query in pages. The server is not read while the reader is slow. */
+  async *pages(sql: string, size: number): AsyncGenerator<readonly Row[]> {
+    const full: Row[][] = []
+    let page: Row[] = []
+    let isOver = false
+    let wake = (): void => {}
+    let failure: unknown
+    const command = this.core.query({ sql, ...EXACT })
+    command.on('result', (row) => {
+      if (!Array.isArray(row)) return
+      page.push(row)
+      if (page.length < size) return
+      full.push(page)
+      page = []
+      if (full.length >= MAX_PAGES) this.core.pause()
+      wake()
+    })
+    command.on('error', (error) => {
+      failure = error
+      wake()
+    })
+    command.on('end', () => {
+      isOver = true
+      wake()
+    })
+    for (;;) {
+      const next = full.shift()
+      if (next !== undefined) {
+        if (full.length < MAX_PAGES) this.core.resume()
+        yield next
+      } else if (failure !== undefined) throw mysqlError(failure)
+      else if (isOver) break
+      else {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wake = resolve
+        await this.#withDeadline(promise)
+      }
+    }
+    yield page
+  }
+
+  /** Ends the transaction of a snapshot, unless the connection has failed. */
+  async endSnapshot(): Promise<void> {
+    if (this.#scope.ending === undefined) await this.query('ROLLBACK')
+  }
+
+  /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
+  reportActivity(report: () => void): () => void {
+    const { clock, timeoutMs } = this.#options
+    const everyMs = timeoutMs / 2
+    const timer = new AbortController()
+    const run = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(everyMs, timer.signal)
+        if (clock.now() - this.receivedAt < everyMs) report()
+      }
+    }
+    run().catch(() => {}) // The timer was aborted.
+    return () => timer.abort()
+  }
+
+  close(): void {
+    this.#scope.end(new SourceError('the session was closed', { code: 'STOPPED' }))
+  }
+
+  #run(options: MysqlQuery): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.core.query(options, (error, result) => {
+        if (error === null) resolve(result)
+        else reject(mysqlError(error))
+      })
+    })
+  }
+
+  /** Rejects if the connection fails, or receives nothing for too long. */
+  #withDeadline<V>(work: Promise<V>): Promise<V> {
+    const { timeoutMs } = this.#options
+    let { receivedAt } = this
+    let periods = 0
+    const extendMs = (): number | undefined => {
+      periods = this.receivedAt === receivedAt ? periods + 1 : 0
+      receivedAt = this.receivedAt
+      return periods < 4 ? timeoutMs / 4 : undefined
+    }
+    const result = work.catch((error: unknown) => {
+      throw this.#scope.ending ?? error
+    })
+    const late = (): never => {
+      const error = new SourceError(`no answer for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+      this.#scope.end(error)
+      throw error
+    }
+    return this.#scope.race(result, { ms: timeoutMs / 4, extendMs, late })
+  }
+}
+
+/** Returns a new connection. It is destroyed if it comes too late. */
+export async function connectCore(
+  connect: () => unknown,
+  { signal, clock, timeoutMs }: SessionOptions,
+): Promise<MysqlCore> {
+  if (signal.aborted) throw ABORTED
+  const scope = new DeadlineScope({ signal, clock })
+  const made = Promise.resolve().then(connect)
+  try {
+    const late = (): never => {
+      throw new SourceError(`no connection for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+    }
+    const core = checked(await scope.race(made, { ms: timeoutMs, late }))
+    core.on('error', () => {}) // Without a listener it would end the process.
+    return core
+  } catch (error) {
+    made
+      .then((connection) => {
+        const core = coreOf(connection)
+        if (core !== undefined && !used.has(core)) closeCore(core)
+      })
+      .catch(() => {})
+    throw error instanceof OptionError ? error : mysqlError(error)
+  } finally {
+    scope.end(ABORTED)
+  }
+}
+
+const ALLOWED =
+  'a function that returns a new connection of mysql2/promise at each call, such as () => mysql.createConnection(url)'
+
+const USED = 'the connection was returned before'
+/** The connections that a factory has returned. The stream of the binlog, and each session, need one of their own. */
+const used = new WeakSet<MysqlCore>()
+
+/** Throws an OptionError for anything but a new connection of mysql2 that is open. */
+function checked(connection: unknown): MysqlCore {
+  const core = coreOf(connection)
+  const isClosed = propertiesOf(core)['_closing'] === true
+  const isUsed = core !== undefined && used.has(core)
+  if (core !== undefined && !isClosed && !isUsed) {
+    used.add(core)
+    return core
+  }
+  const pool = hasMethods(connection, 'getConnection') ? '; a pool cannot be used' : ''
+  const flaw = isClosed ? 'the connection is closed' : isUsed ? USED : `the result is not a connection of mysql2${pool}`
+  throw new OptionError(`option "connect" must be ${ALLOWED}: ${flaw}`, { option: 'connect' })
+}

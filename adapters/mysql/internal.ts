@@ -1,0 +1,2 @@
+/** What the command line needs, besides the entry point. */
+export { mysqlError } from './connection/mysql-errors.js'

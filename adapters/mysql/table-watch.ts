@@ -1,0 +1,175 @@
+import type { SourceError } from '../../src/contract/errors.js'
+import type { CollectionBatch } from '../../src/contract/shared-history.js'
+import type { WatchEvent } from '../../src/contract/source.js'
+import { expired, forked, isExpired, unavailable } from '../common/source-errors.js'
+import type { BinlogFollower, PendingTransaction } from './binlog-follower.js'
+import { isLockTimeout, isOfDdl, isOfTable, isTableChanged } from './connection/mysql-errors.js'
+import type { Session } from './connection/session.js'
+import { covers, formatVersion, includesGtids, isInGtids, type Position } from './position.js'
+import { beginSnapshot, isBehind, readGtids, type Server } from './server.js'
+import type { RowReader } from './table/row-reader.js'
+
+/** A table that is watched, and its version. */
+export interface WatchedTable {
+  readonly collection: string
+  readonly reader: RowReader<unknown>
+  from: Position
+}
+
+/** How many snapshots in succession may find that a table was changed, before the binlog names the change. */
+const MAX_CHANGED = 5
+
+/** After this many checks without an event the position is of another history. */
+const MAX_UNVERIFIED = 3
+
+/** Reads the rows whose keys the binlog has named, for all tables in one snapshot. */
+export class TableWatch {
+  readonly #session: Session
+  readonly #server: Server
+  readonly #follower: BinlogFollower
+  readonly #timeoutMs: number
+  #tables: readonly WatchedTable[]
+  /** The version of all tables; undefined before the first batch. */
+  #at: Position | undefined
+  readonly #from: Position
+  readonly #lost: Map<string, SourceError>
+  #changed = 0
+  /** The GTIDs that the server had at the last check, and what had been received. */
+  #gtids: string | undefined
+  #checked: Position | undefined
+  /** How many checks in succession have found that nothing proves the history. */
+  #unverified = 0
+
+  /** `lost`: the tables that could not be found. */
+  constructor(
+    session: Session,
+    server: Server,
+    follower: BinlogFollower,
+    options: {
+      readonly from: Position
+      readonly tables: readonly WatchedTable[]
+      readonly lost: Map<string, SourceError>
+      readonly timeoutMs: number
+    },
+  ) {
+    this.#session = session
+    this.#server = server
+    this.#follower = follower
+    this.#from = options.from
+    this.#tables = options.tables
+    const isOne = options.tables.every(({ from }) => formatVersion(from) === formatVersion(options.from))
+    this.#at = isOne ? options.from : undefined
+    this.#lost = options.lost
+    this.#timeoutMs = options.timeoutMs
+  }
+
+  /** Whether all tables can have one version now. */
+  get isReady(): boolean {
+    const { received, isVerified } = this.#follower
+    return isVerified && (this.#at !== undefined || this.#tables.every(({ from }) => covers(received, from)))
+  }
+
+  /** Whether a batch would be later than the last one. */
+  get isBehind(): boolean {
+    return this.#at !== this.#follower.received
+  }
+
+  /**
+   * Throws if the server has forgotten what the stream has received, or if the stream has not received what the server
+   * had at the last call. A stream over a binlog that was created again stays silent.
+   */
+  async assertComplete(): Promise<void> {
+    const { received } = this.#follower
+    const [last, isUnchanged] = [this.#gtids, received === this.#checked]
+    const { executed, all } = await readGtids((sql) => this.#session.query(sql), this.#server.flavor)
+    this.#gtids = executed
+    this.#checked = received
+    if (!isInGtids(received, all)) throw forked('the server has not all transactions any more')
+    this.#unverified = this.#follower.isVerified ? 0 : this.#unverified + 1
+    // A stream that begins inside of an event may stay silent, and MySQL searches its files first.
+    if (isUnchanged && this.#unverified > MAX_UNVERIFIED && this.#server.flavor === 'mariadb')
+      throw forked('the binlog of the server has no event at the position')
+    if (isUnchanged && last !== undefined && includesGtids(received, last) === false)
+      throw unavailable('the binlog does not arrive, although the server has newer transactions')
+  }
+
+  /** Returns the error of a stream. A purged binlog and one that was created again look alike to MariaDB. */
+  async explained(error: unknown): Promise<unknown> {
+    const from = this.#from
+    const isAnew =
+      isExpired(error) &&
+      from.flavor === 'mariadb' &&
+      from.server === this.#server.id &&
+      (await isBehind(this.#session, this.#server, from))
+    return isAnew ? forked(`the binlog of the server was created again before ${from.file}`) : error
+  }
+
+  /** Returns a batch without changes, if the tables have one version now. */
+  bookmark(): CollectionBatch | undefined {
+    const { hasPending, received } = this.#follower
+    const at = this.isReady && !hasPending ? received : this.#at
+    return at && this.#follower.isVerified ? this.#batch(at, new Map(), undefined) : undefined
+  }
+
+  /**
+   * Reads what has changed. Returns undefined if the server has not finished the commit, or if a table is locked: then
+   * a later snapshot is needed.
+   */
+  async advance(): Promise<CollectionBatch | undefined> {
+    const { lower, upper } = await beginSnapshot(this.#session, this.#server)
+    try {
+      if (!(await this.#follower.receiveUpTo(upper, this.#timeoutMs))) {
+        // The rest is of transactions that have a GTID since their begin.
+        if (covers(this.#follower.received, lower)) return undefined
+        throw unavailable(`the binlog was not received up to the snapshot for ${Math.round(this.#timeoutMs)} ms`)
+      }
+      const transactions = this.#follower.upTo(upper)
+      const committedAt = transactions.at(-1)?.committedAt
+      const parts = new Map<string, readonly WatchEvent<unknown>[]>()
+      for (const table of this.#tables) {
+        const events = await this.#read(table, transactions)
+        if (events.length > 0) parts.set(table.collection, events)
+      }
+      const from = this.#at ?? this.#from
+      const at = this.#follower.advance(lower, from)
+      if (at === from && parts.size === 0 && this.#lost.size === 0) return undefined
+      this.#changed = 0
+      return this.#batch(at, parts, committedAt)
+    } catch (error) {
+      if (isLockTimeout(error)) return undefined
+      // The binlog names a change of a table soon, unless the session that made it does not log.
+      if (isTableChanged(error) && ++this.#changed <= MAX_CHANGED) return undefined
+      throw error
+    } finally {
+      await this.#session.endSnapshot()
+    }
+  }
+
+  /** Reads the changes of one table. A table that has to be listed is added to `lost`. */
+  async #read(
+    { collection, reader, from }: WatchedTable,
+    transactions: readonly PendingTransaction[],
+  ): Promise<readonly WatchEvent<unknown>[]> {
+    if (this.#lost.has(collection)) return []
+    const rows = this.#follower.touched(reader.table.id, from, transactions)
+    try {
+      if ('list' in rows) throw expired(`${reader.table.sql}: ${rows.list}`)
+      return await reader.keys(this.#session, rows.keys)
+    } catch (error) {
+      if (isOfTable(error)) this.#lost.set(collection, isOfDdl(error) ? expired(error.message) : error)
+      else if (isTableChanged(error) && this.#changed >= MAX_CHANGED)
+        this.#lost.set(collection, expired(`${reader.table.sql} was changed, and the binlog does not say so`))
+      else throw error
+      return []
+    }
+  }
+
+  #batch(at: Position, parts: CollectionBatch['parts'], committedAt: number | undefined): CollectionBatch {
+    const lost = new Map(this.#lost)
+    this.#lost.clear()
+    this.#tables = this.#tables.filter(({ collection }) => !lost.has(collection))
+    for (const table of this.#tables) table.from = at
+    this.#at = at
+    return { version: formatVersion(at), parts, lost, ...(committedAt === undefined ? {} : { committedAt }) }
+  }
+}

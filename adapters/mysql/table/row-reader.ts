@@ -1,0 +1,187 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Invalid, ListEvent, Put } from '../../../src/contract/source.js'
+import { joinKey, splitKey } from '../../../src/util/join-key.js'
+import type { KeyKind } from '../binlog/binlog-types.js'
+import { refused } from '../connection/mysql-errors.js'
+import type { Row, Session } from '../connection/session.js'
+import { quotedName, text } from '../sql-text.js'
+import type { Table } from './table.js'
+
+/** What a source reads of a table. */
+export interface Selection {
+  readonly columns?: readonly string[] | undefined
+  readonly sql?: string | undefined
+  readonly integers?: 'number' | 'bigint' | undefined
+  readonly maxObjectBytes?: number | undefined
+}
+
+/** The greatest number of keys of one statement, and of the characters of these keys: the packets of a server are bounded. */
+const KEYS = 500
+const KEY_CHARACTERS = 40_000
+
+/** Reads rows of one table, as events. Listed and changed rows are read by the same statement and decoded alike. */
+export class RowReader<T> {
+  readonly table: Table
+  readonly #names: readonly string[]
+  /** The positions of the key columns in a row. */
+  readonly #keyAt: readonly number[]
+  /** The positions of BIGINT columns in a row. */
+  readonly #bigintsAt: readonly number[]
+  readonly #areBigInts: boolean
+  readonly #maxObjectBytes: number
+  readonly #select: string
+  readonly #condition: string | undefined
+
+  constructor(table: Table, { columns, sql, integers, maxObjectBytes = 16 * 1024 * 1024 }: Selection) {
+    this.table = table
+    this.#names = mirroredColumns(table, columns)
+    this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
+    this.#bigintsAt = this.#names.flatMap((name, at) => (table.bigints.has(name) ? [at] : []))
+    this.#areBigInts = integers === 'bigint'
+    this.#maxObjectBytes = maxObjectBytes
+    this.#select = `SELECT ${this.#names.map((each) => quotedName(each)).join(', ')} FROM ${table.sql}`
+    this.#condition = sql === undefined ? undefined : `(${sql}\n)`
+  }
+
+  /** Yields all rows in pages. */
+  async *all(session: Session, pageSize: number): AsyncGenerator<ListEvent<T>[]> {
+    const where = this.#condition === undefined ? '' : ` WHERE ${this.#condition}`
+    for await (const page of session.pages(this.#select + where, pageSize)) yield page.map((row) => this.#event(row))
+  }
+
+  /** Reads the current state of keys. */
+  async keys(session: Session, keys: ReadonlySet<string>): Promise<ListEvent<T>[]> {
+    const events: ListEvent<T>[] = []
+    for (const some of partsOf(keys)) {
+      const missing = new Set(some)
+      const conditions = [this.#keyCondition(some), ...(this.#condition === undefined ? [] : [this.#condition])]
+      for (const row of await session.rows(`${this.#select} WHERE ${conditions.join(' AND ')}`)) {
+        const event = this.#event(row)
+        missing.delete(event.key)
+        events.push(event)
+      }
+      // A key is compared by its exact text: 'a' may have become 'A', which the server finds by 'a'.
+      for (const key of missing) events.push({ type: 'delete', key })
+    }
+    return events
+  }
+
+  /** The servers use the index for a list of values, and for alternatives, but not for a list of tuples. */
+  #keyCondition(keys: readonly string[]): string {
+    const [only, ...others] = this.table.key
+    if (only !== undefined && others.length === 0)
+      return `${quotedName(only.name)} IN (${keys.map((key) => literal(key, only.kind)).join(', ')})`
+    const alternatives = keys.map((key) => {
+      const parts = splitKey(key)
+      const columns = this.table.key.map(
+        ({ name, kind }, at) => `${quotedName(name)} = ${literal(parts[at] ?? '', kind)}`,
+      )
+      return `(${columns.join(' AND ')})`
+    })
+    return `(${alternatives.join(' OR ')})`
+  }
+
+  #event(row: Row): Put<T> | (Invalid & { readonly key: string }) {
+    const key = joinKey(this.table.key.map(({ name, kind }, part) => keyText(row[this.#keyAt[part] ?? 0], kind, name)))
+    const object: Record<string, unknown> = {}
+    let length = 0
+    for (const [at, name] of this.#names.entries()) {
+      const value = row[at]
+      if (typeof value === 'string' || value instanceof Uint8Array) length += value.length
+      if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
+      else object[name] = value
+    }
+    for (const at of this.#bigintsAt) {
+      const name = this.#names[at] ?? ''
+      const value = object[name]
+      if (value === null) continue
+      if (this.#areBigInts) object[name] = BigInt(String(value))
+      else if (Number.isSafeInteger(Number(value))) object[name] = Number(value)
+      else return { type: 'invalid', key, error: beyondNumbers(name, key) }
+    }
+    // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
+    const bytes = length * 3 > this.#maxObjectBytes ? bytesOf(row) : length
+    if (bytes > this.#maxObjectBytes) {
+      const message = `the row has ${bytes} bytes; maxObjectBytes allows ${this.#maxObjectBytes}`
+      return { type: 'invalid', key, error: new SourceError(message, { code: 'DECODE', key }) }
+    }
+    return { type: 'put', key, object: trusted<T>(object) }
+  }
+}
+
+function bytesOf(row: Row): number {
+  return row.reduce<number>((sum, value) => {
+    if (typeof value === 'string') return sum + Buffer.byteLength(value)
+    return value instanceof Uint8Array ? sum + value.byteLength : sum
+  }, 0)
+}
+
+const PLAIN = { writable: true, enumerable: true, configurable: true }
+
+/** A row has the columns of the user's type. */
+function trusted<T>(row: object): T {
+  return row as T
+}
+
+/** Returns the key of a row. `columns`: the values of its key columns, in the order of the key. */
+export function keyOf(...columns: readonly (string | number | bigint | Uint8Array)[]): string {
+  if (columns.length === 0) throw new TypeError('key: the values of the key columns are missing')
+  for (const value of columns) {
+    if (['string', 'number', 'bigint'].includes(typeof value) || value instanceof Uint8Array) continue
+    const type = value === null ? 'null' : typeof value
+    throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
+  }
+  return joinKey(columns.map(keyPart))
+}
+
+/** Returns the text of a value of a key column, as the binlog has it. */
+function keyPart(value: unknown): string {
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')
+    : String(value)
+}
+
+/** Returns the text of a value that the driver has read, and perhaps a `typeCast` of the user has converted. */
+function keyText(value: unknown, { type }: KeyKind, column: string): string {
+  // With `typeCast: false` the driver returns bytes.
+  if (value instanceof Uint8Array && type !== 'binary') return Buffer.from(value).toString()
+  const isText = typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
+  if (isText ? type === 'binary' : !(value instanceof Uint8Array))
+    throw refused(`the typeCast of the connection changes the values of the key column ${quotedName(column)}`)
+  return keyPart(value)
+}
+
+/** Parts that fit into one statement. */
+function* partsOf(keys: Iterable<string>): Generator<readonly string[]> {
+  let part: string[] = []
+  let characters = 0
+  for (const key of keys) {
+    if (part.length === KEYS || (part.length > 0 && characters + key.length > KEY_CHARACTERS)) {
+      yield part
+      part = []
+      characters = 0
+    }
+    part.push(key)
+    characters += key.length
+  }
+  if (part.length > 0) yield part
+}
+
+function literal(part: string, { type }: KeyKind): string {
+  if (type === 'binary') return `x'${part}'`
+  return type === 'text' ? text(part) : String(BigInt(part))
+}
+
+function beyondNumbers(column: string, key: string): SourceError {
+  const message = `the column ${quotedName(column)} has an integer beyond 2^53, which a number cannot hold; set integers: 'bigint'`
+  return new SourceError(message, { code: 'DECODE', key })
+}
+
+function mirroredColumns({ sql, columns, key }: Table, wanted: readonly string[] | undefined): readonly string[] {
+  const find = (given: string): string => {
+    const found = columns.find((each) => each.toLowerCase() === given.toLowerCase())
+    if (found === undefined) throw refused(`${sql} has no column ${quotedName(given)}; it has ${columns.join(', ')}`)
+    return found
+  }
+  return [...new Set([...key.map(({ name }) => name), ...(wanted?.map(find) ?? columns)])]
+}
