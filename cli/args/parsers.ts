@@ -13,7 +13,7 @@ export function collect(value: string, before: readonly string[] | undefined): r
 }
 
 /** What `watch` and `serve` mirror together. */
-export const TOGETHER = 'several tables of Postgres (--table), or several prefixes of etcd (--prefix)'
+export const TOGETHER = 'several tables of Postgres, MariaDB or MySQL (--table), or several prefixes of etcd (--prefix)'
 
 /** A text that is not empty, of an option that may not be repeated: a second value would replace the first one. */
 export function once(value: string, before: string | undefined): string {

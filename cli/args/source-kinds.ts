@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { CliError } from '../output/cli-error.js'
 
-const KIND_NAMES = ['etcd', 'redis', 'nats', 'kubernetes', 'postgres', 'sqlite'] as const
+const KIND_NAMES = ['etcd', 'redis', 'nats', 'kubernetes', 'postgres', 'sqlite', 'mysql'] as const
 
 export type SourceKind = (typeof KIND_NAMES)[number]
 
@@ -36,11 +36,17 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'rows',
     options: ['table', 'columns', 'sql', 'rls'],
   },
+  mysql: {
+    name: 'MariaDB and MySQL',
+    scheme: /^(?:mysql|mariadb):/,
+    noun: 'rows',
+    options: ['table', 'columns', 'sql'],
+  },
   sqlite: { name: 'SQLite', noun: 'rows', options: ['table', 'columns', 'sql'] },
 }
 
 const SCHEMES =
-  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://), kubernetes://namespace/resource or the path of a SQLite file, such as app.db'
+  'postgres://user@host:5432/database, mysql://user@host:3306/database (mariadb://), etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://), kubernetes://namespace/resource or the path of a SQLite file, such as app.db'
 
 /**
  * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL

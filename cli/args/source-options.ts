@@ -9,7 +9,7 @@ export function addSourceOptions(
   return command
     .argument(
       argument,
-      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS), kubernetes://namespace/resource, app.db for SQLite, or @name of a source in the configuration file',
+      'postgres://user@host:5432/database, mysql://user@host:3306/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS; mariadb:// is mysql://), kubernetes://namespace/resource, app.db for SQLite, or @name of a source in the configuration file',
     )
     .option(
       '--config <file>',
@@ -18,17 +18,17 @@ export function addSourceOptions(
     )
     .option(
       '--table <name>',
-      'Postgres, SQLite: the table; for Postgres as in SQL: orders, shop.orders, "Orders"; several for watch and serve',
+      'Postgres, MySQL, SQLite: the table; for Postgres as in SQL: orders, shop.orders, "Orders"; several for watch and serve',
       collect,
     )
     .option(
       '--columns <names>',
-      'Postgres, SQLite: only these columns, separated by commas; the key always is one',
+      'Postgres, MySQL, SQLite: only these columns, separated by commas; the key always is one',
       list,
     )
     .option(
       '--sql <condition>',
-      'Postgres, SQLite: only rows that meet this condition; it must depend on nothing but the row',
+      'Postgres, MySQL, SQLite: only rows that meet this condition; it must depend on nothing but the row',
       name,
     )
     .addOption(

@@ -19,7 +19,7 @@ export function defineWatch(program: Command): void {
     .addHelpText(
       'after',
       `
-Several --table of Postgres, or several --prefix of etcd, are mirrored together: the changes of one transaction are
+Several --table of Postgres or MySQL, or several --prefix of etcd, are mirrored together: the changes of one transaction are
 printed together, each with its table or prefix. Other options apply to each of them.
 
 Examples:

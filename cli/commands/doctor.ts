@@ -63,6 +63,9 @@ async function diagnose(
     case 'sqlite':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
       return (await import('../doctor/sqlite.js')).diagnoseSqlite(url, { ...flags, table }, onProgress)
+    case 'mysql':
+      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
+      return (await import('../doctor/mysql.js')).diagnoseMysql(url, { ...flags, table }, onProgress)
     case 'redis':
       return (await import('../doctor/redis.js')).diagnoseRedis(url, flags, onProgress)
     case 'nats':

@@ -5,6 +5,7 @@ import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import type { EtcdFlags } from './open-etcd.js'
 import type { KubernetesFlags } from './open-kubernetes.js'
+import type { MysqlFlags } from './open-mysql.js'
 import type { NatsFlags } from './open-nats.js'
 import type { PostgresFlags } from './open-postgres.js'
 import type { RedisFlags } from './open-redis.js'
@@ -13,7 +14,7 @@ import type { OpenSource } from './source-types.js'
 
 /** The options that name a source. `sourceKindOf` rejects those of another kind. */
 export type SourceFlags = Omit<PostgresFlags, 'table'> &
-  Omit<SqliteFlags, 'table'> &
+  Omit<MysqlFlags | SqliteFlags, 'table'> &
   Omit<EtcdFlags, 'prefix'> &
   RedisFlags &
   NatsFlags &
@@ -42,6 +43,9 @@ export async function openSource(given: string, flags: SourceFlags, command: Com
     case 'sqlite':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
       return (await import('./open-sqlite.js')).openSqlite(url, { ...flags, table })
+    case 'mysql':
+      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
+      return (await import('./open-mysql.js')).openMysql(url, { ...flags, table })
   }
 }
 
@@ -55,6 +59,7 @@ export async function openSources(given: string, flags: SourceFlags, command: Co
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   if (twice !== undefined) throw new CliError(`"${twice}" is given twice`)
   if (kind === 'postgres') return (await import('./open-postgres.js')).openTables(url, table, flags)
+  if (kind === 'mysql') return (await import('./open-mysql.js')).openTables(url, table, flags)
   if (kind === 'etcd') return (await import('./open-etcd.js')).openPrefixes(url, prefix, flags)
   throw new CliError(
     `tables of SQLite have no common history: give one --table; watch and serve mirror together ${TOGETHER}`,
