@@ -4,6 +4,7 @@ import type { Engine } from './engine.ts'
 export const engines: Readonly<Record<string, () => Promise<Engine>>> = {
   postgres: async () => (await import('./postgres.ts')).postgres,
   sqlite: async () => (await import('./sqlite.ts')).sqlite,
+  mysql: async () => (await import('./mysql.ts')).mysqlTable,
   etcd: async () => (await import('./etcd.ts')).etcd,
   'redis collection': async () => (await import('./redis.ts')).redisCollection,
   'redis stream': async () => (await import('./redis.ts')).redisStream,
