@@ -22,6 +22,8 @@ const CHECKS: readonly BlockCheck[] = [
   ['yaml', 'test/kubernetes/rbac.test.ts', 'docs/reference/kubernetes.md'],
   // Run while a program writes to the table.
   ['sql', 'test/postgres/ddl.test.ts', 'docs/reference/postgres.md'],
+  // Run as an administrator, before a mirror lists as the new user.
+  ['sql', 'test/cli/mysql.test.ts', 'docs/reference/mysql.md'],
   // Sent to Redis, whose users then read and write.
   ['redis', 'test/redis/guide.test.ts', 'docs/reference/redis.md'],
   // nginx runs with these directives while a server behind it stops.

@@ -40,7 +40,7 @@ const blocks = blocksOf()
   .concat(exampleBlocks())
 const project = new UserProject([
   ...'@kubernetes/client-node @nats-io @opentelemetry/api @tanstack/db @types/express @types/node'.split(' '),
-  ...'@types/pg @types/react etcd3 express ioredis pg react vitest zod'.split(' '),
+  ...'@types/pg @types/react etcd3 express ioredis mysql2 pg react vitest zod'.split(' '),
 ])
 afterAll(() => project[Symbol.dispose]())
 

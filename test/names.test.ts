@@ -70,10 +70,11 @@ describe('the options that docs/reference/glossary.md names', () => {
     const ways = rows.filter(({ concept }) => concept.startsWith('how to reach the server'))
     const connecting = sources.filter((source) => ways.some(({ name }) => has(name, source)))
     expect(connecting.filter((source) => !has('timeoutMs', source))).toEqual([])
-    // Postgres and SQLite have `pollIntervalMs`, and the source of a relay has the time of its store.
+    // Postgres and SQLite have `pollIntervalMs`, MySQL has a third of `timeoutMs`, and the source of a relay has the time of its store.
     expect(sources.filter((source) => !has('heartbeatMs', source))).toEqual([
       'postgresSource',
       'sqliteSource',
+      'mysqlSource',
       'relaySource',
     ])
   })

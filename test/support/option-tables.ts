@@ -41,6 +41,12 @@ const TABLES: readonly Table[] = [
   ['`installLeases`', ['adapters/postgres/leases/install-leases InstallLeasesOptions']],
   ['`sqliteSource`', ['adapters/sqlite/sqlite-options SqliteSourceOptions']],
   ['`installChangeLog` of SQLite', ['adapters/sqlite/change-log-admin ChangeLogOptions']],
+  ['`mysqlSource`', ['adapters/mysql/mysql-options MysqlSourceOptions']],
+  [
+    '`mysqlDatabase`',
+    ['adapters/mysql/mysql-options MysqlDatabaseOptions'],
+    '`connect`, `timeoutMs` and `serverId` are those of `mysqlSource`.',
+  ],
   ['`etcdSource`', ['adapters/etcd/etcd-options EtcdSourceOptions']],
   [
     '`etcdCluster`',

@@ -53,6 +53,7 @@ declare global {
   const natsKvSource: typeof import('listwatch/nats').natsKvSource
   const etcdSource: typeof import('listwatch/etcd').etcdSource
   const memorySource: typeof import('listwatch/memory').memorySource
+  const mysqlSource: typeof import('listwatch/mysql').mysqlSource
   const sqliteSource: typeof import('listwatch/sqlite').sqliteSource
   const postgresSource: typeof import('listwatch/postgres').postgresSource
   const redisCollectionSource: typeof import('listwatch/redis').redisCollectionSource
