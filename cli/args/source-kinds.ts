@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     options: ['table', 'columns', 'sql', 'rls'],
   },
   mysql: {
-    name: 'MariaDB and MySQL',
+    name: 'MySQL',
     scheme: /^(?:mysql|mariadb):/,
     noun: 'rows',
     options: ['table', 'columns', 'sql'],
@@ -63,10 +63,15 @@ export function sourceKindOf(url: string, given: Readonly<Record<string, unknown
     const owners = KIND_NAMES.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
     if (owners.length === 0) continue // It applies to all kinds.
     throw new CliError(
-      `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,
+      `${flag(option)} is an option of ${listOf(owners)}; ${own.name} has ${own.options.map(flag).join(', ')}`,
     )
   }
   return kind
+}
+
+/** `Postgres, SQLite and MySQL` */
+function listOf(names: readonly string[]): string {
+  return names.join(', ').replace(/, ([^,]*)$/, ' and $1')
 }
 
 function isSqliteFile(path: string): boolean {

@@ -93,7 +93,7 @@ describe('a mistake in a configuration file is one line that names it', () => {
     [
       'an option of another kind',
       entry({ table: 'a' }),
-      'source "a": --table is an option of Postgres and SQLite; Redis has',
+      'source "a": --table is an option of Postgres, SQLite and MySQL; Redis has',
     ],
     ['a wrong choice', entry({ codec: 'xml' }), 'Allowed choices are json, string, bytes'],
     ['a number', entry({ keys: 1 }), 'source "a": "keys" must be a text, or an array of texts'],

@@ -33,7 +33,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     [
       'a table',
       ['etcd://localhost', '--prefix', 'a', '--table', 't'],
-      '--table is an option of Postgres and SQLite; etcd has --prefix',
+      '--table is an option of Postgres, SQLite and MySQL; etcd has --prefix',
     ],
     ['no server', ['etcd://127.0.0.1:1', '--prefix', 'a'], 'no server listens there: check host and port'],
     ['no such host', ['etcd://no-such-host.invalid', '--prefix', 'a'], 'no such host: check its name'],

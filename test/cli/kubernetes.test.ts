@@ -16,7 +16,7 @@ describe('without a cluster', () => {
     [
       'a table',
       ['kubernetes://default/pods', '--table', 't'],
-      '--table is an option of Postgres and SQLite; Kubernetes has --selector, --field-selector',
+      '--table is an option of Postgres, SQLite and MySQL; Kubernetes has --selector, --field-selector',
     ],
     [
       'a selector for etcd',

@@ -210,7 +210,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     ...['us*r:*', 'us?r:*', '[us]er:*', 'us\\er:*'].map(
       (pattern) => [`the pattern ${pattern}`, [url, '--keys', pattern], '--keys must be a prefix'] as const,
     ),
-    ['a table', [url, '--table', 't'], '--table is an option of Postgres and SQLite; Redis has --collection'],
+    ['a table', [url, '--table', 't'], '--table is an option of Postgres, SQLite and MySQL; Redis has --collection'],
     ['a prefix', [url, '--prefix', 'p'], '--prefix is an option of etcd; Redis has --collection'],
     [
       'a collection of etcd',

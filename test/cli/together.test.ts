@@ -144,7 +144,7 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
     expect(shown.map(({ name }) => name)).toEqual(['postgres:a', 'postgres:b'])
     await expectEnd(serve)
     expect(await refusalOf(listwatch(['list', '@both', '--config', config]))).toMatch(
-      /^give one --table: only watch and serve mirror together several tables of Postgres \(--table\), or several prefixes of etcd/,
+      /^give one --table: only watch and serve mirror together several tables of Postgres, MariaDB or MySQL \(--table\), or several prefixes of etcd/,
     )
   })
 
@@ -197,7 +197,7 @@ describeServer('etcd 3.6', 'watch of several prefixes', (server) => {
 })
 
 const TOGETHER =
-  'watch and serve mirror together several tables of Postgres (--table), or several prefixes of etcd (--prefix)'
+  'watch and serve mirror together several tables of Postgres, MariaDB or MySQL (--table), or several prefixes of etcd (--prefix)'
 test.each([
   ['SQLite', ['watch', 'app.db', '--table', 'a', '--table', 'b'], 'tables of SQLite have no common history'],
   ['Redis keys', ['watch', `redis://u:${SECRET}@h`, '--keys', 'a*', '--keys', 'b*'], 'It may be given once'],
@@ -214,5 +214,5 @@ test.each([
 
 test('several resources of Kubernetes are refused', async () => {
   const line = await refusalOf(listwatch(['watch', 'kubernetes://default/pods', '--table', 'a', '--table', 'b']))
-  expect(line).toContain('--table is an option of Postgres and SQLite')
+  expect(line).toContain('--table is an option of Postgres, SQLite and MySQL')
 })

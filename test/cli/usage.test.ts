@@ -31,12 +31,12 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   [
     'an option of another kind of server',
     ['watch', 'postgres://h/d', '--table', 'a', '--codec', 'json'],
-    '--codec is an option of etcd and Redis and NATS; Postgres has --table, --columns, --sql, --rls',
+    '--codec is an option of etcd, Redis and NATS; Postgres has --table, --columns, --sql, --rls',
   ],
   [
     'a condition in SQL',
     ['list', 'etcd://h', '--prefix', '/', '--sql', 'a=b'],
-    '--sql is an option of Postgres and SQLite; etcd has --prefix, --codec',
+    '--sql is an option of Postgres, SQLite and MySQL; etcd has --prefix, --codec',
   ],
   [
     'an option in the place of a value',
@@ -95,10 +95,10 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
   test.each(mistakes)('%s', async (_what, args, says) => expect(await refusalOf(listwatch(args))).toContain(says))
 
   const SCHEMES =
-    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://),'
+    'use postgres://user@host:5432/database, mysql://user@host:3306/database (mariadb://), etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://),'
   test.each([
     ['a misspelt scheme', 'rdis://h', 'unknown scheme "rdis:"; use postgres://'],
-    ['a scheme of another server', `mysql://user:${SECRET}@host/db`, `unknown scheme "mysql:"; ${SCHEMES}`],
+    ['a scheme of another server', `mongodb://user:${SECRET}@host/db`, `unknown scheme "mongodb:"; ${SCHEMES}`],
     ['a scheme of the web', 'http://localhost:26379', 'unknown scheme "http:"'],
     ['a misspelt resource', 'kuberntes://default/pods', 'unknown scheme "kuberntes:"'],
     ['no URL', SECRET, `the URL has no scheme; ${SCHEMES}`],
