@@ -92,3 +92,52 @@ export class DeadlineScope {
     })
   }
 }
+
+/** Whether a connection receives bytes. No driver notices a peer that disappeared, and a response may take long. */
+export class ReceivedBytes {
+  readonly #bytesRead: () => number | undefined
+  readonly #clock: Clock
+  #last: number | undefined
+  #at: number
+
+  /** `bytesRead`: the number of received bytes. */
+  constructor(bytesRead: () => number | undefined, clock: Clock) {
+    this.#bytesRead = bytesRead
+    this.#clock = clock
+    this.#at = clock.now()
+  }
+
+  /** When bytes were last received. A call notices only that bytes arrived since the call before it. */
+  get at(): number {
+    const bytes = this.#bytesRead()
+    if (bytes !== this.#last) {
+      this.#last = bytes
+      this.#at = this.#clock.now()
+    }
+    return this.#at
+  }
+
+  /** Returns the `extendMs` of a deadline that passes after this many periods in succession without bytes. */
+  extension(periodMs: number, most: number): () => number | undefined {
+    let last = this.at
+    let periods = 0
+    return () => {
+      periods = this.at === last ? periods + 1 : 0
+      last = this.at
+      return periods < most ? periodMs : undefined
+    }
+  }
+
+  /** Calls `report` regularly while bytes are received, until the returned function is called. */
+  reportActivity(everyMs: number, report: () => void): () => void {
+    const timer = new AbortController()
+    const run = async (): Promise<void> => {
+      for (;;) {
+        await this.#clock.sleep(everyMs, timer.signal)
+        if (this.#clock.now() - this.at < everyMs) report()
+      }
+    }
+    run().catch(() => {}) // The timer was aborted.
+    return () => timer.abort()
+  }
+}

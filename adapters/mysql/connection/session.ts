@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
-import { DeadlineScope } from '../../common/deadline-scope.js'
+import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { hasMethods, type Properties, propertiesOf } from '../../common/properties.js'
 import { closeCore, coreOf, type MysqlCore, type MysqlQuery } from './mysql-client.js'
 import { mysqlError } from './mysql-errors.js'
@@ -34,16 +34,15 @@ const MAX_PAGES = 2
  * cannot be used again.
  */
 export class Session {
-  readonly core: MysqlCore
+  readonly #core: MysqlCore
   readonly #options: SessionOptions
   readonly #scope: DeadlineScope
-  #bytesRead: number | undefined
-  #receivedAt: number
+  readonly #received: ReceivedBytes
 
   private constructor(core: MysqlCore, options: SessionOptions) {
-    this.core = core
+    this.#core = core
     this.#options = options
-    this.#receivedAt = options.clock.now()
+    this.#received = new ReceivedBytes(() => core.stream.bytesRead, options.clock)
     this.#scope = new DeadlineScope(options)
     this.#scope.onEnd(() => closeCore(core))
     if (options.signal.aborted) this.#scope.end(ABORTED)
@@ -68,12 +67,7 @@ export class Session {
 
   /** When the connection last received bytes. A call notices only that bytes arrived since the call before it. */
   get receivedAt(): number {
-    const { bytesRead } = this.core.stream
-    if (bytesRead !== this.#bytesRead) {
-      this.#bytesRead = bytesRead
-      this.#receivedAt = this.#options.clock.now()
-    }
-    return this.#receivedAt
+    return this.#received.at
   }
 
   /** Returns rows as objects. Rejects with a SourceError. */
@@ -95,14 +89,14 @@ export class Session {
     let isOver = false
     let wake = (): void => {}
     let failure: unknown
-    const command = this.core.query({ sql, ...EXACT })
+    const command = this.#core.query({ sql, ...EXACT })
     command.on('result', (row) => {
       if (!Array.isArray(row)) return
       page.push(row)
       if (page.length < size) return
       full.push(page)
       page = []
-      if (full.length >= MAX_PAGES) this.core.pause()
+      if (full.length >= MAX_PAGES) this.#core.pause()
       wake()
     })
     command.on('error', (error) => {
@@ -116,7 +110,7 @@ export class Session {
     for (;;) {
       const next = full.shift()
       if (next !== undefined) {
-        if (full.length < MAX_PAGES) this.core.resume()
+        if (full.length < MAX_PAGES) this.#core.resume()
         yield next
       } else if (failure !== undefined) throw mysqlError(failure)
       else if (isOver) break
@@ -136,17 +130,7 @@ export class Session {
 
   /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
   reportActivity(report: () => void): () => void {
-    const { clock, timeoutMs } = this.#options
-    const everyMs = timeoutMs / 2
-    const timer = new AbortController()
-    const run = async (): Promise<void> => {
-      for (;;) {
-        await clock.sleep(everyMs, timer.signal)
-        if (clock.now() - this.receivedAt < everyMs) report()
-      }
-    }
-    run().catch(() => {}) // The timer was aborted.
-    return () => timer.abort()
+    return this.#received.reportActivity(this.#options.timeoutMs / 2, report)
   }
 
   close(): void {
@@ -155,7 +139,7 @@ export class Session {
 
   #run(options: MysqlQuery): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.core.query(options, (error, result) => {
+      this.#core.query(options, (error, result) => {
         if (error === null) resolve(result)
         else reject(mysqlError(error))
       })
@@ -165,13 +149,6 @@ export class Session {
   /** Rejects if the connection fails, or receives nothing for too long. */
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
-    let { receivedAt } = this
-    let periods = 0
-    const extendMs = (): number | undefined => {
-      periods = this.receivedAt === receivedAt ? periods + 1 : 0
-      receivedAt = this.receivedAt
-      return periods < 4 ? timeoutMs / 4 : undefined
-    }
     const result = work.catch((error: unknown) => {
       throw this.#scope.ending ?? error
     })
@@ -180,7 +157,8 @@ export class Session {
       this.#scope.end(error)
       throw error
     }
-    return this.#scope.race(result, { ms: timeoutMs / 4, extendMs, late })
+    const periodMs = timeoutMs / 4
+    return this.#scope.race(result, { ms: periodMs, extendMs: this.#received.extension(periodMs, 4), late })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import { DeadlineScope } from '../../common/deadline-scope.js'
+import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { hasMethods } from '../../common/properties.js'
 import { assertTrusted, UNTRUSTED_SQL } from '../schema/trusted-owner.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
@@ -82,14 +82,14 @@ export class Session {
   #isClosed = false
   #lastQuery: Promise<unknown> = Promise.resolve()
   #lastTransaction: Promise<unknown> = Promise.resolve()
-  #bytesRead: number | undefined
-  #receivedAt: number
+  readonly #received: ReceivedBytes
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client
     client.binary = false // COPY sends texts, and changes have to equal listed rows.
     this.#options = options
-    this.#receivedAt = options.clock.now()
+    // TLS has its own stream.
+    this.#received = new ReceivedBytes(() => client.connection.stream.bytesRead, options.clock)
     this.#scope = new DeadlineScope(options)
     this.#scope.onEnd(() => {
       if (!this.#isClosed) client.connection.stream.destroy()
@@ -154,12 +154,7 @@ export class Session {
 
   /** When the connection last received bytes. A call notices only that bytes arrived since the call before it. */
   get receivedAt(): number {
-    const { bytesRead } = this.#client.connection.stream
-    if (bytesRead !== this.#bytesRead) {
-      this.#bytesRead = bytesRead
-      this.#receivedAt = this.#options.clock.now()
-    }
-    return this.#receivedAt
+    return this.#received.at
   }
 
   /** The user's parser of a type. */
@@ -235,17 +230,7 @@ export class Session {
 
   /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
   reportActivity(report: () => void): () => void {
-    const { clock, timeoutMs } = this.#options
-    const everyMs = Math.min(timeoutMs, MAX_SILENCE_MS) / 2
-    const timer = new AbortController()
-    const run = async (): Promise<void> => {
-      for (;;) {
-        await clock.sleep(everyMs, timer.signal)
-        if (clock.now() - this.receivedAt < everyMs) report()
-      }
-    }
-    run().catch(() => {}) // The timer was aborted.
-    return () => timer.abort()
+    return this.#received.reportActivity(Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 2, report)
   }
 
   /**
@@ -330,17 +315,10 @@ export class Session {
    * Returns the result of `work`, or of `late` if the connection received nothing for this many periods in succession.
    */
   #race<V, L = never>(work: Promise<V>, periodMs: number, most: number, late: () => L): Promise<V | L> {
-    let { receivedAt } = this
-    let periods = 0
-    const extendMs = (): number | undefined => {
-      periods = this.receivedAt === receivedAt ? periods + 1 : 0
-      receivedAt = this.receivedAt
-      return periods < most ? periodMs : undefined
-    }
     const result = work.catch((error: unknown) => {
       throw this.#scope.ending ?? postgresError(error, this.#client, this.#options.table)
     })
-    return this.#scope.race(result, { ms: periodMs, extendMs, late })
+    return this.#scope.race(result, { ms: periodMs, extendMs: this.#received.extension(periodMs, most), late })
   }
 }
 
