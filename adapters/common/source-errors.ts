@@ -10,6 +10,16 @@ export function forked(detail: string): SourceError {
   return new SourceError(`this is another history than the version's: ${detail}`, { code: 'EPOCH_CHANGED' })
 }
 
+/** The object of the source cannot be mirrored as it is. */
+export function refused(message: string): SourceError {
+  return new SourceError(message, { code: 'PROTOCOL' })
+}
+
+/** The object of the source does not exist, or is not prepared. */
+export function notFound(message: string): SourceError {
+  return new SourceError(message, { code: 'NOT_FOUND' })
+}
+
 /** A transient failure: the core retries after a delay. */
 export function unavailable(detail: string, cause?: unknown): SourceError {
   return new SourceError(detail, { code: 'UNAVAILABLE', ...(cause === undefined ? {} : { cause }) })
@@ -21,4 +31,14 @@ export function isUnavailable(thrown: unknown): boolean {
 
 export function isExpired(thrown: unknown): thrown is SourceError {
   return thrown instanceof SourceError && thrown.code === 'VERSION_EXPIRED'
+}
+
+/**
+ * What a user can do about an error of the network; undefined if the message is not one. `tlsHint`: how TLS is
+ * configured.
+ */
+export function networkHint(message: string, tlsHint: string): string | undefined {
+  if (/ECONNREFUSED/.test(message)) return 'no server listens there: check host and port'
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(message)) return 'no such host: check its name'
+  return /certificate|SSL|TLS|wrong version number/i.test(message) ? tlsHint : undefined
 }

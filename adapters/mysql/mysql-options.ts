@@ -1,7 +1,7 @@
-import { OptionError } from '../../src/contract/errors.js'
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import {
+  assertPresent,
   checkOptions,
   isCount,
   isDelayOrInfinity,
@@ -187,9 +187,4 @@ export function checkTableOptions(options: MysqlTableOptions): void {
   const { connect: _, timeoutMs: __, serverId: ___, ...checks } = optionChecks
   checkOptions('table', options, checks)
   assertPresent('table', options, 'table', "'shop.orders'")
-}
-
-function assertPresent<O extends object>(call: string, options: O, option: keyof O & string, example: string): void {
-  if (options?.[option] === undefined)
-    throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
 }

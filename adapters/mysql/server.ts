@@ -1,6 +1,5 @@
 import type { Properties } from '../common/properties.js'
-import { unavailable } from '../common/source-errors.js'
-import { refused } from './connection/mysql-errors.js'
+import { refused, unavailable } from '../common/source-errors.js'
 import type { Session } from './connection/session.js'
 import { parseGtidPosition, parseGtidSet, union } from './gtid.js'
 import { type MariaDbPosition, type MySqlPosition, numberOf, type Position } from './position.js'

@@ -1,7 +1,7 @@
-import { OptionError } from '../../src/contract/errors.js'
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import {
+  assertPresent,
   checkOptions,
   isCount,
   isDelayOrInfinity,
@@ -162,9 +162,4 @@ export function checkDatabaseOptions(options: PostgresDatabaseOptions): void {
   const checks = { connect, pollIntervalMs, timeoutMs, trimEveryMs, wake, holdMs: isDelayOrInfinity }
   checkOptions('postgresDatabase', options, checks)
   assertPresent('postgresDatabase', options, 'connect', '() => new pg.Client(…)')
-}
-
-function assertPresent<O extends object>(call: string, options: O, option: keyof O & string, example: string): void {
-  if (options?.[option] === undefined)
-    throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
 }

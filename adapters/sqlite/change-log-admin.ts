@@ -1,4 +1,5 @@
 import { type Properties, propertiesOf } from '../common/properties.js'
+import { notFound } from '../common/source-errors.js'
 import {
   findLog,
   flawOf,
@@ -10,7 +11,7 @@ import {
 } from './change-log-sql.js'
 import type { SqliteDatabase } from './sqlite-client.js'
 import { sqliteError } from './sqlite-errors.js'
-import { findTable, notFound, type Query, quoted } from './table.js'
+import { findTable, type Query, quoted } from './table.js'
 
 /**
  * Options of `installChangeLog` and `installChangeLogSql`.

@@ -1,14 +1,6 @@
 import { propertiesOf } from '../common/properties.js'
-import {
-  findTable,
-  installCommand,
-  notFound,
-  type Query,
-  quoted,
-  refused,
-  type Table,
-  type UniqueColumns,
-} from './table.js'
+import { notFound, refused } from '../common/source-errors.js'
+import { findTable, installCommand, type Query, quoted, type Table, type UniqueColumns } from './table.js'
 
 /** A trigger, a table or a view of the change log: its name, and its text in `sqlite_schema`. */
 export interface SchemaObject {

@@ -1,7 +1,7 @@
-import { OptionError } from '../../src/contract/errors.js'
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import {
+  assertPresent,
   checkOptions,
   isCount,
   isFunction,
@@ -112,11 +112,6 @@ const optionChecks: Readonly<Record<keyof SqliteSourceOptions, OptionCheck>> = {
 /** Throws an OptionError that names the first wrong or missing option. */
 export function checkSqliteOptions(options: SqliteSourceOptions): void {
   checkOptions('sqliteSource', options, optionChecks)
-  for (const [option, example] of [
-    ['connect', '() => new DatabaseSync(path, { readOnly: true })'],
-    ['table', "'orders'"],
-  ] as const) {
-    if (options?.[option] === undefined)
-      throw new OptionError(`sqliteSource: option "${option}" is missing; for example ${example}`, { option })
-  }
+  assertPresent('sqliteSource', options, 'connect', '() => new DatabaseSync(path, { readOnly: true })')
+  assertPresent('sqliteSource', options, 'table', "'orders'")
 }

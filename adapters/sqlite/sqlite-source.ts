@@ -8,10 +8,10 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { joinKey } from '../../src/util/join-key.js'
+import { keyOf } from '../common/key-of-columns.js'
 import { PollTimer } from '../common/poll-timer.js'
 import { propertiesOf } from '../common/properties.js'
-import { expired, unavailable } from '../common/source-errors.js'
+import { expired, notFound, unavailable } from '../common/source-errors.js'
 import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
 import { Connection, type Waiting } from './connection.js'
 import { watchFiles } from './file-wake.js'
@@ -28,7 +28,7 @@ import {
   parseVersion,
   type SqliteVersion,
 } from './sqlite-version.js'
-import { notFound, quoted } from './table.js'
+import { quoted } from './table.js'
 import { checkCondition, type Place, TableReader } from './table-reader.js'
 
 /**
@@ -66,6 +66,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
+  readonly key: SqliteSource<T>['key'] = keyOf
   readonly #options: SqliteSourceOptions
   readonly #pollIntervalMs: number
   readonly #timeoutMs: number
@@ -210,19 +211,6 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     } catch (error) {
       throw sqliteError(error)
     }
-  }
-
-  key(...columns: readonly (string | number | bigint | Uint8Array)[]): string {
-    if (columns.length === 0) throw new TypeError('key: the values of the key columns are missing')
-    return joinKey(
-      columns.map((value) => {
-        if (typeof value === 'string') return value
-        if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
-        if (typeof value === 'number' || typeof value === 'bigint') return String(value)
-        const type = value === null ? 'null' : typeof value
-        throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
-      }),
-    )
   }
 
   #waiting({ signal, clock }: SourceContext): Waiting {

@@ -1,9 +1,10 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
+import { refused } from '../common/source-errors.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
-import { type KeyColumn, MAX_KEY_COLUMNS, quoted, refused, type Table } from './table.js'
+import { type KeyColumn, MAX_KEY_COLUMNS, quoted, type Table } from './table.js'
 
 /** What a source reads of a table. */
 export interface Selection {

@@ -1,6 +1,6 @@
-import { SourceError } from '../../src/contract/errors.js'
 import { shellQuoted } from '../../src/util/shell-quoted.js'
 import type { Properties } from '../common/properties.js'
+import { notFound, refused } from '../common/source-errors.js'
 
 /** Reads all rows of a query. Integers are numbers. */
 export type Query = (sql: string, ...values: string[]) => readonly Properties[]
@@ -111,14 +111,6 @@ export function quoted(name: string): string {
 /** The command that installs the change log of a table. */
 export function installCommand(path: string, table: string): string {
   return `npx listwatch sqlite install ${shellQuoted(path)} --table ${shellQuoted(table)}`
-}
-
-export function notFound(message: string): SourceError {
-  return new SourceError(message, { code: 'NOT_FOUND' })
-}
-
-export function refused(message: string): SourceError {
-  return new SourceError(message, { code: 'PROTOCOL' })
 }
 
 function columnsOf(query: Query, table: string): Column[] {

@@ -101,6 +101,17 @@ const MEANT: ReadonlyMap<string, readonly string[]> = new Map([
   ['replicas', ['leases', 'streamReplicas']],
 ])
 
+/** Throws an OptionError if an option is missing. */
+export function assertPresent<O extends object>(
+  call: string,
+  options: O,
+  option: keyof O & string,
+  example: string,
+): void {
+  if (options?.[option] === undefined)
+    throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
+}
+
 /**
  * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
  * option that is `undefined` counts as absent. A `call` that is a function is called for an error only.

@@ -1,7 +1,7 @@
 import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
-import { networkHint } from '../../common/network-hints.js'
 import { propertiesOf } from '../../common/properties.js'
+import { networkHint } from '../../common/source-errors.js'
 import type { Header } from './etcd-messages.js'
 
 /** The gRPC status codes that etcd uses. */

@@ -1,6 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 import { propertiesOf } from '../../common/properties.js'
+import { networkHint } from '../../common/source-errors.js'
 
 /** Codes of the two servers, and of the network. Those that are not listed are transient. */
 const CODES: Readonly<Record<string, SourceErrorCode>> = {
@@ -23,36 +24,18 @@ const CODES: Readonly<Record<string, SourceErrorCode>> = {
 /** Converts an error of the driver, the network or the server. */
 export function mysqlError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const { code } = propertiesOf(thrown)
-  const known = typeof code === 'string' ? CODES[code] : undefined
-  return new SourceError(
-    redact(
-      messageOf(thrown).replace(
-        /\(using password: (\w+)\)/,
-        (_, is) => `(${is === 'NO' ? 'without' : 'with'} a password)`,
-      ),
-    ) + hintFor(code),
-    {
-      code: known ?? 'UNAVAILABLE',
-      cause: redactError(thrown),
-    },
+  const code = String(propertiesOf(thrown)['code'])
+  // "YES" after "password:" would be redacted.
+  const message = messageOf(thrown).replace(/\(using password: (\w+)\)/, (_, is) =>
+    is === 'NO' ? '(without a password)' : '(with a password)',
   )
-}
-
-function hintFor(code: unknown): string {
-  switch (code) {
-    case 'ER_DBACCESS_DENIED_ERROR':
-    case 'ER_TABLEACCESS_DENIED_ERROR':
-    case 'ER_COLUMNACCESS_DENIED_ERROR':
-      return ' (the user needs the right SELECT on the table)'
-    case 'ECONNREFUSED':
-      return ' (no server listens there: check host and port)'
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return ' (no such host: check its name)'
-    default:
-      return ''
-  }
+  const hint = /^ER_(?:DB|TABLE|COLUMN)ACCESS_DENIED_ERROR$/.test(code)
+    ? 'the user needs the right SELECT on the table'
+    : networkHint(message, 'check the option ssl of the connection')
+  return new SourceError(redact(message) + (hint === undefined ? '' : ` (${hint})`), {
+    code: CODES[code] ?? 'UNAVAILABLE',
+    cause: redactError(thrown),
+  })
 }
 
 function isCode(error: unknown, ...codes: readonly string[]): boolean {
@@ -79,8 +62,4 @@ export function isOfTable(error: unknown): error is SourceError {
   return (
     error instanceof SourceError && ['NOT_FOUND', 'UNAUTHORIZED', 'PROTOCOL', 'VERSION_EXPIRED'].includes(error.code)
   )
-}
-
-export function refused(message: string): SourceError {
-  return new SourceError(message, { code: 'PROTOCOL' })
 }

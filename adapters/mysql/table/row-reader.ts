@@ -1,8 +1,9 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Invalid, ListEvent, Put } from '../../../src/contract/source.js'
 import { joinKey, splitKey } from '../../../src/util/join-key.js'
+import { hexOf } from '../../common/key-of-columns.js'
+import { refused } from '../../common/source-errors.js'
 import type { KeyKind } from '../binlog/binlog-types.js'
-import { refused } from '../connection/mysql-errors.js'
 import type { Row, Session } from '../connection/session.js'
 import { quotedName, text } from '../sql-text.js'
 import type { Table } from './table.js'
@@ -123,22 +124,9 @@ function trusted<T>(row: object): T {
   return row as T
 }
 
-/** Returns the key of a row. `columns`: the values of its key columns, in the order of the key. */
-export function keyOf(...columns: readonly (string | number | bigint | Uint8Array)[]): string {
-  if (columns.length === 0) throw new TypeError('key: the values of the key columns are missing')
-  for (const value of columns) {
-    if (['string', 'number', 'bigint'].includes(typeof value) || value instanceof Uint8Array) continue
-    const type = value === null ? 'null' : typeof value
-    throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
-  }
-  return joinKey(columns.map(keyPart))
-}
-
 /** Returns the text of a value of a key column, as the binlog has it. */
 function keyPart(value: unknown): string {
-  return value instanceof Uint8Array
-    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')
-    : String(value)
+  return value instanceof Uint8Array ? hexOf(value) : String(value)
 }
 
 /** Returns the text of a value that the driver has read, and perhaps a `typeCast` of the user has converted. */

@@ -1,7 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import { joinKey } from '../../../src/util/join-key.js'
-import type { KeyColumn, KeyKind, LoggedTable, ParentTable } from '../binlog/binlog-types.js'
-import { refused } from '../connection/mysql-errors.js'
+import { notFound, refused } from '../../common/source-errors.js'
+import { idOf, type KeyColumn, type KeyKind, type LoggedTable, type ParentTable } from '../binlog/binlog-types.js'
 import type { Session } from '../connection/session.js'
 import type { Server } from '../server.js'
 import { quotedName, text } from '../sql-text.js'
@@ -67,7 +65,7 @@ export async function findTable(session: Session, server: Server, given: string)
     )
     const names = others.map((row) => String(row['t'])).join(', ') || 'no tables'
     const message = `there is no table ${quotedName(schema, wantedName)}, or the user may not read it; the user can read ${names}`
-    throw new SourceError(message, { code: 'NOT_FOUND' })
+    throw notFound(message)
   }
   const [database, name] = [String(found['s']), String(found['t'])]
   const sql = quotedName(database, name)
@@ -101,7 +99,7 @@ export async function findTable(session: Session, server: Server, given: string)
     }
   })
   return {
-    id: tableId(database, name),
+    id: idOf({ database, table: name }),
     database,
     table: name,
     sql,
@@ -119,11 +117,6 @@ function keyKind(type: KeyKind['type'], declared: string, charset: string, colum
   if (CHARSETS.has(charset)) return { type, charset }
   const allowed = [...CHARSETS].join(', ')
   throw refused(`the key column ${column} has the character set ${charset}; allowed are ${allowed}`)
-}
-
-/** The key of a table in maps. */
-export function tableId(database: string, name: string): string {
-  return joinKey([database, name])
 }
 
 /**

@@ -1,6 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { shellQuoted } from '../../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../../common/properties.js'
+import { notFound } from '../../common/source-errors.js'
 import { calledFunctionsSql, definitionsSql } from '../called-functions.js'
 import type { TextRecord } from '../connection/client-factory.js'
 import { codeOf } from '../connection/postgres-errors.js'
@@ -213,8 +214,4 @@ function notInstalled(name: string): SourceError {
 function installCommand(name: string): string {
   const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
   return `npx listwatch pg install <url> --table ${shellQuoted(table)}`
-}
-
-function notFound(message: string): SourceError {
-  return new SourceError(message, { code: 'NOT_FOUND' })
 }

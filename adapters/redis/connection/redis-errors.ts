@@ -1,7 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
-import { networkHint } from '../../common/network-hints.js'
 import { propertiesOf } from '../../common/properties.js'
+import { networkHint } from '../../common/source-errors.js'
 import type { RedisArgument } from './client.js'
 
 /**
