@@ -22,7 +22,7 @@ export interface PendingTransaction {
   readonly point: Position
 }
 
-/** What is known of a table when the stream begins. */
+/** The limit and the versions of a table when the stream begins. */
 export interface FollowedTable {
   /** If more keys than this are pending, the table is listed. */
   readonly maxKeys: number

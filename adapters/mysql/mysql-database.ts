@@ -10,6 +10,7 @@ import type { ListContext, ListPage, SourceContext, WatchContext } from '../../s
 import type { Version } from '../../src/contract/version.js'
 import { uniqueName } from '../../src/util/unique-name.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
+import { keyOf } from '../common/key-of-columns.js'
 import { OwnSignal } from '../common/own-signal.js'
 import { elementsOf, hasMethods, propertiesOf } from '../common/properties.js'
 import { isExpired, unavailable } from '../common/source-errors.js'
@@ -51,7 +52,7 @@ import {
   type Server,
   withServerGtids,
 } from './server.js'
-import { keyOf, RowReader } from './table/row-reader.js'
+import { RowReader } from './table/row-reader.js'
 import { findTable } from './table/table.js'
 import { TableWatch, type WatchedTable } from './table-watch.js'
 
@@ -115,14 +116,10 @@ export function mysqlDatabase(options: MysqlDatabaseOptions): MysqlDatabase {
  */
 export function mysqlSource<T = unknown>(options: MysqlSourceOptions): MysqlSource<T> {
   checkSourceOptions(options)
-  const { connect, timeoutMs, serverId, ...table } = options
-  const database = new BinlogHistory({
-    connect,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(serverId === undefined ? {} : { serverId }),
-  })
+  const { connect: _, timeoutMs: __, serverId: ___, ...table } = options
+  const database = new BinlogHistory(options)
   // A source of its own, without the bookkeeping of collections that change together.
-  const { history: _, collection: __, ...source } = database.table<T>(table)
+  const { history, collection, ...source } = database.table<T>(table)
   return { ...source, mark: (connection) => database.mark(connection) }
 }
 
@@ -143,8 +140,8 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
   readonly #options: MysqlDatabaseOptions
   readonly #timeoutMs: number
   readonly #tables = new Map<string, MysqlTableOptions>()
-  /** The session of the watch that is open. */
-  #watching: Session | undefined
+  /** The session of the watch that is open, and its server. */
+  #watching: { readonly session: Session; readonly server: Server } | undefined
 
   constructor(options: MysqlDatabaseOptions) {
     this.#options = { ...options }
@@ -187,10 +184,11 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
   }
 
   async #head(context: SourceContext): Promise<Version> {
-    const read = (session: Session): Promise<Version> => readMark((sql) => session.query(sql))
+    const read = (session: Session, server?: Server): Promise<Version> =>
+      readMark((sql) => session.query(sql), server?.flavor)
     if (this.#watching !== undefined) {
       try {
-        return await read(this.#watching)
+        return await read(this.#watching.session, this.#watching.server)
       } catch (error) {
         if (context.signal.aborted) throw error // Otherwise only the watch ended, which owned this connection.
       }
@@ -303,7 +301,8 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
       isRequested = true
       follower.wake()
     })
-    this.#watching = session
+    const watching = { session, server }
+    this.#watching = watching
     try {
       while (!signal.aborted) {
         if (clock.now() >= checkAt) {
@@ -326,7 +325,7 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
       }
       throw ABORTED
     } finally {
-      if (this.#watching === session) this.#watching = undefined
+      if (this.#watching === watching) this.#watching = undefined
       own.end()
       await running
     }
@@ -385,9 +384,14 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
   }
 }
 
-async function readMark(query: Query): Promise<Version> {
+async function readMark(query: Query, known?: Server['flavor']): Promise<Version> {
+  const flavor = known ?? (await readFlavor(query))
+  return formatMark((await readGtids(query, flavor)).executed)
+}
+
+async function readFlavor(query: Query): Promise<Server['flavor']> {
   const [server] = await query(FLAVOR_SQL)
-  return formatMark((await readGtids(query, flavorOf(server?.['version']))).executed)
+  return flavorOf(server?.['version'])
 }
 
 /** The newest transaction of a set: of the server itself, if there is one. */

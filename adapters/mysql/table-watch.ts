@@ -112,7 +112,7 @@ export class TableWatch {
   }
 
   /**
-   * Reads what has changed. Returns undefined if the server has not finished the commit, or if a table is locked: then
+   * Reads the changed rows. Returns undefined if the server has not finished the commit, or if a table is locked: then
    * a later snapshot is needed.
    */
   async advance(): Promise<CollectionBatch | undefined> {

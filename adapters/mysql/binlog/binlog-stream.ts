@@ -138,7 +138,7 @@ class Activity {
       return ms
     }
     if (this.#isTurnGiven) return undefined
-    // A blocked process has not read what has arrived.
+    // A process whose event loop was blocked has not read the bytes that have arrived.
     this.#isTurnGiven = true
     return 0
   }

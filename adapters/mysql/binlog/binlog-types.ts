@@ -1,3 +1,5 @@
+import { joinKey } from '../../../src/util/join-key.js'
+
 /**
  * How the bytes of a key column become the text of a key.
  *
@@ -32,6 +34,11 @@ export interface LoggedTable {
    * references itself. `any`: they are not known. Undefined: there are none.
    */
   readonly cascadesFrom?: readonly ParentTable[] | 'any' | undefined
+}
+
+/** The key of a table in maps. */
+export function idOf({ database, table }: Pick<LoggedTable, 'database' | 'table'>): string {
+  return joinKey([database, table])
 }
 
 /** A table that foreign keys reference. */

@@ -1,5 +1,4 @@
-import { joinKey } from '../../../src/util/join-key.js'
-import type { LoggedTable } from './binlog-types.js'
+import { idOf, type LoggedTable } from './binlog-types.js'
 import { ByteReader } from './byte-reader.js'
 import { type KeyDecoder, keyDecoder, type StoredType } from './key-text.js'
 
@@ -57,7 +56,7 @@ export function readTableMap(
   const number = reader.uint(6)
   reader.skip(2)
   const database = nameOf(reader)
-  const id = joinKey([database, nameOf(reader)])
+  const id = idOf({ database, table: nameOf(reader) })
   const wanted = wantedOf(id)
   const isWanted = wanted.table !== undefined || wanted.referenced !== undefined
   return { number, mapped: { id, ...(isWanted ? layoutsOf(reader, wanted) : UNWANTED) } }

@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { SourceError } from '../../../src/contract/errors.js'
-import { joinKey } from '../../../src/util/join-key.js'
-import type { BinlogItem, LoggedTable, ParentTable } from './binlog-types.js'
+import { type BinlogItem, idOf, type LoggedTable } from './binlog-types.js'
 import { ByteReader, malformed } from './byte-reader.js'
 import { decompressedPayload, inflated } from './decompress.js'
 import { EventType, mayChangeRows, type RowsForm, rowsFormOf } from './event-types.js'
@@ -87,7 +86,7 @@ export class TransactionReader {
     this.#maxKeys = maxKeys
   }
 
-  /** Collects the keys of a table from now on, or replaces what is known of its columns. */
+  /** Collects the keys of a table from now on, or replaces the description of its columns. */
   watch(table: LoggedTable): void {
     const id = idOf(table)
     this.#tables.set(id, table)
@@ -371,10 +370,6 @@ export class TransactionReader {
     changed.clear()
     rekeyed.clear()
   }
-}
-
-function idOf({ database, table }: LoggedTable | ParentTable): string {
-  return joinKey([database, table])
 }
 
 function headerOf(event: Buffer): Header {
