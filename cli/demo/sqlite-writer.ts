@@ -19,7 +19,9 @@ process.on('disconnect', () => void abandoned())
 if (!process.connected) void abandoned()
 
 function start(): void {
-  const connection = writerConnection(new DatabaseSync(path, { timeout: 5_000 }))
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA busy_timeout = 5000') // Node 22.15 and older versions ignore the option "timeout".
+  const connection = writerConnection(database)
   writer = new DemoWriter(connection, systemClock, systemRandom, () => {
     if (process.connected) process.send?.('committed', () => {}) // The demo may have ended.
   })

@@ -1,3 +1,4 @@
+import { parseTableName, quotedName } from '../../adapters/mysql/internal.js'
 import { type MysqlFlags, openMysql, withMysql } from '../sources/open-mysql.js'
 import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
@@ -18,6 +19,9 @@ interface MysqlContext {
 const RETENTION_S = 3_600
 
 export async function diagnoseMysql(url: string, flags: MysqlFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+  const name = parseTableName(flags.table)
+  const table =
+    name === undefined ? flags.table : quotedName(...(name.database === undefined ? [] : [name.database]), name.name)
   const read = await withMysql(url, async (connection) => {
     const all = async (sql: string, ...values: string[]): Promise<Facts[]> => {
       const [rows] = await connection.query(sql, values)
@@ -36,8 +40,8 @@ export async function diagnoseMysql(url: string, flags: MysqlFlags, onProgress: 
       `SHOW GLOBAL VARIABLES WHERE variable_name IN (${variables.map(() => '?').join(', ')})`,
       ...variables,
     )
-    const [definition] = await all(`SHOW CREATE TABLE ${flags.table}`).catch(() => [])
-    const key = await all(`SHOW FULL COLUMNS FROM ${flags.table} WHERE \`Key\` = 'PRI'`).catch(() => [])
+    const [definition] = await all(`SHOW CREATE TABLE ${table}`).catch(() => [])
+    const key = await all(`SHOW FULL COLUMNS FROM ${table} WHERE \`Key\` = 'PRI'`).catch(() => [])
     return {
       server: Object.fromEntries(rows.map((row) => [String(row['Variable_name']), row['Value']])),
       definition: String(definition?.['Create Table'] ?? ''),
