@@ -3,15 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { mysqlDatabase, mysqlSource } from '../../adapters/mysql/index.js'
 import { createInformer, groupInformers } from '../../src/index.js'
 import { describeMysql } from '../servers/index.js'
-import {
-  ACCOUNTS,
-  type Account,
-  AMOUNT,
-  BANK_TIMEOUT_MS,
-  COLLECTIONS,
-  judgeBank,
-  type Transfer,
-} from '../support/bank.js'
+import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, COLLECTIONS, judgeBank, sqlWriter } from '../support/bank.js'
 import { useMysql } from './support.js'
 
 const FAULTS = [
@@ -61,26 +53,10 @@ describeMysql('a database of', (server) => {
       )
       const shop = mysqlDatabase({ connect, holdMs: Infinity })
       const open = (): Promise<Connection> => own.mysql.connect({ database: name })
-      const writer = async () => {
-        let client = await open()
-        const change = (table: string, sign: string, id: number) =>
-          client.query(`UPDATE ${table} SET amount = amount ${sign} 1 WHERE id = ${id}`)
-        return async ({ from, to, debited, credited }: Transfer) => {
-          try {
-            await client.query('BEGIN')
-            await change(from, '-', debited)
-            await change(to, '+', credited)
-            await client.query('COMMIT')
-            return await shop.mark(client)
-          } catch {
-            // A deadlock, or the server was killed.
-            await client.query('ROLLBACK').catch(async () => {
-              client = await open().catch(() => client)
-            })
-            return undefined
-          }
-        }
-      }
+      const writer = sqlWriter<Connection>(open, async (client) => {
+        await client.query('COMMIT')
+        return await shop.mark(client)
+      })
       const restart = async (): Promise<void> => {
         await own.mysql.kill()
         await own.mysql.start()

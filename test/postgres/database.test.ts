@@ -5,15 +5,7 @@ import { createInformer, groupInformers } from '../../src/index.js'
 import { describeListerWatcher } from '../../testing/index.js'
 import { postgresHarness } from '../conformance/postgres-harness.js'
 import { describePostgres } from '../servers/index.js'
-import {
-  ACCOUNTS,
-  type Account,
-  AMOUNT,
-  BANK_TIMEOUT_MS,
-  COLLECTIONS,
-  judgeBank,
-  type Transfer,
-} from '../support/bank.js'
+import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, COLLECTIONS, judgeBank, sqlWriter } from '../support/bank.js'
 import { useServer } from './support.js'
 
 const FAULTS = [
@@ -47,27 +39,14 @@ describePostgres('a database of Postgres', async (postgres) => {
           await client.end()
         }
       }
-      const writer = async () => {
-        let client = await db.connect()
-        const change = (table: string, sign: string, id: number) =>
-          client.query(`UPDATE ${table} SET amount = amount ${sign} 1 WHERE id = ${id}`)
-        return async ({ from, to, debited, credited }: Transfer) => {
-          try {
-            await client.query('BEGIN')
-            await change(from, '-', debited)
-            await change(to, '+', credited)
-            const mark = await shop.mark(client)
-            await client.query('COMMIT')
-            return mark
-          } catch {
-            // A deadlock, or the server was killed.
-            await client.query('ROLLBACK').catch(async () => {
-              client = await db.connect().catch(() => client)
-            })
-            return undefined
-          }
-        }
-      }
+      const writer = sqlWriter(
+        () => db.connect(),
+        async (client) => {
+          const mark = await shop.mark(client)
+          await client.query('COMMIT')
+          return mark
+        },
+      )
       await judgeBank(
         {
           together: (table) => shop.table<Account>({ table }),

@@ -40,6 +40,32 @@ export interface Bank {
   rows(collection: Collection): Promise<readonly unknown[]>
 }
 
+/** The `writer` of a bank of SQL tables. `commit`: commits the transfer on its client, and returns the mark. */
+export function sqlWriter<C extends { query(sql: string): Promise<unknown> }>(
+  open: () => Promise<C>,
+  commit: (client: C) => Promise<string>,
+): Bank['writer'] {
+  return async () => {
+    let client = await open()
+    const change = (table: string, sign: string, id: number) =>
+      client.query(`UPDATE ${table} SET amount = amount ${sign} 1 WHERE id = ${id}`)
+    return async ({ from, to, debited, credited }) => {
+      try {
+        await client.query('BEGIN')
+        await change(from, '-', debited)
+        await change(to, '+', credited)
+        return await commit(client)
+      } catch {
+        // A deadlock, or the server was killed.
+        await client.query('ROLLBACK').catch(async () => {
+          client = await open().catch(() => client)
+        })
+        return undefined
+      }
+    }
+  }
+}
+
 /** Counts the looks, and those that see a sum that the bank never had. */
 function watched(informers: readonly Informer<Account, object>[]) {
   const counts = { looks: 0, wrong: 0 }
