@@ -98,7 +98,7 @@ async function measure(
   // The memory source is written in its process.
   using writer = address === '' ? reader : new Worker(engine, address)
   await reader.ask({ ask: 'follow', contestant })
-  for (let warm = 0; warm < 2; warm++) await attempt(reader, writer, 2 * FIRST, together) // V8 compiles what is called often.
+  for (let warm = 0; warm < 2; warm++) await attempt(reader, writer, 2 * FIRST, together) // V8 compiles a function after many calls.
   let best: Sustained = { perSecond: 0, cpuMicros: 0, isLimitedByWriter: false }
   let low = 0
   let high = Number.POSITIVE_INFINITY

@@ -148,7 +148,7 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
     )
   })
 
-  test('what is wrong with one of the tables ends the command with one line that names it', async () => {
+  test('an error of one of the tables ends the command, and one line names the table', async () => {
     const db = await bank()
     const reader = await roleOf(db, 'reader')
     await db.sql('ALTER TABLE b ENABLE ROW LEVEL SECURITY')

@@ -23,7 +23,7 @@ const INITIAL_TIMEOUT_MS = 120_000
 const DATA_VERSION = 1
 
 /**
- * One MariaDB or MySQL in a temporary folder, which tests stop, kill and pause. Its port stays the same. What is committed
+ * One MariaDB or MySQL in a temporary folder, which tests stop, kill and pause. Its port stays the same. A commit
  * outlives a kill of the server, but not one of the machine. Its binary log has rows.
  */
 export class MysqlServer extends ServerProcess {
@@ -84,7 +84,7 @@ export class MysqlServer extends ServerProcess {
         ? ['--binlog-format=ROW']
         : // Its performance schema would take half of its memory and a third of its start.
           ['--gtid-mode=ON', '--enforce-gtid-consistency=ON', '--mysqlx=OFF', '--performance-schema=OFF']),
-      // What is written survives a kill without being flushed to the disk.
+      // A write survives a kill of the server, although the server does not flush the disk.
       ...['--sync-binlog=0', '--innodb-flush-log-at-trx-commit=2'],
       ...args,
     ])
