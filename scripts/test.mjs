@@ -23,14 +23,16 @@ const selection = args.some((arg) => arg.startsWith('--project')) ? [] : SETS[se
 
 const { provision } = await import('../test/servers/provision.ts')
 const { recipes } = await import('../test/servers/recipes.ts')
-const servers = recipes.filter(({ isForAllTests }) => set !== 'core' || isForAllTests !== true)
+// Another draw than the first may need any version.
+const isFirst = set === 'core' && process.env.LISTWATCH_DRAW === undefined
+const servers = recipes.filter(({ isForAllTests }) => !isFirst || isForAllTests !== true)
 const begun = Promise.withResolvers()
 const fetching = provision((text) => process.stdout.write(text), servers, begun.resolve)
 await Promise.race([begun.promise, fetching])
 const vitest = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...selection, ...args], {
   stdio: 'inherit',
   // One campaign of faults for each server, and all of them in the other sets.
-  env: { ...(set === 'core' ? { LISTWATCH_DRAW: 'first' } : {}), ...process.env },
+  env: { ...(isFirst ? { LISTWATCH_DRAW: 'first' } : {}), ...process.env },
 })
 const code = await new Promise((resolve) => vitest.once('close', resolve))
 const isComplete = await fetching

@@ -41,10 +41,9 @@ export function redisNames(): ServerName[] {
   return recipes.map((recipe) => recipe.name).filter((name) => /^(redis|valkey)/.test(name))
 }
 
-/** Every MariaDB that tests run against, here or not, and every MySQL. */
-export function mysqlNames(): readonly (readonly ServerName[])[] {
-  const names = recipes.map((recipe) => recipe.name)
-  return ['mariadb', 'mysql'].map((product) => names.filter((name) => name.startsWith(product)))
+/** Every MariaDB and every MySQL that tests run against, here or not. */
+export function mysqlNames(): ServerName[] {
+  return recipes.map((recipe) => recipe.name).filter((name) => /^(mariadb|mysql)/.test(name))
 }
 
 /** Every Kubernetes that tests run against, here or not, with the etcd that kubeadm installs with it. */

@@ -108,10 +108,7 @@ export const recipes: readonly Recipe[] = [
   },
   mysqlRecipe('mariadb 10.11', 'mariadbd', { packages: ['mariadb-server-core'] }),
   mysqlRecipe('mysql 9.7', 'mysqld', { packages: ['mysql-server-core'], suite: 'sid' }),
-  {
-    ...mysqlRecipe('mariadb 11.8', 'mariadbd', { packages: ['mariadb-server-core'], suite: 'sid' }),
-    isForAllTests: true,
-  },
+  mysqlRecipe('mariadb 11.8', 'mariadbd', { packages: ['mariadb-server-core'], suite: 'sid' }),
   {
     name: 'nats 2.15',
     program: 'nats-server',
@@ -217,7 +214,7 @@ function mysqlRecipe(
     program,
     installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
     version: (at) => lineOf(at, program, name.replace(/^\w+ /, '')),
-    ...(server.suite === undefined ? {} : { isRolling: true }),
+    ...(server.suite === undefined ? {} : { isRolling: true, isForAllTests: true }),
     ...debian('usr/sbin', { ...server, programs: [`usr/sbin/${program}`] }),
   }
 }
