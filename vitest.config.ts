@@ -12,6 +12,11 @@ function computing(
   return { test: { name, include, exclude, testTimeout, hookTimeout: 120_000, maxWorkers: 2 } }
 }
 
+/** The same for many small files. A worker imports the product once for all of them: that is a third of their time. */
+function small(name: string, include: string[], testTimeout: number): TestProjectInlineConfiguration {
+  return { test: { ...computing(name, include, testTimeout).test, isolate: false } }
+}
+
 /** Tests that wait for servers and for one another: four files at a time, also on two cores. */
 function waiting(name: string, include: string[], exclude: string[] = []): TestProjectInlineConfiguration {
   return {
@@ -57,9 +62,9 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/support/project-seconds.ts'],
     projects: [
-      computing('unit', ['test/unit/**/*.test.{ts,tsx}'], 5_000),
-      computing('property', ['test/property/**/*.test.ts'], 60_000),
-      computing('package', ['test/*.test.ts'], 120_000),
+      small('unit', ['test/unit/**/*.test.{ts,tsx}'], 5_000),
+      small('property', ['test/property/**/*.test.ts'], 60_000),
+      small('package', ['test/*.test.ts'], 120_000),
       computing('simulation', ['test/simulation/**/*.test.ts'], 600_000, simulatorProcesses),
       {
         test: {
