@@ -81,7 +81,7 @@ class LaterPages {
     const { range, isKeysOnly, limit } = this.#options
     const { revision } = this.#header
     if (this.#isFirst && limit.hasStreams)
-      this.#part = this.#session.rangeStream({ key, end: range.end, revision, isKeysOnly })
+      this.#part = this.#session.rangeStream({ key, range_end: range.end, revision, keys_only: isKeysOnly })
     const page = this.#part && (await this.#nextPart(this.#part, remaining))
     return page ?? (await requestPage(this.#session, this.#options, { key, revision, remaining }))
   }
@@ -140,7 +140,10 @@ async function requestPage(
     const keys = Math.min(limit.keys, remaining)
     const sentAt = clock.now()
     try {
-      const page = await session.range({ key, end: range.end, limit: keys, revision, isKeysOnly }, timeoutMs)
+      const page = await session.range(
+        { key, range_end: range.end, limit: keys, revision, keys_only: isKeysOnly },
+        timeoutMs,
+      )
       limit.arrived(page.kvs, clock.now() - sentAt)
       return page
     } catch (error) {

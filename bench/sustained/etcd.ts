@@ -1,7 +1,7 @@
 import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
 import { etcdSource } from 'listwatch/etcd'
-import { decodeWatch, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
+import { createWatch, decodeWatch, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
 import { foundServer } from '../found-server.ts'
 import { allAt, type Engine, type Row, rowAt } from './engine.ts'
 
@@ -45,7 +45,7 @@ export const etcd: Engine = {
     stream.on('data', ({ events }: ReturnType<typeof decodeWatch>) => {
       for (const { kv } of events) onRow(JSON.parse(kv.value.toString()) as Row)
     })
-    stream.write(encodeWatch({ key: KEY, end: END, startRevision: 0, hasFragments: false }))
+    stream.write(encodeWatch(createWatch({ key: KEY, range_end: END, start_revision: 0, fragment: false })))
     return new Promise((resolve) => stream.once('data', () => resolve())) // The watch was created.
   },
 }

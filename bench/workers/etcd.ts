@@ -4,7 +4,13 @@ import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
 import { systemClock } from 'listwatch/adapter'
 import { etcdSource } from 'listwatch/etcd'
-import { decodeRange, decodeWatch, encodeRange, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
+import {
+  createWatch,
+  decodeRange,
+  decodeWatch,
+  encodeRange,
+  encodeWatch,
+} from '../../dist/adapters/etcd/transport/etcd-messages.js'
 
 const [task = '', endpoint = '', version = '', last = ''] = process.argv.slice(2)
 const prefix = '/bench/'
@@ -44,7 +50,7 @@ async function listFloor(): Promise<number> {
     })
   let size = 0
   for (let from = key; ; ) {
-    const { kvs, hasMore } = await range(encodeRange({ key: from, end, limit: 10_000 }))
+    const { kvs, hasMore } = await range(encodeRange({ key: from, range_end: end, limit: 10_000 }))
     size += kvs.map(bytesOf).length
     const lastKey = kvs.at(-1)?.key
     if (!hasMore || lastKey === undefined) return size
@@ -80,7 +86,7 @@ function watchFloor(): Promise<number> {
       size += events.map(({ kv }) => bytesOf(kv)).length
       if ((events.at(-1)?.kv.modRevision ?? 0) >= Number(last)) resolve(size)
     })
-    stream.write(encodeWatch({ key, end, startRevision: 2, hasFragments: false }))
+    stream.write(encodeWatch(createWatch({ key, range_end: end, start_revision: 2, fragment: false })))
   })
 }
 

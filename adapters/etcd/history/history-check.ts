@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked } from '../../common/source-errors.js'
 import { isCompacted, isTooLarge } from '../transport/etcd-errors.js'
-import type { Header, RangeResponse, ServerStatus } from '../transport/etcd-messages.js'
+import { type Header, NEWEST_FIRST, type RangeResponse, type ServerStatus } from '../transport/etcd-messages.js'
 import type { KeyRange } from '../transport/key-range.js'
 import type { Session } from '../transport/session.js'
 import type { EtcdVersion, Fingerprint } from './etcd-version.js'
@@ -92,8 +92,8 @@ export async function readNewest(
   revision: number,
   { timeoutMs, hasValues = true }: { readonly timeoutMs?: number; readonly hasValues?: boolean } = {},
 ): Promise<NewestEntries> {
-  const request = { key: start, end, revision, isNewestFirst: true, minModRevision: newest }
-  const keysOnly = { ...request, limit: newest === 0 ? 1 : MOST_AT_ONCE, isKeysOnly: true }
+  const request = { key: start, range_end: end, revision, ...NEWEST_FIRST, min_mod_revision: newest }
+  const keysOnly = { ...request, limit: newest === 0 ? 1 : MOST_AT_ONCE, keys_only: true }
   try {
     if (newest === 0 || !hasValues) return { ...(await session.range(keysOnly, timeoutMs)), hasValues: false }
     // One entry first: after a disconnect, newer entries may have megabytes, which would delay the watch.
@@ -117,7 +117,7 @@ export async function refillFingerprint(
 ): Promise<void> {
   for (const limit of [REMEMBERED, 1]) {
     try {
-      const { kvs } = await session.range({ key: start, end, revision, isNewestFirst: true, limit })
+      const { kvs } = await session.range({ key: start, range_end: end, revision, ...NEWEST_FIRST, limit })
       newest.learn(kvs)
       return
     } catch (error) {

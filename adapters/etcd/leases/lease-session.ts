@@ -14,7 +14,15 @@ import {
 } from '../../common/lease-records.js'
 import { unavailable } from '../../common/source-errors.js'
 import { checkLogin, type EtcdConnectionOptions } from '../etcd-options.js'
-import type { Comparison, EtcdEvent, KeyValue, TxnOperation } from '../transport/etcd-messages.js'
+import {
+  type Comparison,
+  type EtcdEvent,
+  isAbsent,
+  isGreater,
+  isLess,
+  type KeyValue,
+  type TxnOperation,
+} from '../transport/etcd-messages.js'
 import { etcd3Transport } from '../transport/etcd3-transport.js'
 import { grpcTransport } from '../transport/grpc-transport.js'
 import { type KeyRange, prefixRange } from '../transport/key-range.js'
@@ -64,16 +72,17 @@ export class EtcdLeaseSession implements LeaseSession {
   async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
     this.#member = record.member
     const own = this.#key(record.member)
-    const all: TxnOperation = { type: 'range', range: { key: this.#range.start, end: this.#range.end } }
+    const value = Buffer.from(`${renewalText(record.renewal)} ${encodeBody(record)}`)
+    const { start, end } = this.#range
     const evictions = evict.filter(({ member }) => member !== record.member).slice(0, MAX_EVICTIONS)
     const txn = {
       compare: this.#comparisons(record),
       success: [
         ...evictions.map((each) => this.#eviction(each)),
-        { type: 'put', key: own, value: Buffer.from(`${renewalText(record.renewal)} ${encodeBody(record)}`) } as const,
-        all,
+        { request_put: { key: own, value } },
+        { request_range: { key: start, range_end: end } },
       ],
-      failure: [{ type: 'range', range: { key: own } } as const],
+      failure: [{ request_range: { key: own } }],
     }
     return await this.#connection.run(signal, async (session) => {
       const sentAt = systemClock.now()
@@ -90,7 +99,7 @@ export class EtcdLeaseSession implements LeaseSession {
   }
 
   async leave(member: string): Promise<void> {
-    const success = [{ type: 'delete', key: this.#key(member) } as const]
+    const success = [{ request_delete_range: { key: this.#key(member) } }]
     await this.#connection.run(this.#connection.signal, (session) => session.txn({ compare: [], success, failure: [] }))
   }
 
@@ -112,23 +121,17 @@ export class EtcdLeaseSession implements LeaseSession {
   /** The record has an earlier renewal, or does not exist if this is the first one. */
   #comparisons({ member, renewal }: LeaseRecord): readonly Comparison[] {
     const key = this.#key(member)
-    if (renewal === 0) return [{ key, is: 'absent' }]
+    if (renewal === 0) return [isAbsent(key)]
     const confirmed = this.#confirmed?.member === member ? this.#confirmed.renewal : 0
     // A record before the last confirmed one is of a restored backup.
-    return [
-      { key, is: 'less', value: Buffer.from(renewalText(renewal)) },
-      { key, is: 'greater', value: Buffer.from(renewalText(confirmed)) },
-    ]
+    return [isLess(key, renewalText(renewal)), isGreater(key, renewalText(confirmed))]
   }
 
   /** Deletes a record whose value begins with this renewal and a space. */
   #eviction({ member, renewal }: Eviction): TxnOperation {
     const [key, text] = [this.#key(member), renewalText(renewal)]
-    const compare = [
-      { key, is: 'greater', value: Buffer.from(text) },
-      { key, is: 'less', value: Buffer.from(`${text}!`) },
-    ] as const
-    return { type: 'txn', txn: { compare, success: [{ type: 'delete', key }], failure: [] } }
+    const compare = [isGreater(key, text), isLess(key, `${text}!`)]
+    return { request_txn: { compare, success: [{ request_delete_range: { key } }], failure: [] } }
   }
 
   #lost(record: LeaseRecord, found: number | undefined): Error {
@@ -155,8 +158,8 @@ export class EtcdLeaseSession implements LeaseSession {
   async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
     const session = await this.#open(signal)
     try {
-      const { start: key, end } = this.#range
-      const stream = await session.watch({ key, end, startRevision: 0, hasFragments: false }, true)
+      const { start: key, end: range_end } = this.#range
+      const stream = await session.watch({ key, range_end, start_revision: 0, fragment: false }, true)
       const inbox = new WatchInbox(stream, systemClock, signal)
       try {
         await this.#read(inbox, changed)

@@ -1,3 +1,4 @@
+import { propertiesOf } from '../../common/properties.js'
 import { WireReader, WireWriter } from './protobuf.js'
 import { ReceivedEntry } from './received-entry.js'
 
@@ -16,17 +17,22 @@ export interface KeyValue {
   readonly modRevision: number
 }
 
+// Requests have the names of etcd's rpc.proto, which an `Etcd3` takes as they are.
+
 export interface RangeRequest {
   readonly key: Buffer
   /** The end of the range, exclusive. Default: only `key`. */
-  readonly end?: Buffer
+  readonly range_end?: Buffer
   readonly limit?: number
   readonly revision?: number
-  readonly isKeysOnly?: boolean
-  readonly minModRevision?: number
-  /** Sort by revision, newest first, instead of by key. */
-  readonly isNewestFirst?: boolean
+  readonly keys_only?: boolean
+  readonly min_mod_revision?: number
+  readonly sort_order?: number
+  readonly sort_target?: number
 }
+
+/** Sorts a range by revision, newest first, instead of by key. */
+export const NEWEST_FIRST = { sort_order: 2, sort_target: 3 } as const
 
 export interface RangeResponse {
   readonly header: Header
@@ -36,26 +42,31 @@ export interface RangeResponse {
   readonly count: number
 }
 
-/** A comparison of a stored value with a text, byte by byte. It fails if the key does not exist. */
-export interface ValueComparison {
+export interface Comparison {
   readonly key: Buffer
-  readonly is: 'greater' | 'less'
-  readonly value: Buffer
+  readonly result: number
+  readonly target: number
+  readonly value?: Buffer
 }
 
-/** Whether a key does not exist. */
-export interface AbsenceComparison {
-  readonly key: Buffer
-  readonly is: 'absent'
+/** Whether a key does not exist: its create revision is 0. */
+export const isAbsent = (key: Buffer): Comparison => ({ key, result: 0, target: 1 })
+/** Whether the stored value is greater than a text, byte by byte; false if the key does not exist. */
+export const isGreater = (key: Buffer, text: string): Comparison => isValue(key, 1, text)
+/** Whether the stored value is less than a text; false if the key does not exist. */
+export const isLess = (key: Buffer, text: string): Comparison => isValue(key, 2, text)
+
+function isValue(key: Buffer, result: number, text: string): Comparison {
+  return { key, result, target: 3, value: Buffer.from(text) }
 }
 
-export type Comparison = ValueComparison | AbsenceComparison
-
-export type TxnOperation =
-  | { readonly type: 'range'; readonly range: RangeRequest }
-  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
-  | { readonly type: 'delete'; readonly key: Buffer }
-  | { readonly type: 'txn'; readonly txn: TxnRequest }
+/** It has one of these. */
+export interface TxnOperation {
+  readonly request_range?: RangeRequest
+  readonly request_put?: { readonly key: Buffer; readonly value: Buffer }
+  readonly request_delete_range?: { readonly key: Buffer }
+  readonly request_txn?: TxnRequest
+}
 
 /**
  * One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before
@@ -76,11 +87,25 @@ export interface TxnResponse {
 
 export interface WatchRequest {
   readonly key: Buffer
-  readonly end: Buffer
+  readonly range_end: Buffer
   /** 0: from now on. */
-  readonly startRevision: number
-  readonly hasFragments: boolean
+  readonly start_revision: number
+  /** Whether large messages come in fragments. */
+  readonly fragment: boolean
 }
+
+/** A message to a watch stream. */
+export interface WatchCommand {
+  readonly create_request?: WatchRequest & { readonly progress_notify: true }
+  readonly progress_request?: {}
+}
+
+/** Creates a watch, with periodic progress notifications. */
+export function createWatch(request: WatchRequest): WatchCommand {
+  return { create_request: { ...request, progress_notify: true } }
+}
+
+export const REQUEST_PROGRESS: WatchCommand = { progress_request: {} }
 
 export interface EtcdEvent {
   readonly isDelete: boolean
@@ -112,18 +137,55 @@ export const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
 
 // Field numbers are those of etcd's rpc.proto, kv.proto and auth.proto.
 
-export function encodeRange(request: RangeRequest): Buffer {
-  return new WireWriter()
-    .bytes(1, request.key)
-    .bytes(2, request.end ?? NOTHING)
-    .number(3, request.limit)
-    .number(4, request.revision)
-    .number(5, request.isNewestFirst === true ? 2 : 0)
-    .number(6, request.isNewestFirst === true ? 3 : 0)
-    .flag(8, request.isKeysOnly)
-    .number(10, request.minModRevision)
-    .finish()
+/** The numbers of the fields of a message, by their names. That of a message inside of it has those of its fields. */
+interface Fields {
+  readonly [name: string]: number | readonly [number, Fields]
 }
+
+const RANGE: Fields = {
+  key: 1,
+  range_end: 2,
+  limit: 3,
+  revision: 4,
+  sort_order: 5,
+  sort_target: 6,
+  keys_only: 8,
+  min_mod_revision: 10,
+}
+const OPERATION: Fields = {
+  request_range: [1, RANGE],
+  request_put: [2, { key: 1, value: 2 }],
+  request_delete_range: [3, { key: 1 }],
+  get request_txn() {
+    return [4, TXN] as const
+  },
+}
+const TXN: Fields = {
+  compare: [1, { result: 1, target: 2, key: 3, value: 7 }],
+  success: [2, OPERATION],
+  failure: [3, OPERATION],
+}
+const WATCH: Fields = {
+  create_request: [1, { key: 1, range_end: 2, start_revision: 3, progress_notify: 4, fragment: 8 }],
+  progress_request: [3, {}],
+}
+
+function encode(message: object, fields: Fields): Buffer {
+  const writer = new WireWriter()
+  for (const [name, numbers] of Object.entries(fields)) {
+    const [field, inner] = typeof numbers === 'number' ? [numbers] : numbers
+    for (const value of [propertiesOf(message)[name]].flat()) {
+      if (value instanceof Uint8Array) writer.bytes(field, value)
+      else if (inner === undefined) writer.number(field, Number(value ?? 0))
+      else if (typeof value === 'object' && value !== null) writer.message(field, encode(value, inner))
+    }
+  }
+  return writer.finish()
+}
+
+export const encodeRange = (request: RangeRequest): Buffer => encode(request, RANGE)
+export const encodeTxn = (request: TxnRequest): Buffer => encode(request, TXN)
+export const encodeWatch = (command: WatchCommand): Buffer => encode(command, WATCH)
 
 export function decodeRange(bytes: Buffer): RangeResponse {
   const reader = new WireReader(bytes)
@@ -145,40 +207,6 @@ export function decodeRangePart(bytes: Buffer): RangeResponse {
   return decodeRange(reader.tag() === 10 ? reader.bytes() : NOTHING)
 }
 
-export const COMPARE_RESULTS = { absent: 0, greater: 1, less: 2 } as const
-export const COMPARE_CREATE_REVISION = 1
-export const COMPARE_VALUE = 3
-
-export function encodeTxn({ compare, success, failure }: TxnRequest): Buffer {
-  const writer = new WireWriter()
-  for (const each of compare) writer.message(1, encodeComparison(each))
-  for (const each of success) writer.message(2, encodeOperation(each))
-  for (const each of failure) writer.message(3, encodeOperation(each))
-  return writer.finish()
-}
-
-function encodeComparison(comparison: Comparison): Buffer {
-  const { key, is } = comparison
-  const writer = new WireWriter().number(1, COMPARE_RESULTS[is])
-  // The create revision of a key that does not exist is 0, which is not written.
-  if (comparison.is === 'absent') return writer.number(2, COMPARE_CREATE_REVISION).bytes(3, key).finish()
-  return writer.number(2, COMPARE_VALUE).bytes(3, key).bytes(7, comparison.value).finish()
-}
-
-function encodeOperation(operation: TxnOperation): Buffer {
-  const writer = new WireWriter()
-  switch (operation.type) {
-    case 'range':
-      return writer.message(1, encodeRange(operation.range)).finish()
-    case 'put':
-      return writer.message(2, new WireWriter().bytes(1, operation.key).bytes(2, operation.value).finish()).finish()
-    case 'delete':
-      return writer.message(3, new WireWriter().bytes(1, operation.key).finish()).finish()
-    case 'txn':
-      return writer.message(4, encodeTxn(operation.txn)).finish()
-  }
-}
-
 export function decodeTxn(bytes: Buffer): TxnResponse {
   const reader = new WireReader(bytes)
   let [header, hasSucceeded] = [NO_HEADER, false]
@@ -195,20 +223,6 @@ export function decodeTxn(bytes: Buffer): TxnResponse {
     } else reader.skip(tag)
   }
   return { header, hasSucceeded, ranges }
-}
-
-export function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequest): Buffer {
-  const create = new WireWriter()
-    .bytes(1, key)
-    .bytes(2, end)
-    .number(3, startRevision)
-    .flag(4, true) // Periodic progress notifications.
-    .flag(8, hasFragments)
-  return new WireWriter().message(1, create.finish()).finish()
-}
-
-export function encodeProgressRequest(): Buffer {
-  return new WireWriter().message(3, NOTHING).finish()
 }
 
 export function decodeWatch(bytes: Buffer): WatchResponse {

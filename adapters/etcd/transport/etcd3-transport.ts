@@ -2,19 +2,18 @@ import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import type { EtcdClient } from './etcd-client.js'
 import { isCompacted, isTokenError } from './etcd-errors.js'
 import {
-  COMPARE_CREATE_REVISION,
-  COMPARE_RESULTS,
-  COMPARE_VALUE,
-  type Comparison,
+  createWatch,
   type EtcdEvent,
   type Header,
   type KeyValue,
+  NO_HEADER,
   type RangeRequest,
   type RangeResponse,
+  REQUEST_PROGRESS,
   type ServerStatus,
-  type TxnOperation,
   type TxnRequest,
   type TxnResponse,
+  type WatchRequest,
   type WatchResponse,
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
@@ -48,21 +47,18 @@ class Etcd3Connection implements Connection {
   }
 
   range(request: RangeRequest): Call<RangeResponse> {
-    return this.#call((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
+    return this.#call((options) => this.#client.kv.range(request, options).then(asRangeResponse))
   }
 
   txn(request: TxnRequest): Call<TxnResponse> {
-    return this.#call((options) => this.#client.kv.txn(asTxnRequest(request), options).then(asTxnResponse))
+    return this.#call((options) => this.#client.kv.txn(request, options).then(asTxnResponse))
   }
 
   status(): Call<ServerStatus> {
     return this.#call((options) => this.#client.maintenance.status(options).then(asStatus))
   }
 
-  async watch(
-    { key, end, startRevision, hasFragments }: Parameters<Connection['watch']>[0],
-    requireLeader: boolean,
-  ): Promise<WatchStream> {
+  async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
     const options = requireLeader ? { interceptors: [withLeader] } : {}
     const opened = losses.get(this.#client) ?? 0
     const duplex = (await this.#client.watchClient.watch(options).catch(this.#refuseClosed)) as Duplex
@@ -71,15 +67,7 @@ class Etcd3Connection implements Connection {
       if (count === opened) losses.set(this.#client, count + 1)
       return count === opened
     })
-    stream.write({
-      create_request: {
-        key,
-        range_end: end,
-        start_revision: String(startRevision),
-        progress_notify: true,
-        fragment: hasFragments,
-      },
-    })
+    duplex.write(createWatch(request))
     return stream
   }
 
@@ -209,12 +197,8 @@ class Etcd3Stream implements WatchStream {
     if (this.#ending !== undefined) to.ended(this.#ending.error)
   }
 
-  write(message: object): void {
-    this.#duplex.write(message)
-  }
-
   requestProgress(): void {
-    this.write({ progress_request: {} })
+    this.#duplex.write(REQUEST_PROGRESS)
   }
 
   pause(): void {
@@ -273,43 +257,6 @@ function withLeader(options: object, next: (options: object) => InterceptedCall)
     start(own, listener)
   }
   return call
-}
-
-function asRangeRequest(request: RangeRequest): object {
-  return {
-    key: request.key,
-    range_end: request.end ?? Buffer.alloc(0),
-    limit: request.limit ?? 0,
-    revision: request.revision ?? 0,
-    sort_order: request.isNewestFirst === true ? 2 : 0,
-    sort_target: request.isNewestFirst === true ? 3 : 0,
-    keys_only: request.isKeysOnly === true,
-    min_mod_revision: request.minModRevision ?? 0,
-  }
-}
-
-function asTxnRequest({ compare, success, failure }: TxnRequest): object {
-  return { compare: compare.map(asComparison), success: success.map(asOperation), failure: failure.map(asOperation) }
-}
-
-function asComparison(comparison: Comparison): object {
-  const { key } = comparison
-  if (comparison.is === 'absent')
-    return { key, result: COMPARE_RESULTS.absent, target: COMPARE_CREATE_REVISION, create_revision: 0 }
-  return { key, result: COMPARE_RESULTS[comparison.is], target: COMPARE_VALUE, value: comparison.value }
-}
-
-function asOperation(operation: TxnOperation): object {
-  switch (operation.type) {
-    case 'range':
-      return { request_range: asRangeRequest(operation.range) }
-    case 'put':
-      return { request_put: { key: operation.key, value: operation.value } }
-    case 'delete':
-      return { request_delete_range: { key: operation.key } }
-    case 'txn':
-      return { request_txn: asTxnRequest(operation.txn) }
-  }
 }
 
 // The messages of the client's decoder: 64-bit numbers are strings, and the names are etcd's.
@@ -376,7 +323,7 @@ function asWatchResponse(message: unknown): WatchResponse {
 }
 
 function asHeader(header: Etcd3Header | null): Header {
-  if (header === null) return { clusterId: '0', revision: 0, term: 0 }
+  if (header === null) return NO_HEADER
   return {
     clusterId: BigInt(header.cluster_id).toString(16),
     revision: Number(header.revision),

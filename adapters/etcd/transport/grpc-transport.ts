@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError } from '../../../src/contract/errors.js'
 import { isTokenError, statusOf } from './etcd-errors.js'
 import {
+  createWatch,
   decodeRange,
   decodeRangePart,
   decodeStatus,
@@ -10,12 +11,12 @@ import {
   decodeTxn,
   decodeWatch,
   encodeAuthenticate,
-  encodeProgressRequest,
   encodeRange,
   encodeTxn,
   encodeWatch,
   type RangeRequest,
   type RangeResponse,
+  REQUEST_PROGRESS,
   type ServerStatus,
   type TxnRequest,
   type TxnResponse,
@@ -226,7 +227,7 @@ class GrpcConnection implements Connection {
       decodeWatch,
       metadata,
     )
-    stream.write(encodeWatch(request))
+    stream.write(encodeWatch(createWatch(request)))
     return new GrpcStream(stream)
   }
 
@@ -336,7 +337,7 @@ class GrpcStream implements WatchStream {
   }
 
   requestProgress(): void {
-    if (!this.#isOver) this.#stream.write(encodeProgressRequest())
+    if (!this.#isOver) this.#stream.write(encodeWatch(REQUEST_PROGRESS))
   }
 
   pause(): void {

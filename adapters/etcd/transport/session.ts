@@ -69,7 +69,7 @@ export class Session {
    * one history. It reads a single key because etcd counts all keys of a range.
    */
   async head({ start }: KeyRange, timeoutMs: number = this.#options.timeoutMs): Promise<Header> {
-    const { header } = await this.range({ key: start, limit: 1, isKeysOnly: true }, timeoutMs)
+    const { header } = await this.range({ key: start, limit: 1, keys_only: true }, timeoutMs)
     return header
   }
 

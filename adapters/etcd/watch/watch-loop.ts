@@ -96,9 +96,9 @@ async function* watchCover(
   settings: WatchSettings,
   callbacks: WatchCallbacks,
 ): AsyncGenerator<RevisionBatch> {
-  const { cover, requireLeader, hasFragments } = settings
-  const startRevision = Math.min(...ranges.map(({ from }) => from.revision)) + 1
-  const request = { key: cover.start, end: cover.end, startRevision, hasFragments }
+  const { cover, requireLeader, hasFragments: fragment } = settings
+  const start_revision = Math.min(...ranges.map(({ from }) => from.revision)) + 1
+  const request = { key: cover.start, range_end: cover.end, start_revision, fragment }
   const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
   try {
     await created(inbox, settings.timeoutMs)
