@@ -1,19 +1,22 @@
-import { messageOf, type SourceError, TerminalError } from '../../contract/errors.js'
+import type { Clock } from '../../contract/clock.js'
+import { messageOf, SourceError, TerminalError } from '../../contract/errors.js'
 import type { Random } from '../../contract/random.js'
 import type { Change, Deleted } from '../../queue/change.js'
 import { WorkQueue } from '../../queue/work-queue.js'
 import { drawDelay } from '../../reflector/backoff.js'
+import { promised } from '../../util/deadline.js'
 import { performSlice, type Steps } from '../../util/steps.js'
 import { TimeSlice } from '../../util/time-slice.js'
+import { assertSynchronous } from '../../util/type-guards.js'
 import { checkOptions, isDelay } from '../../util/validate-options.js'
-import { observedRun } from '../delivery/call-messages.js'
+import { drainHint, observedRun } from '../delivery/call-messages.js'
 import { FeedConsumer } from '../delivery/feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
 import { type SlowestCall, SlowHandlerMonitor } from '../delivery/slow-handler-monitor.js'
+import { TimedRun } from '../delivery/timed-run.js'
 import type { Feed } from '../feed.js'
 import { ReplicatedKeys } from '../replicas/replicated-keys.js'
 import type { Scope } from '../subscription-types.js'
-import { ControllerErrors } from './controller-errors.js'
 import type {
   Controller,
   ControllerWatch,
@@ -24,10 +27,8 @@ import type {
   RetryOptions,
 } from './controller-types.js'
 import { FailingKeys } from './failing-keys.js'
-import { checkedPriority } from './key-priority.js'
 import { addReason, type PendingKey, PendingKeys } from './pending-keys.js'
 import { retryOf } from './reconcile-options.js'
-import { RunCall } from './run-call.js'
 import { RunGate } from './run-gate.js'
 import { WatchedInformer, type Watching } from './watched-informer.js'
 
@@ -44,8 +45,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #timeoutMs: number | undefined
   readonly #retry: Required<RetryOptions>
   readonly #queue: WorkQueue
+  readonly #priority: ReconcileOptions<T>['priority']
+  #hasPriorityFailed = false
   readonly #slow: SlowHandlerMonitor
-  readonly #errors: ControllerErrors<T>
   readonly #stop = new AbortController()
   readonly #pending: PendingKeys<T>
   readonly #failing = new FailingKeys()
@@ -75,11 +77,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   ) {
     super(feed, 'controller', options.signal)
     this.#fn = fn
-    this.#errors = new ControllerErrors(feed)
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#timeoutMs = options.timeoutMs
     this.#retry = retryOf(options.retry)
+    this.#priority = options.priority
     this.#inFlight = new InFlightBatches(feed)
     this.#pending = new PendingKeys(this.#retry, feed.host.clock, this.#inFlight, this.#failing)
     this.#queue = new WorkQueue(
@@ -87,19 +89,14 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       this.#pending,
       () => this.#continue(),
       (key) => addReason(this.#pending.of(key), 'enqueued'),
-      options.priority &&
-        checkedPriority(
-          options.priority,
-          (key) => this.#pending.get(key)?.reason,
-          (key, error) => this.#errors.priorityFailed(key, error),
-        ),
+      options.priority && ((key) => this.#priorityOf(key)),
     )
     this.#gate = new RunGate(options, feed.host.clock, this.#stop.signal, {
       wake: () => this.#continue(),
-      blocked: (reason) => this.#errors.blocked(reason),
+      blocked: (reason) => this.#report(`${this.#title} runs no key: ${reason}`),
     })
     this.#slice = new TimeSlice(feed.host.clock)
-    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#errors.slow(key, ms), SLOW_RUN_MS)
+    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#hangs(key, ms), SLOW_RUN_MS)
     this.#replicas = options.leases && this.#join(options.leases)
     this.connect()
   }
@@ -111,7 +108,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   get replica(): ReplicaStatus | undefined {
-    return this.#replicas?.status
+    return this.#replicas?.gate.status
   }
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
@@ -119,7 +116,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   get waitsFor(): string | undefined {
-    return this.#gate.waitsFor
+    return this.#gate.others.missing
   }
 
   get slowest(): SlowestCall | undefined {
@@ -173,7 +170,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   protected get isBusy(): boolean {
     const active = this.#gate.isShut ? this.#queue.running : this.#queue.active
-    const isLeaving = this.feed.closed !== undefined && this.#replicas?.hasLeft === false
+    const isLeaving = this.feed.closed !== undefined && this.#replicas?.gate.hasLeft === false
     return this.feed.hasQueued || this.#isDequeuing || active > 0 || isLeaving
   }
 
@@ -231,11 +228,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for queued changes.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced && !isBehind && !hasQueued
-    if (mayRun && this.#gate.areOthersSynced) this.#replicas?.ready()
+    if (mayRun && this.#gate.others.areMet) this.#replicas?.ready()
     while (mayRun && this.#queue.running < this.#concurrency && this.#queue.ready > 0 && this.#gate.take()) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
-      if (this.#replicas?.mayRun(key) === false) {
+      if (this.#replicas?.gate.mayRun(key) === false) {
         this.#drop(key)
         this.#gate.giveBack()
         if (!this.#slice.isOverAfterCall()) continue
@@ -334,7 +331,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isDelay })
       requeueMs = delayMs
     }
-    const call = new RunCall(key, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal, owner: this.#replicas })
+    const call = beginRun(key, this.#replicas?.gate, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal })
     const { signal, fence } = call
     if (attempt > 1) this.feed.counts.retried++
     const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position?.version })
@@ -350,7 +347,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     } catch (error) {
       observed?.ended('failure', error)
       // The run was aborted with the lease. The next owner runs the key.
-      if (call.isLost && this.feed.closed === undefined) this.#drop(key)
+      if (call.isLost() && this.feed.closed === undefined) this.#drop(key)
       else this.#failed(key, item, error)
     } finally {
       call.dispose()
@@ -389,7 +386,78 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (isFinal) this.#pending.settle(key, item)
     else this.#pending.retryLater(item, failedAt)
     if (retryAt !== undefined) this.#queue.addBy(key, retryAt)
-    const next = retryAt === undefined ? undefined : delayMs
-    this.#errors.failed(key, attempt, cause, this.#queue.isDraining ? 'closing' : next)
+    const next = then(this.#queue.isDraining ? 'closing' : retryAt === undefined ? undefined : delayMs)
+    const message = `${this.#title} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${next}`
+    this.#report(message, key, cause)
+  }
+
+  #hangs(key: string, ms: number): void {
+    this.feed.counts.slow++
+    const hung = `${this.#title} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
+    this.#report(hung + drainHint(this.feed), key)
+  }
+
+  /** Calls the option `priority`. Returns 0 if that fails, and reports the first failure. */
+  #priorityOf(key: string): number {
+    try {
+      const priority = this.#priority?.(key, this.#pending.get(key)?.reason ?? 'requeued')
+      assertSynchronous(priority, 'priority function')
+      if (priority !== undefined && Number.isFinite(priority)) return priority
+      throw new TypeError(`it returned ${priority}`)
+    } catch (error) {
+      if (!this.#hasPriorityFailed) {
+        const failure = `the priority function of ${this.#title} failed at key "${key}": ${messageOf(error)}`
+        this.#report(`${failure}; it counts as 0`, key, error)
+      }
+      this.#hasPriorityFailed = true
+      return 0
+    }
+  }
+
+  #report(message: string, key?: string, cause?: unknown): void {
+    this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  get #title(): string {
+    const { name, host } = this.feed
+    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.title}`
+  }
+}
+
+/** `next`: the delay of the retry in milliseconds; undefined if there is none before a change. */
+function then(next: number | 'closing' | undefined): string {
+  if (next === 'closing') return 'not again, for the controller is being closed'
+  return next === undefined ? 'not again before it changes' : `again in ${(next / 1_000).toFixed(1)} s`
+}
+
+/** One run of a key. Its signal aborts with its time limit, and with the lease of the replica. */
+function beginRun(
+  key: string,
+  owner: ReplicatedKeys<never>['gate'] | undefined,
+  {
+    clock,
+    timeoutMs,
+    stop,
+  }: { readonly clock: Clock; readonly timeoutMs: number | undefined; readonly stop: AbortSignal },
+) {
+  const owned = owner?.begin(key)
+  const outer = owned?.signal ?? stop
+  const timed = timeoutMs === undefined ? undefined : new TimedRun(clock, timeoutMs, outer)
+  return {
+    signal: timed === undefined ? outer : (owner?.checked(timed.signal) ?? timed.signal),
+    fence: owned?.fence,
+    /**
+     * Calls the function. Settles as its promise does, or when the time is over. The ownership of the key ends when the
+     * promise settles, also if the run times out before.
+     */
+    perform: (fn: () => Promise<void>): Promise<void> => {
+      const running = promised(fn)
+      if (owned !== undefined) Promise.resolve(running).then(owned.end, owned.end)
+      return timed?.outcome(running) ?? running
+    },
+    /** Whether it was aborted with the lease, and the key is not owned again. */
+    isLost: (): boolean => owned?.signal.aborted === true && owner?.mayRun(key) === false,
+    /** Removes the listener and the timer of the time limit. */
+    dispose: (): void => timed?.dispose(),
   }
 }

@@ -38,43 +38,31 @@ export function addReason(item: PendingKey, reason: ReconcileContext<unknown>['r
 }
 
 /** The pending keys of a controller. */
-export class PendingKeys<T> implements KeyRecords {
-  readonly #keys = new Map<string, PendingKey>()
+export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecords {
   readonly #retry: Required<RetryOptions>
   readonly #clock: Clock
   readonly #inFlight: InFlightBatches<T>
   readonly #failing: FailingKeys
 
   constructor(retry: Required<RetryOptions>, clock: Clock, inFlight: InFlightBatches<T>, failing: FailingKeys) {
+    super()
     this.#retry = retry
     this.#clock = clock
     this.#inFlight = inFlight
     this.#failing = failing
   }
 
-  get size(): number {
-    return this.#keys.size
-  }
-
   /** How long the first of them has been pending. */
   get oldestMs(): number {
     const now = this.#clock.now()
     let oldest = 0
-    for (const { waitingSince } of this.#keys.values()) oldest = Math.max(oldest, now - waitingSince)
+    for (const { waitingSince } of this.values()) oldest = Math.max(oldest, now - waitingSince)
     return oldest
-  }
-
-  has(key: string): boolean {
-    return this.#keys.has(key)
-  }
-
-  get(key: string): PendingKey | undefined {
-    return this.#keys.get(key)
   }
 
   /** Returns the pending key. A key that is not pending becomes so. */
   of(key: string): PendingKey {
-    const known = this.#keys.get(key)
+    const known = this.get(key)
     if (known !== undefined) return known
     const item: PendingKey = {
       key,
@@ -89,13 +77,13 @@ export class PendingKeys<T> implements KeyRecords {
       duringRun: undefined,
       waitingSince: this.#clock.now(),
     }
-    this.#keys.set(key, item)
+    this.set(key, item)
     return item
   }
 
   /** The changes before the run are reconciled. Those during the run, and other reasons since then, are not. */
   settle(key: string, { since, duringRun, reason }: PendingKey): void {
-    this.#keys.delete(key)
+    this.delete(key)
     if (reason !== undefined) {
       const next = this.of(key)
       next.since = duringRun
@@ -117,8 +105,8 @@ export class PendingKeys<T> implements KeyRecords {
 
   /** The key is not pending any more. All its changes count as reconciled. */
   drop(key: string): void {
-    const item = this.#keys.get(key)
-    this.#keys.delete(key)
+    const item = this.get(key)
+    this.delete(key)
     if (item?.since !== undefined) this.#inFlight.ack(item.since)
     if (item?.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
   }

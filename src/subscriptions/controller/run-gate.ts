@@ -12,7 +12,8 @@ export type Syncable = NonNullable<ReconcileOptions<unknown>['after']>[number]
  */
 export class RunGate {
   isPaused = false
-  readonly #prerequisites: Prerequisites
+  /** The informers of `after` that are not synced. */
+  readonly others: Prerequisites
   readonly #limiter: RunLimiter | undefined
 
   /**
@@ -25,23 +26,13 @@ export class RunGate {
     signal: AbortSignal,
     { wake, blocked }: { readonly wake: () => void; readonly blocked: (reason: string) => void },
   ) {
-    this.#prerequisites = new Prerequisites(after, clock, signal, { changed: wake, blocked })
+    this.others = new Prerequisites(after, clock, signal, { changed: wake, blocked })
     if (rateLimit !== undefined) this.#limiter = new RunLimiter(rateLimit, clock, signal, wake)
   }
 
   /** Whether time alone does not let runs start: it is paused, or an informer of `after` was stopped. */
   get isShut(): boolean {
-    return this.isPaused || this.#prerequisites.areStopped
-  }
-
-  /** Whether all informers of `after` are synced. */
-  get areOthersSynced(): boolean {
-    return this.#prerequisites.areMet
-  }
-
-  /** The informers of `after` that are not synced, and why; undefined if there are none. */
-  get waitsFor(): string | undefined {
-    return this.#prerequisites.missing
+    return this.isPaused || this.others.areStopped
   }
 
   /** The last run that was counted did not start. */
@@ -51,7 +42,7 @@ export class RunGate {
 
   /** Returns whether a run may start now, and counts it. */
   take(): boolean {
-    if (this.isPaused || !this.#prerequisites.areMet) return false
+    if (this.isPaused || !this.others.areMet) return false
     return this.#limiter?.take() ?? true
   }
 }

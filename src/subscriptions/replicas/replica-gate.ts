@@ -4,7 +4,6 @@ import type { Random } from '../../contract/random.js'
 import { settleWithin } from '../../util/deadline.js'
 import type { ReplicaStatus } from '../controller/controller-types.js'
 import type { FeedHost } from '../feed.js'
-import { abortedByClock } from './aborted-by-clock.js'
 import { EXPIRY_PART, type Instant, type LeaseRequest, Membership } from './membership.js'
 import { hashOf } from './owners.js'
 import { Ownership } from './ownership.js'
@@ -270,4 +269,27 @@ export class ReplicaGate {
     this.#reportedAt.set(code, now)
     this.#host.report(error)
   }
+}
+
+/**
+ * Makes a signal call `check` whenever its state is read. `check` aborts it if the time is over: after a pause of the
+ * process, code reads the signal before any timer fires.
+ */
+function abortedByClock(signal: AbortSignal, check: () => void): AbortSignal {
+  const { get } = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted') ?? {}
+  const isAborted = (): boolean => get?.call(signal) === true
+  Object.defineProperty(signal, 'aborted', {
+    configurable: true,
+    get: () => {
+      if (!isAborted()) check()
+      return isAborted()
+    },
+  })
+  Object.defineProperty(signal, 'throwIfAborted', {
+    configurable: true,
+    value: () => {
+      if (signal.aborted) throw signal.reason
+    },
+  })
+  return signal
 }

@@ -3,14 +3,12 @@ import type { Leases } from '../../contract/leases.js'
 import type { Random } from '../../contract/random.js'
 import type { Change, Deleted } from '../../queue/change.js'
 import { performSlice, type Steps } from '../../util/steps.js'
-import type { ReplicaStatus } from '../controller/controller-types.js'
 import type { FailingKeys } from '../controller/failing-keys.js'
 import type { Watching } from '../controller/watched-informer.js'
 import type { Feed } from '../feed.js'
-import { ForeignKeys } from './foreign-keys.js'
 import { hashOf } from './owners.js'
 import type { Ownership } from './ownership.js'
-import { type OwnedRun, ReplicaGate } from './replica-gate.js'
+import { ReplicaGate } from './replica-gate.js'
 
 /**
  * For how many leases a key without an object is remembered. Within this time another replica notices the loss of its
@@ -33,7 +31,7 @@ interface ControllerParts<T> {
 /** The keys of a controller that runs on several replicas: which of them run here. */
 export class ReplicatedKeys<T> {
   readonly #controller: ControllerParts<T>
-  readonly #gate: ReplicaGate
+  readonly gate: ReplicaGate
   readonly #foreign: ForeignKeys<T>
   /** The ownerships before each change since the search for keys began. A key that is not in all of them was gained. */
   #past: Ownership[] = []
@@ -43,45 +41,24 @@ export class ReplicatedKeys<T> {
 
   constructor(leases: Leases, controller: ControllerParts<T>) {
     this.#controller = controller
-    this.#foreign = new ForeignKeys(() => this.#gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
+    this.#foreign = new ForeignKeys(() => this.gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
     const gained = (): void => this.#gained()
-    this.#gate = new ReplicaGate(leases, controller.feed.host, controller.random, {
+    this.gate = new ReplicaGate(leases, controller.feed.host, controller.random, {
       gained,
       left: () => controller.left(),
     })
-  }
-
-  get status(): ReplicaStatus {
-    return this.#gate.status
-  }
-
-  get hasLeft(): boolean {
-    return this.#gate.hasLeft
   }
 
   /** The store has the first list. */
   ready(): void {
     if (this.#isReady) return
     this.#isReady = true
-    this.#gate.ready()
-  }
-
-  mayRun(key: string): boolean {
-    return this.#gate.mayRun(key)
-  }
-
-  begin(key: string): OwnedRun {
-    return this.#gate.begin(key)
-  }
-
-  /** Makes the signal of a run with a time limit look at the clock too. */
-  checked(signal: AbortSignal): AbortSignal {
-    return this.#gate.checked(signal)
+    this.gate.ready()
   }
 
   /** Whether another replica runs the key of a change. */
   skips(change: Change<T>): boolean {
-    if (this.mayRun(change.key)) return false
+    if (this.gate.mayRun(change.key)) return false
     if (change.type === 'delete') this.#foreign.add(change.key, change)
     else this.#foreign.take(change.key)
     return true
@@ -97,12 +74,12 @@ export class ReplicatedKeys<T> {
   leave(reason: SourceError): void {
     this.#search = undefined
     this.#leaving.abort(reason)
-    this.#gate.leave(reason)
+    this.gate.leave(reason)
   }
 
   /** Looks for gained keys, in slices. A change of the ownership meanwhile begins it again. */
   #gained(): void {
-    this.#past.push(...this.#gate.takePast())
+    this.#past.push(...this.gate.takePast())
     const isSearching = this.#search !== undefined
     this.#search = this.#steps()
     if (!isSearching) void this.#perform()
@@ -120,11 +97,11 @@ export class ReplicatedKeys<T> {
     const past = [...this.#past]
     const isGained = (key: string): boolean => {
       const hash = hashOf(key)
-      return this.#gate.owns(key, hash) && !past.every((ownership) => ownership.includes(key, hash))
+      return this.gate.owns(key, hash) && !past.every((ownership) => ownership.includes(key, hash))
     }
     const { failing, feed, watches } = this.#controller
     for (const key of failing.all.keys()) {
-      if (!this.mayRun(key)) failing.delete(key)
+      if (!this.gate.mayRun(key)) failing.delete(key)
       yield
     }
     const entries = feed.scope.entries()
@@ -149,5 +126,51 @@ export class ReplicatedKeys<T> {
         yield
       }
     this.#past = []
+  }
+}
+
+/** A key without an object that another replica runs. */
+interface ForeignKey<T> {
+  /** The deletion of its object. Undefined: it was enqueued, for example for `watches`. */
+  readonly deletion: Deleted<T> | undefined
+  readonly until: number
+}
+
+/**
+ * The keys without an object that this replica may not run, for a limited time. Only these cannot be found in the store
+ * by a replica that gains them. Without a lease no time passes: perhaps no replica may run them.
+ */
+class ForeignKeys<T> {
+  readonly #leasedMs: () => number
+  readonly #keptMs: number
+  /** Invariant: in the order of their times. */
+  readonly #keys = new Map<string, ForeignKey<T>>()
+
+  /** `leasedMs` returns for how long this replica has had a lease so far. */
+  constructor(leasedMs: () => number, keptMs: number) {
+    this.#leasedMs = leasedMs
+    this.#keptMs = keptMs
+  }
+
+  add(key: string, deletion: Deleted<T> | undefined): void {
+    const now = this.#leasedMs()
+    for (const [old, { until }] of this.#keys) {
+      if (until > now) break
+      this.#keys.delete(old)
+    }
+    const known = this.#keys.get(key)
+    this.#keys.delete(key)
+    this.#keys.set(key, { deletion: deletion ?? known?.deletion, until: now + this.#keptMs })
+  }
+
+  /** Removes a key, and returns it if it is not too old. */
+  take(key: string): ForeignKey<T> | undefined {
+    const known = this.#keys.get(key)
+    this.#keys.delete(key)
+    return known !== undefined && known.until > this.#leasedMs() ? known : undefined
+  }
+
+  keys(): Iterable<string> {
+    return this.#keys.keys()
   }
 }
