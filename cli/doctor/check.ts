@@ -1,3 +1,5 @@
+import { systemClock } from '../../src/contract/clock.js'
+import { fieldOf } from '../args/fields.js'
 import { oneLine } from '../output/error-hints.js'
 
 /** What is wrong, in one sentence, and how it is repaired: a command or an option. */
@@ -10,7 +12,6 @@ export interface Finding {
 /** Examines one thing that can be wrong. It reads, and never writes. `C`: what all checks of a backend share. */
 export interface Check<C> {
   readonly name: string
-  /** `error`: a mirror cannot work, or misses changes. `warning`: it works now, and may fail or cost too much later. */
   readonly severity: 'error' | 'warning'
   /** It measures time, so no other check runs beside it. Default: others may. */
   readonly runsAlone?: true
@@ -18,6 +19,16 @@ export interface Check<C> {
   readonly runsLast?: true
   /** Returns undefined if nothing is wrong, or if the check does not apply. */
   find(context: C): Promise<Finding | undefined>
+}
+
+/** A check whose finding means that a mirror cannot work, or misses changes. */
+export function errorCheck<C>(name: string, find: Check<C>['find']): Check<C> {
+  return { name, severity: 'error', find }
+}
+
+/** A check whose finding means that a mirror works now, and may fail or cost too much later. */
+export function warningCheck<C>(name: string, find: Check<C>['find']): Check<C> {
+  return { name, severity: 'warning', find }
 }
 
 export interface Result {
@@ -87,6 +98,16 @@ async function resultOf<C>({ name, severity, find }: Check<C>, context: C): Prom
     return finding && { name, severity, ...finding }
   } catch (error) {
     return { name, severity: 'unknown', problem: `it could not be checked: ${oneLine(error)}` }
+  }
+}
+
+/** How long a JSON web token will be valid, in milliseconds; NaN for another token. */
+export function leftMsOf(token: string | undefined): number {
+  try {
+    const payload = Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString()
+    return Number(fieldOf(JSON.parse(payload), 'exp')) * 1_000 - systemClock.now()
+  } catch {
+    return Number.NaN
   }
 }
 

@@ -1,5 +1,5 @@
 import { etcdSource } from '../../adapters/etcd/index.js'
-import { KNOWN_LOSSES, losesEvents } from '../../adapters/etcd/internal.js'
+import { KNOWN_LOSSES, losesEvents, prefixRange } from '../../adapters/etcd/internal.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
@@ -9,7 +9,15 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type EtcdFlags, openEtcd } from '../sources/open-etcd.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import {
+  type Check,
+  type Diagnosis,
+  errorCheck,
+  leftMsOf,
+  type OnCheckProgress,
+  runChecks,
+  warningCheck,
+} from './check.js'
 import { undecodableCheck } from './undecodable.js'
 
 /** How long a member may take to answer, in milliseconds. */
@@ -87,180 +95,122 @@ async function assertEtcd(url: string, flags: EtcdFlags): Promise<void> {
 }
 
 export const etcdChecks: readonly Check<EtcdContext>[] = [
-  {
-    name: 'endpoints',
-    severity: 'warning',
-    async find({ silent }) {
-      if (silent.length === 0) return undefined
-      return { problem: `no answer from ${silent.join(', ')}`, remedy: 'start this member, or leave it out of the URL' }
-    },
-  },
-  {
-    name: 'different-clusters',
-    severity: 'error',
-    async find({ known }) {
-      const ids = new Set(known().map(({ status }) => String(fieldOf(status, 'header.cluster_id'))))
-      if (ids.size === 1) return undefined
+  warningCheck('endpoints', async ({ silent }) => {
+    if (silent.length === 0) return undefined
+    return { problem: `no answer from ${silent.join(', ')}`, remedy: 'start this member, or leave it out of the URL' }
+  }),
+  errorCheck('different-clusters', async ({ known }) => {
+    const ids = new Set(known().map(({ status }) => String(fieldOf(status, 'header.cluster_id'))))
+    if (ids.size === 1) return undefined
+    return {
+      problem: `the endpoints belong to ${ids.size} clusters`,
+      remedy: 'name the members of one cluster in the URL',
+    }
+  }),
+  warningCheck('version', async ({ known }) => {
+    const old = known().filter(({ status }) => losesEvents(versionOf(status)))
+    if (old.length === 0) return undefined
+    const which = old.map(({ endpoint, status }) => `etcd ${versionOf(status)} at ${endpoint}`).join(', ')
+    return { problem: `${which} ${KNOWN_LOSSES.split(';')[0]}`, remedy: 'upgrade to 3.5.24, 3.6.6 or later' }
+  }),
+  errorCheck('rights', async ({ flags, call }) => {
+    const { start, end } = prefixRange(flags.prefix)
+    try {
+      await call('kv/range', {
+        key: start.toString('base64'),
+        range_end: end.toString('base64'),
+        limit: 1,
+        keys_only: true,
+      })
+      return undefined
+    } catch (error) {
+      if (!/permission denied|user name is empty|invalid auth token/.test(messageOf(error))) throw error
       return {
-        problem: `the endpoints belong to ${ids.size} clusters`,
-        remedy: 'name the members of one cluster in the URL',
+        problem: `the keys with the prefix ${flags.prefix} may not be read: ${oneLine(error)}`,
+        remedy: `run: etcdctl role grant-permission <role> --prefix=true read ${flags.prefix}; user and password are part of the URL: etcd://user:password@host:2379`,
       }
-    },
-  },
-  {
-    name: 'version',
-    severity: 'warning',
-    async find({ known }) {
-      const old = known().filter(({ status }) => losesEvents(versionOf(status)))
-      if (old.length === 0) return undefined
-      const which = old.map(({ endpoint, status }) => `etcd ${versionOf(status)} at ${endpoint}`).join(', ')
-      return { problem: `${which} ${KNOWN_LOSSES.split(';')[0]}`, remedy: 'upgrade to 3.5.24, 3.6.6 or later' }
-    },
-  },
-  {
-    name: 'rights',
-    severity: 'error',
-    async find({ flags, call }) {
-      const key = Buffer.from(flags.prefix)
-      try {
-        await call('kv/range', {
-          key: key.toString('base64'),
-          range_end: endOf(key).toString('base64'),
-          limit: 1,
-          keys_only: true,
-        })
-        return undefined
-      } catch (error) {
-        if (!/permission denied|user name is empty|invalid auth token/.test(messageOf(error))) throw error
-        return {
-          problem: `the keys with the prefix ${flags.prefix} may not be read: ${oneLine(error)}`,
-          remedy: `run: etcdctl role grant-permission <role> --prefix=true read ${flags.prefix}; user and password are part of the URL: etcd://user:password@host:2379`,
-        }
-      }
-    },
-  },
-  {
-    name: 'leader',
-    severity: 'error',
-    async find({ known }) {
-      const lost = known().filter(({ status }) => Number(fieldOf(status, 'leader') ?? 0) === 0)
-      if (lost.length === 0) return undefined
-      return {
-        problem: `${lost.map(({ endpoint }) => endpoint).join(', ')} has no leader, so it answers no consistent read`,
-        remedy: 'start the members that are down: etcdctl endpoint status --cluster',
-      }
-    },
-  },
-  {
-    name: 'learner',
-    severity: 'error',
-    async find({ known }) {
-      const learners = known().filter(({ status }) => fieldOf(status, 'isLearner') === true)
-      if (learners.length === 0) return undefined
-      return {
-        problem: `${learners.map(({ endpoint }) => endpoint).join(', ')} is a learner, which serves no consistent reads`,
-        remedy: 'leave it out of the URL, or run: etcdctl member promote',
-      }
-    },
-  },
-  {
-    name: 'unstarted-member',
-    severity: 'warning',
-    async find({ call }) {
-      const list: unknown = fieldOf(await call('cluster/member/list', {}), 'members')
-      const unstarted = (Array.isArray(list) ? list : []).filter((member) => fieldOf(member, 'name') === undefined)
-      if (unstarted.length === 0) return undefined
-      return {
-        problem: `${unstarted.length} members of the cluster were added and never started`,
-        remedy: 'start them, or run: etcdctl member remove',
-      }
-    },
-  },
-  {
-    name: 'no-space',
-    severity: 'error',
-    async find({ call }) {
-      if (!(await hasAlarm(call, 'NOSPACE'))) return undefined
-      return {
-        problem: 'the alarm NOSPACE is set: the database has reached its quota, and every write is refused',
-        remedy: 'run: etcdctl compact <revision>, etcdctl defrag, then etcdctl alarm disarm',
-      }
-    },
-  },
-  {
-    name: 'corrupt',
-    severity: 'error',
-    async find({ call }) {
-      if (!(await hasAlarm(call, 'CORRUPT'))) return undefined
-      return {
-        problem: 'the alarm CORRUPT is set: the members have different data',
-        remedy: 'replace the corrupt member, then run: etcdctl alarm disarm',
-      }
-    },
-  },
-  {
-    name: 'quota',
-    severity: 'warning',
-    async find({ known, metrics }) {
-      const [, quota] = /^etcd_server_quota_backend_bytes (\S+)/m.exec(await metrics()) ?? []
-      const used = Number(fieldOf(known()[0]?.status, 'dbSize'))
-      if (!(used / Number(quota) > FULL)) return undefined
-      return {
-        problem: `${Math.round((used / Number(quota)) * 100)} % of the quota of the database is used; at 100 % every write is refused`,
-        remedy: 'run: etcdctl compact <revision> and etcdctl defrag, or raise --quota-backend-bytes',
-      }
-    },
-  },
-  {
-    name: 'compaction-off',
-    severity: 'warning',
-    async find({ known, call }) {
-      const head = revisionOf(known())
-      if (head < LONG_HISTORY || (await isCompacted(call, 1))) return undefined
-      return {
-        problem: `none of ${head} revisions was compacted, so the database grows until it reaches its quota`,
-        remedy: 'start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
-      }
-    },
-  },
-  {
-    name: 'short-history',
-    severity: 'warning',
-    async find({ known, call }) {
-      const head = revisionOf(known())
-      if (head <= SHORT_HISTORY || !(await isCompacted(call, head - SHORT_HISTORY))) return undefined
-      return {
-        problem: `the history has fewer than ${SHORT_HISTORY} revisions, so a mirror that was disconnected lists again`,
-        remedy: 'compact less often: --auto-compaction-mode=periodic --auto-compaction-retention=1h',
-      }
-    },
-  },
-  {
-    name: 'token-lifetime',
-    severity: 'warning',
-    async find({ token }) {
-      const [, payload] = token?.split('.') ?? []
-      if (payload === undefined) return undefined // A simple token does not say.
-      const leftMs = Number(fieldOf(parsedPayload(payload), 'exp')) * 1_000 - systemClock.now()
-      if (!(leftMs < SHORT_TOKEN_MS)) return undefined
-      return {
-        problem: `a token is valid for ${formatDuration(Math.max(0, leftMs))}, so each mirror logs in that often`,
-        remedy: 'raise the ttl of --auth-token: jwt,…,ttl=10m',
-      }
-    },
-  },
-  {
-    name: 'clock',
-    severity: 'warning',
-    async find({ members }) {
-      const worst = members.reduce((most, { clockMs }) => Math.max(most, Math.abs(clockMs)), 0)
-      if (!(worst > CLOCK_MS)) return undefined
-      return {
-        problem: `the clocks of the server and of this machine differ by ${formatDuration(worst)}`,
-        remedy: 'synchronize both clocks: chronyc tracking',
-      }
-    },
-  },
+    }
+  }),
+  errorCheck('leader', async ({ known }) => {
+    const lost = known().filter(({ status }) => Number(fieldOf(status, 'leader') ?? 0) === 0)
+    if (lost.length === 0) return undefined
+    return {
+      problem: `${lost.map(({ endpoint }) => endpoint).join(', ')} has no leader, so it answers no consistent read`,
+      remedy: 'start the members that are down: etcdctl endpoint status --cluster',
+    }
+  }),
+  errorCheck('learner', async ({ known }) => {
+    const learners = known().filter(({ status }) => fieldOf(status, 'isLearner') === true)
+    if (learners.length === 0) return undefined
+    return {
+      problem: `${learners.map(({ endpoint }) => endpoint).join(', ')} is a learner, which serves no consistent reads`,
+      remedy: 'leave it out of the URL, or run: etcdctl member promote',
+    }
+  }),
+  warningCheck('unstarted-member', async ({ call }) => {
+    const list: unknown = fieldOf(await call('cluster/member/list', {}), 'members')
+    const unstarted = (Array.isArray(list) ? list : []).filter((member) => fieldOf(member, 'name') === undefined)
+    if (unstarted.length === 0) return undefined
+    return {
+      problem: `${unstarted.length} members of the cluster were added and never started`,
+      remedy: 'start them, or run: etcdctl member remove',
+    }
+  }),
+  errorCheck('no-space', async ({ call }) => {
+    if (!(await hasAlarm(call, 'NOSPACE'))) return undefined
+    return {
+      problem: 'the alarm NOSPACE is set: the database has reached its quota, and every write is refused',
+      remedy: 'run: etcdctl compact <revision>, etcdctl defrag, then etcdctl alarm disarm',
+    }
+  }),
+  errorCheck('corrupt', async ({ call }) => {
+    if (!(await hasAlarm(call, 'CORRUPT'))) return undefined
+    return {
+      problem: 'the alarm CORRUPT is set: the members have different data',
+      remedy: 'replace the corrupt member, then run: etcdctl alarm disarm',
+    }
+  }),
+  warningCheck('quota', async ({ known, metrics }) => {
+    const [, quota] = /^etcd_server_quota_backend_bytes (\S+)/m.exec(await metrics()) ?? []
+    const used = Number(fieldOf(known()[0]?.status, 'dbSize'))
+    if (!(used / Number(quota) > FULL)) return undefined
+    return {
+      problem: `${Math.round((used / Number(quota)) * 100)} % of the quota of the database is used; at 100 % every write is refused`,
+      remedy: 'run: etcdctl compact <revision> and etcdctl defrag, or raise --quota-backend-bytes',
+    }
+  }),
+  warningCheck('compaction-off', async ({ known, call }) => {
+    const head = revisionOf(known())
+    if (head < LONG_HISTORY || (await isCompacted(call, 1))) return undefined
+    return {
+      problem: `none of ${head} revisions was compacted, so the database grows until it reaches its quota`,
+      remedy: 'start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
+    }
+  }),
+  warningCheck('short-history', async ({ known, call }) => {
+    const head = revisionOf(known())
+    if (head <= SHORT_HISTORY || !(await isCompacted(call, head - SHORT_HISTORY))) return undefined
+    return {
+      problem: `the history has fewer than ${SHORT_HISTORY} revisions, so a mirror that was disconnected lists again`,
+      remedy: 'compact less often: --auto-compaction-mode=periodic --auto-compaction-retention=1h',
+    }
+  }),
+  warningCheck('token-lifetime', async ({ token }) => {
+    const leftMs = leftMsOf(token)
+    if (!(leftMs < SHORT_TOKEN_MS)) return undefined // A simple token does not say.
+    return {
+      problem: `a token is valid for ${formatDuration(Math.max(0, leftMs))}, so each mirror logs in that often`,
+      remedy: 'raise the ttl of --auth-token: jwt,…,ttl=10m',
+    }
+  }),
+  warningCheck('clock', async ({ members }) => {
+    const worst = members.reduce((most, { clockMs }) => Math.max(most, Math.abs(clockMs)), 0)
+    if (!(worst > CLOCK_MS)) return undefined
+    return {
+      problem: `the clocks of the server and of this machine differ by ${formatDuration(worst)}`,
+      remedy: 'synchronize both clocks: chronyc tracking',
+    }
+  }),
   undecodableCheck(),
 ]
 
@@ -343,21 +293,4 @@ async function isCompacted(call: EtcdContext['call'], revision: number): Promise
 async function hasAlarm(call: EtcdContext['call'], wanted: string): Promise<boolean> {
   const alarms: unknown = fieldOf(await call('maintenance/alarm', { action: 'GET' }), 'alarms')
   return Array.isArray(alarms) && alarms.some((alarm) => fieldOf(alarm, 'alarm') === wanted)
-}
-
-/** The end of the range of all keys with this prefix, as etcd defines it. */
-function endOf(prefix: Buffer): Buffer {
-  const end = Buffer.from(prefix)
-  const last = end.findLastIndex((byte) => byte < 0xff)
-  if (last === -1) return Buffer.from([0])
-  end[last] = (end[last] ?? 0) + 1
-  return end.subarray(0, last + 1)
-}
-
-function parsedPayload(payload: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(payload, 'base64url').toString())
-  } catch {
-    return undefined
-  }
 }

@@ -3,7 +3,7 @@ import { formatDuration } from '../args/duration.js'
 import { fieldOf, listIn } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import type { ResourceChoice } from '../sources/resolve-resource.js'
-import type { Check } from './check.js'
+import { type Check, warningCheck } from './check.js'
 
 /** A webhook that takes longer on average causes a warning, in milliseconds. */
 const SLOW_MS = 500
@@ -40,39 +40,31 @@ export interface Webhook {
  * Webhooks delay the writes of the resource, and so the controllers that make them; lists and watches do not call them.
  */
 export const webhookChecks: readonly Check<WebhooksContext>[] = [
-  {
-    name: 'webhook-latency',
-    severity: 'warning',
-    async find({ session, webhooks }) {
-      const all = await webhooks()
-      const means = all.length === 0 ? new Map<string, number>() : await meanDurations(session)
-      const slow = all
-        .map((webhook) => ({ ...webhook, meanMs: means.get(webhook.name) ?? 0 }))
-        .sort((a, b) => b.meanMs - a.meanMs)[0]
-      if (slow === undefined || slow.meanMs <= SLOW_MS) return undefined
-      const { name, configuration, meanMs } = slow
-      return {
-        problem: `each write waits ${formatDuration(meanMs)} on average for the webhook ${name}`,
-        remedy: `see the service or URL of its server: kubectl get ${configuration} -o yaml`,
-      }
-    },
-  },
-  {
-    name: 'webhook-timeout',
-    severity: 'warning',
-    async find({ webhooks }) {
-      const strict = (await webhooks()).find(
-        ({ isRequired, timeoutSeconds }) => isRequired && timeoutSeconds > LONG_SECONDS,
-      )
-      if (strict === undefined) return undefined
-      const { name, configuration, position, timeoutSeconds } = strict
-      const patch = [{ op: 'add', path: `/webhooks/${position}/timeoutSeconds`, value: LONG_SECONDS }]
-      return {
-        problem: `each write waits ${timeoutSeconds} s and then fails, while the server of the webhook ${name} does not answer`,
-        remedy: `run: kubectl patch ${configuration} --type=json -p '${JSON.stringify(patch)}', or set failurePolicy to Ignore`,
-      }
-    },
-  },
+  warningCheck('webhook-latency', async ({ session, webhooks }) => {
+    const all = await webhooks()
+    const means = all.length === 0 ? new Map<string, number>() : await meanDurations(session)
+    const slow = all
+      .map((webhook) => ({ ...webhook, meanMs: means.get(webhook.name) ?? 0 }))
+      .sort((a, b) => b.meanMs - a.meanMs)[0]
+    if (slow === undefined || slow.meanMs <= SLOW_MS) return undefined
+    const { name, configuration, meanMs } = slow
+    return {
+      problem: `each write waits ${formatDuration(meanMs)} on average for the webhook ${name}`,
+      remedy: `see the service or URL of its server: kubectl get ${configuration} -o yaml`,
+    }
+  }),
+  warningCheck('webhook-timeout', async ({ webhooks }) => {
+    const strict = (await webhooks()).find(
+      ({ isRequired, timeoutSeconds }) => isRequired && timeoutSeconds > LONG_SECONDS,
+    )
+    if (strict === undefined) return undefined
+    const { name, configuration, position, timeoutSeconds } = strict
+    const patch = [{ op: 'add', path: `/webhooks/${position}/timeoutSeconds`, value: LONG_SECONDS }]
+    return {
+      problem: `each write waits ${timeoutSeconds} s and then fails, while the server of the webhook ${name} does not answer`,
+      remedy: `run: kubectl patch ${configuration} --type=json -p '${JSON.stringify(patch)}', or set failurePolicy to Ignore`,
+    }
+  }),
 ]
 
 /** Returns none if the user may not see them: few users may. */

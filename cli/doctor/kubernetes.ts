@@ -15,7 +15,15 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
 import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import {
+  type Check,
+  type Diagnosis,
+  errorCheck,
+  leftMsOf,
+  type OnCheckProgress,
+  runChecks,
+  warningCheck,
+} from './check.js'
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
 /** How long the server may take to answer, in milliseconds. */
@@ -98,98 +106,63 @@ async function assertConnection(session: ApiSession): Promise<void> {
 }
 
 export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
-  {
-    name: 'readiness',
-    severity: 'error',
-    async find({ session }) {
-      const failed = await failedProbes(session)
-      if (failed === undefined) return undefined
-      return { problem: `the API server is not ready: ${failed}`, remedy: 'run: kubectl get --raw "/readyz?verbose"' }
-    },
-  },
-  {
-    name: 'server-version',
-    severity: 'warning',
-    async find({ session }) {
-      const version = await session.json({ verb: 'get', path: '/version' })
-      const minor = minorOf(version)
-      const tested = `this program was tested with 1.${TESTED_MINOR}`
-      if (minor < OLDEST_MINOR)
-        return {
-          problem: `the server is Kubernetes 1.${minor}, older than 1.${OLDEST_MINOR}; ${tested}`,
-          remedy: 'upgrade the cluster',
-        }
-      // As for kubectl, a difference of one minor version is supported.
-      if (minor > TESTED_MINOR + 1)
-        return { problem: `the server is Kubernetes 1.${minor}; ${tested}`, remedy: 'upgrade listwatch' }
-      return undefined
-    },
-  },
-  {
-    name: 'resource',
-    severity: 'error',
-    find({ resource }) {
-      if (!(resource instanceof CliError)) return Promise.resolve(undefined)
-      const [problem = '', remedy = ''] = resource.message.split('; see: ')
-      return Promise.resolve({ problem, remedy: `run: ${remedy}` })
-    },
-  },
-  {
-    name: 'verbs',
-    severity: 'error',
-    async find({ resource, session }) {
-      if (resource instanceof CliError) return undefined
-      const served = (await resourcesOf(session, resource.apiVersion)).find(({ name }) => name === resource.plural)
-      if (served === undefined || isWatchable(served)) return undefined
+  errorCheck('readiness', async ({ session }) => {
+    const failed = await failedProbes(session)
+    if (failed === undefined) return undefined
+    return { problem: `the API server is not ready: ${failed}`, remedy: 'run: kubectl get --raw "/readyz?verbose"' }
+  }),
+  warningCheck('server-version', async ({ session }) => {
+    const version = await session.json({ verb: 'get', path: '/version' })
+    const minor = minorOf(version)
+    const tested = `this program was tested with 1.${TESTED_MINOR}`
+    if (minor < OLDEST_MINOR)
       return {
-        problem: `${resource.plural} can be used with ${served.verbs.join(', ')} only, and not listed and watched`,
-        remedy: 'name another resource; kubectl api-resources --verbs=list,watch has all',
+        problem: `the server is Kubernetes 1.${minor}, older than 1.${OLDEST_MINOR}; ${tested}`,
+        remedy: 'upgrade the cluster',
       }
-    },
-  },
+    // As for kubectl, a difference of one minor version is supported.
+    if (minor > TESTED_MINOR + 1)
+      return { problem: `the server is Kubernetes 1.${minor}; ${tested}`, remedy: 'upgrade listwatch' }
+    return undefined
+  }),
+  errorCheck('resource', async ({ resource }) => {
+    if (!(resource instanceof CliError)) return undefined
+    const [problem = '', remedy = ''] = resource.message.split('; see: ')
+    return { problem, remedy: `run: ${remedy}` }
+  }),
+  errorCheck('verbs', async ({ resource, session }) => {
+    if (resource instanceof CliError) return undefined
+    const served = (await resourcesOf(session, resource.apiVersion)).find(({ name }) => name === resource.plural)
+    if (served === undefined || isWatchable(served)) return undefined
+    return {
+      problem: `${resource.plural} can be used with ${served.verbs.join(', ')} only, and not listed and watched`,
+      remedy: 'name another resource; kubectl api-resources --verbs=list,watch has all',
+    }
+  }),
+  errorCheck('list-right', (context) => findMissingRight(context, 'list', 'limit=1')),
+  errorCheck('watch-right', (context) => findMissingRight(context, 'watch', 'watch=true&timeoutSeconds=1')),
+  warningCheck('streamed-lists', async (context) => {
+    const query =
+      'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
+    const error = await request(context, 'watch', query)
+    if (![400, 422].includes(apiStatusIn(error)?.code ?? 0)) return undefined
+    return {
+      problem: 'the API server streams no lists, so a list of many objects costs it and the network more',
+      remedy: 'enable its feature gate WatchList (on by default since Kubernetes 1.34)',
+    }
+  }),
+  warningCheck('bookmarks', async (context) => {
+    const version = await context.session.json({ verb: 'get', path: '/version' })
+    if (!(minorOf(version) >= CONSISTENT_CACHE_MINOR)) return undefined
+    for (const seconds of BOOKMARK_SECONDS) if ((await sendsBookmark(context, seconds)) !== false) return undefined
+    return {
+      problem:
+        'the API server sends no bookmarks, so each wait for a version lists keys and versions while nothing changes',
+      remedy: 'enable its watch cache: --watch-cache, --watch-cache-sizes; Events never have one',
+    }
+  }),
   {
-    name: 'list-right',
-    severity: 'error',
-    find: (context) => findMissingRight(context, 'list', 'limit=1'),
-  },
-  {
-    name: 'watch-right',
-    severity: 'error',
-    find: (context) => findMissingRight(context, 'watch', 'watch=true&timeoutSeconds=1'),
-  },
-  {
-    name: 'streamed-lists',
-    severity: 'warning',
-    async find(context) {
-      const query =
-        'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
-      const error = await request(context, 'watch', query)
-      if (![400, 422].includes(apiStatusIn(error)?.code ?? 0)) return undefined
-      return {
-        problem: 'the API server streams no lists, so a list of many objects costs it and the network more',
-        remedy: 'enable its feature gate WatchList (on by default since Kubernetes 1.34)',
-      }
-    },
-  },
-  {
-    name: 'bookmarks',
-    severity: 'warning',
-    async find(context) {
-      const version = await context.session.json({ verb: 'get', path: '/version' })
-      if (!(minorOf(version) >= CONSISTENT_CACHE_MINOR)) return undefined
-      for (const seconds of BOOKMARK_SECONDS) if ((await sendsBookmark(context, seconds)) !== false) return undefined
-      return {
-        problem:
-          'the API server sends no bookmarks, so each wait for a version lists keys and versions while nothing changes',
-        remedy: 'enable its watch cache: --watch-cache, --watch-cache-sizes; Events never have one',
-      }
-    },
-  },
-  {
-    name: 'latency',
-    severity: 'warning',
-    runsAlone: true,
-    async find(context) {
+    ...warningCheck('latency', async (context) => {
       const before = systemClock.now()
       await request(context, 'list', 'limit=1')
       const tookMs = systemClock.now() - before
@@ -198,65 +171,49 @@ export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
         problem: `a list of one object took ${formatDuration(tookMs)}`,
         remedy: 'see: kubectl get --raw /metrics | grep apiserver_request_duration, and the network between',
       }
-    },
+    }),
+    runsAlone: true,
   },
-  {
-    name: 'discovery',
-    severity: 'warning',
-    async find({ session }) {
-      const answer = await session.json({ verb: 'get', path: '/apis', accept: DISCOVERY })
-      const stale = listIn(answer, 'items').flatMap((group) =>
-        listIn(group, 'versions')
-          .filter((version) => fieldOf(version, 'freshness') === 'Stale')
-          .map((version) => `${String(fieldOf(version, 'version'))}.${String(fieldOf(group, 'metadata.name'))}`),
-      )
-      if (stale.length === 0) return undefined
-      return {
-        problem: `the servers of the APIs ${stale.join(', ')} do not answer, so their resources are not found`,
-        remedy: `run: kubectl describe apiservice ${stale[0]}`,
-      }
-    },
-  },
+  warningCheck('discovery', async ({ session }) => {
+    const answer = await session.json({ verb: 'get', path: '/apis', accept: DISCOVERY })
+    const stale = listIn(answer, 'items').flatMap((group) =>
+      listIn(group, 'versions')
+        .filter((version) => fieldOf(version, 'freshness') === 'Stale')
+        .map((version) => `${String(fieldOf(version, 'version'))}.${String(fieldOf(group, 'metadata.name'))}`),
+    )
+    if (stale.length === 0) return undefined
+    return {
+      problem: `the servers of the APIs ${stale.join(', ')} do not answer, so their resources are not found`,
+      remedy: `run: kubectl describe apiservice ${stale[0]}`,
+    }
+  }),
   ...webhookChecks,
-  {
-    name: 'version-stride',
-    severity: 'warning',
-    async find(context) {
-      const { versions, changes } = await countVersions(context)
-      if (versions <= MOST_VERSIONS * Math.max(1, changes)) return undefined
-      return {
-        problem: `the version of the cluster advanced by ${versions} in ${STRIDE_SECONDS} s, and ${changes} of the changes were in this list: the others use up its history, so a mirror that was disconnected lists again`,
-        remedy:
-          'see: kubectl get --raw /metrics | grep etcd_requests_total, and give these resources an etcd of their own: --etcd-servers-overrides',
-      }
-    },
-  },
-  {
-    name: 'token-expiry',
-    severity: 'warning',
-    find({ config }) {
-      const { token, exec, authProvider } = config.getCurrentUser() ?? {}
-      const [, payload] = token?.split('.') ?? []
-      const leftMs = Number(fieldOf(parsedPayload(payload ?? ''), 'exp')) * 1_000 - systemClock.now()
-      const isRenewed = exec !== undefined || authProvider !== undefined
-      if (isRenewed || !(leftMs < SOON_MS)) return Promise.resolve(undefined)
-      return Promise.resolve({
-        problem: `the token of the kubeconfig expires in ${formatDuration(Math.max(0, leftMs))}, and is not renewed`,
-        remedy: 'use an exec plugin, a token file, or the service account of a pod',
-      })
-    },
-  },
-  {
-    name: 'unverified-server',
-    severity: 'warning',
-    find({ config }) {
-      if (config.getCurrentCluster()?.skipTLSVerify !== true) return Promise.resolve(undefined)
-      return Promise.resolve({
-        problem: 'the certificate of the server is not verified, so any server may answer and receive the token',
-        remedy: 'replace insecure-skip-tls-verify in the kubeconfig by certificate-authority-data',
-      })
-    },
-  },
+  warningCheck('version-stride', async (context) => {
+    const { versions, changes } = await countVersions(context)
+    if (versions <= MOST_VERSIONS * Math.max(1, changes)) return undefined
+    return {
+      problem: `the version of the cluster advanced by ${versions} in ${STRIDE_SECONDS} s, and ${changes} of the changes were in this list: the others use up its history, so a mirror that was disconnected lists again`,
+      remedy:
+        'see: kubectl get --raw /metrics | grep etcd_requests_total, and give these resources an etcd of their own: --etcd-servers-overrides',
+    }
+  }),
+  warningCheck('token-expiry', async ({ config }) => {
+    const { token, exec, authProvider } = config.getCurrentUser() ?? {}
+    const leftMs = leftMsOf(token)
+    const isRenewed = exec !== undefined || authProvider !== undefined
+    if (isRenewed || !(leftMs < SOON_MS)) return undefined
+    return {
+      problem: `the token of the kubeconfig expires in ${formatDuration(Math.max(0, leftMs))}, and is not renewed`,
+      remedy: 'use an exec plugin, a token file, or the service account of a pod',
+    }
+  }),
+  warningCheck('unverified-server', async ({ config }) => {
+    if (config.getCurrentCluster()?.skipTLSVerify !== true) return undefined
+    return {
+      problem: 'the certificate of the server is not verified, so any server may answer and receive the token',
+      remedy: 'replace insecure-skip-tls-verify in the kubeconfig by certificate-authority-data',
+    }
+  }),
 ]
 
 async function findMissingRight(context: KubernetesContext, verb: 'list' | 'watch', query: string) {
@@ -385,13 +342,5 @@ async function failedProbes(session: ApiSession): Promise<string | undefined> {
     if (status.code < 500) return undefined
     const failed = Array.from(status.message.matchAll(/\[-\](\S+)/g), ([, name]) => name)
     return failed.length === 0 ? oneLine(error) : failed.join(', ')
-  }
-}
-
-function parsedPayload(payload: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(payload, 'base64url').toString())
-  } catch {
-    return undefined
   }
 }

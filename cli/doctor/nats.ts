@@ -2,7 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { fieldOf, listIn } from '../args/fields.js'
 import { checkNatsForm, closeNats, connectNats, type NatsFlags, openNats } from '../sources/open-nats.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { type Check, type Diagnosis, type OnCheckProgress, runChecks, warningCheck } from './check.js'
 import { listCheck, undecodableCheck } from './undecodable.js'
 
 /** How long the server may take to answer, in milliseconds. */
@@ -38,42 +38,30 @@ async function infoOf(connection: NatsConnection, bucket: string): Promise<unkno
 
 export const natsChecks: readonly Check<NatsContext>[] = [
   listCheck('the bucket cannot be read'),
-  {
-    name: 'storage',
-    severity: 'warning',
-    async find({ info }) {
-      if (fieldOf(info, 'config.storage') !== 'memory') return undefined
-      return {
-        problem: 'the bucket is in memory, so a restart of the server loses all objects',
-        remedy: 'create the bucket with: nats kv add --storage file',
-      }
-    },
-  },
-  {
-    name: 'size',
-    severity: 'warning',
-    async find({ info }) {
-      const [used, most] = [Number(fieldOf(info, 'state.bytes')), Number(fieldOf(info, 'config.max_bytes'))]
-      if (!(most > 0) || used / most <= FULL) return undefined
-      return {
-        problem: `${Math.round((used / most) * 100)} % of max_bytes of the bucket are used; at 100 % writes are refused`,
-        remedy: 'run: nats stream edit --max-bytes with more bytes, or delete keys',
-      }
-    },
-  },
-  {
-    name: 'replicas',
-    severity: 'warning',
-    async find({ info }) {
-      const late = listIn(info, 'cluster.replicas').filter(
-        (each) => fieldOf(each, 'offline') === true || Number(fieldOf(each, 'active')) > SILENT_NS,
-      )
-      if (late.length === 0) return undefined
-      return {
-        problem: `${late.map((each) => String(fieldOf(each, 'name'))).join(', ')} does not follow the leader of the bucket`,
-        remedy: 'start these servers: nats server report jetstream',
-      }
-    },
-  },
+  warningCheck('storage', async ({ info }) => {
+    if (fieldOf(info, 'config.storage') !== 'memory') return undefined
+    return {
+      problem: 'the bucket is in memory, so a restart of the server loses all objects',
+      remedy: 'create the bucket with: nats kv add --storage file',
+    }
+  }),
+  warningCheck('size', async ({ info }) => {
+    const [used, most] = [Number(fieldOf(info, 'state.bytes')), Number(fieldOf(info, 'config.max_bytes'))]
+    if (!(most > 0) || used / most <= FULL) return undefined
+    return {
+      problem: `${Math.round((used / most) * 100)} % of max_bytes of the bucket are used; at 100 % writes are refused`,
+      remedy: 'run: nats stream edit --max-bytes with more bytes, or delete keys',
+    }
+  }),
+  warningCheck('replicas', async ({ info }) => {
+    const late = listIn(info, 'cluster.replicas').filter(
+      (each) => fieldOf(each, 'offline') === true || Number(fieldOf(each, 'active')) > SILENT_NS,
+    )
+    if (late.length === 0) return undefined
+    return {
+      problem: `${late.map((each) => String(fieldOf(each, 'name'))).join(', ')} does not follow the leader of the bucket`,
+      remedy: 'start these servers: nats server report jetstream',
+    }
+  }),
   undecodableCheck(),
 ]

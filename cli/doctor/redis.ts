@@ -5,7 +5,7 @@ import { oneLine } from '../output/error-hints.js'
 import { addressOf, checkForm, openRedis, type RedisFlags } from '../sources/open-redis.js'
 import { redisAclHint } from '../sources/redis-acl-hint.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
 import { undecodableCheck } from './undecodable.js'
 
 /** How long the server may take to answer, in milliseconds. */
@@ -90,166 +90,118 @@ function contextOf(client: Redis, flags: RedisFlags, user: string, name: string)
 }
 
 export const redisChecks: readonly Check<RedisContext>[] = [
-  {
-    name: 'replica',
-    severity: 'error',
-    async find({ info }) {
-      if ((await info('role')) !== 'slave') return undefined
-      const master = `${await info('master_host')}:${await info('master_port')}`
-      return {
-        problem: 'the server is a replica, which may be behind and loses its place in the history when it is promoted',
-        remedy: `use the address of the master: redis://${master}`,
-      }
-    },
-  },
-  {
-    name: 'rights',
-    severity: 'error',
-    async find({ flags, user, name, send }) {
-      const refused: string[] = []
-      for (const command of commandsOf(flags, name)) {
-        await send(...command).catch((error: unknown) => {
-          if (/^NOPERM/.test(messageOf(error))) refused.push(command[0])
-        })
-      }
-      if (refused.length === 0) return undefined
-      return {
-        problem: `the user ${user} may not use ${[...new Set(refused)].join(', ')} on what is mirrored`,
-        remedy: `run: ${redisAclHint(flags, user)}`,
-      }
-    },
-  },
-  {
-    name: 'type',
-    severity: 'error',
-    async find({ flags, name, send }) {
-      if (flags.keys !== undefined) return undefined
-      const key = flags.stream === undefined ? `{${name}}:s` : name
-      const type = await typeOf(send, key)
-      if (type === 'stream' || type === 'none') return undefined
-      return {
-        problem: `the key ${key} is a ${type} instead of a stream`,
-        remedy: 'check the name and the database at the end of the URL',
-      }
-    },
-  },
-  {
-    name: 'trimmed-stream',
-    severity: 'error',
-    async find({ flags, send }) {
-      if (flags.stream === undefined || flags.fold === true || (await typeOf(send, flags.stream)) !== 'stream')
-        return undefined
-      const facts: unknown = await send('XINFO', 'STREAM', flags.stream)
-      const values = Array.isArray(facts) ? facts.map(String) : []
-      const numberOf = (field: string): number => Number(values[values.indexOf(field) + 1])
-      const missing = numberOf('entries-added') - numberOf('length')
-      if (!(missing > 0)) return undefined
-      return {
-        problem: `${missing} entries of the stream were trimmed or deleted, so its first objects are not known`,
-        remedy: 'add --fold if the newest entry of each key always remains, or write the stream without MAXLEN',
-      }
-    },
-  },
-  {
-    name: 'eviction',
-    severity: 'error',
-    async find({ info }) {
-      const policy = (await info('maxmemory_policy')) ?? 'noeviction'
-      if (policy === 'noeviction' || (await info('maxmemory')) === '0') return undefined
-      return {
-        problem: `the server evicts keys when memory is short (maxmemory-policy ${policy}), also those that are mirrored`,
-        remedy: 'run: CONFIG SET maxmemory-policy noeviction',
-      }
-    },
-  },
-  {
-    name: 'memory',
-    severity: 'warning',
-    async find({ info }) {
-      const [used, most] = [Number(await info('used_memory')), Number(await info('maxmemory'))]
-      if (!(most > 0) || used / most <= FULL) return undefined
-      return {
-        problem: `${Math.round((used / most) * 100)} % of maxmemory is used: writers are refused, or keys are evicted, when it is full`,
-        remedy: 'run: CONFIG SET maxmemory with more bytes, or delete keys',
-      }
-    },
-  },
-  {
-    name: 'persistence',
-    severity: 'warning',
-    async find({ info, setting }) {
-      if ((await info('aof_enabled')) === '1' || (await setting('save')) !== '') return undefined
-      return {
-        problem: 'nothing is written to disk, so a restart of the server loses all objects and the history',
-        remedy: 'run: CONFIG SET appendonly yes',
-      }
-    },
-  },
-  {
-    name: 'failed-save',
-    severity: 'error',
-    async find({ info }) {
-      const failed = ['rdb_last_bgsave_status', 'aof_last_bgrewrite_status', 'aof_last_write_status']
-      const bad: string[] = []
-      for (const field of failed) if ((await info(field)) === 'err') bad.push(field)
-      if (bad.length === 0) return undefined
-      return {
-        problem: `the server could not write to disk (${bad.join(', ')}), and may refuse writes`,
-        remedy: 'see the log of the server: the disk is full, or the folder is not writable',
-      }
-    },
-  },
-  {
-    name: 'output-buffer',
-    severity: 'warning',
-    async find({ flags, setting }) {
-      const limits = (await setting('client-output-buffer-limit')) ?? ''
-      const kind = flags.keys === undefined ? 'normal' : 'pubsub'
-      const hard = Number(new RegExp(`${kind} (\\d+)`).exec(limits)?.[1] ?? 0)
-      if (hard === 0 || hard >= SMALL_BUFFER_BYTES) return undefined
-      return {
-        problem: `the server closes a connection with ${hard} bytes of unread replies, so a list or a burst of changes ends it`,
-        remedy: `run: CONFIG SET client-output-buffer-limit "${kind} 33554432 33554432 60"`,
-      }
-    },
-  },
-  {
-    name: 'cluster-mode',
-    severity: 'error',
-    async find({ flags, info }) {
-      const isCluster = (await info('cluster_enabled')) === '1'
-      if (isCluster === (flags.cluster === true)) return undefined
-      return isCluster
-        ? { problem: 'the server is a node of a cluster', remedy: 'add --cluster' }
-        : { problem: 'the server is not a node of a cluster', remedy: 'leave out --cluster' }
-    },
-  },
-  {
-    name: 'cluster-slots',
-    severity: 'error',
-    async find({ info, send }) {
-      if ((await info('cluster_enabled')) !== '1') return undefined
-      const facts = String(await send('CLUSTER', 'INFO'))
-      const covered = Number(/^cluster_slots_ok:(\d+)/m.exec(facts)?.[1])
-      if (covered === SLOTS) return undefined
-      return {
-        problem: `only ${covered} of ${SLOTS} hash slots of the cluster are served`,
-        remedy: 'run: redis-cli --cluster fix host:port',
-      }
-    },
-  },
-  {
-    name: 'connections',
-    severity: 'warning',
-    async find({ info }) {
-      const [used, most] = [Number(await info('connected_clients')), Number(await info('maxclients'))]
-      if (!(most > 0) || used / most <= FULL) return undefined
-      return {
-        problem: `${used} of ${most} connections are used, and a mirror needs two`,
-        remedy: 'run: CONFIG SET maxclients with a larger number, or close idle connections',
-      }
-    },
-  },
+  errorCheck('replica', async ({ info }) => {
+    if ((await info('role')) !== 'slave') return undefined
+    const master = `${await info('master_host')}:${await info('master_port')}`
+    return {
+      problem: 'the server is a replica, which may be behind and loses its place in the history when it is promoted',
+      remedy: `use the address of the master: redis://${master}`,
+    }
+  }),
+  errorCheck('rights', async ({ flags, user, name, send }) => {
+    const refused: string[] = []
+    for (const command of commandsOf(flags, name)) {
+      await send(...command).catch((error: unknown) => {
+        if (/^NOPERM/.test(messageOf(error))) refused.push(command[0])
+      })
+    }
+    if (refused.length === 0) return undefined
+    return {
+      problem: `the user ${user} may not use ${[...new Set(refused)].join(', ')} on what is mirrored`,
+      remedy: `run: ${redisAclHint(flags, user)}`,
+    }
+  }),
+  errorCheck('type', async ({ flags, name, send }) => {
+    if (flags.keys !== undefined) return undefined
+    const key = flags.stream === undefined ? `{${name}}:s` : name
+    const type = await typeOf(send, key)
+    if (type === 'stream' || type === 'none') return undefined
+    return {
+      problem: `the key ${key} is a ${type} instead of a stream`,
+      remedy: 'check the name and the database at the end of the URL',
+    }
+  }),
+  errorCheck('trimmed-stream', async ({ flags, send }) => {
+    if (flags.stream === undefined || flags.fold === true || (await typeOf(send, flags.stream)) !== 'stream')
+      return undefined
+    const facts: unknown = await send('XINFO', 'STREAM', flags.stream)
+    const values = Array.isArray(facts) ? facts.map(String) : []
+    const numberOf = (field: string): number => Number(values[values.indexOf(field) + 1])
+    const missing = numberOf('entries-added') - numberOf('length')
+    if (!(missing > 0)) return undefined
+    return {
+      problem: `${missing} entries of the stream were trimmed or deleted, so its first objects are not known`,
+      remedy: 'add --fold if the newest entry of each key always remains, or write the stream without MAXLEN',
+    }
+  }),
+  errorCheck('eviction', async ({ info }) => {
+    const policy = (await info('maxmemory_policy')) ?? 'noeviction'
+    if (policy === 'noeviction' || (await info('maxmemory')) === '0') return undefined
+    return {
+      problem: `the server evicts keys when memory is short (maxmemory-policy ${policy}), also those that are mirrored`,
+      remedy: 'run: CONFIG SET maxmemory-policy noeviction',
+    }
+  }),
+  warningCheck('memory', async ({ info }) => {
+    const [used, most] = [Number(await info('used_memory')), Number(await info('maxmemory'))]
+    if (!(most > 0) || used / most <= FULL) return undefined
+    return {
+      problem: `${Math.round((used / most) * 100)} % of maxmemory is used: writers are refused, or keys are evicted, when it is full`,
+      remedy: 'run: CONFIG SET maxmemory with more bytes, or delete keys',
+    }
+  }),
+  warningCheck('persistence', async ({ info, setting }) => {
+    if ((await info('aof_enabled')) === '1' || (await setting('save')) !== '') return undefined
+    return {
+      problem: 'nothing is written to disk, so a restart of the server loses all objects and the history',
+      remedy: 'run: CONFIG SET appendonly yes',
+    }
+  }),
+  errorCheck('failed-save', async ({ info }) => {
+    const failed = ['rdb_last_bgsave_status', 'aof_last_bgrewrite_status', 'aof_last_write_status']
+    const bad: string[] = []
+    for (const field of failed) if ((await info(field)) === 'err') bad.push(field)
+    if (bad.length === 0) return undefined
+    return {
+      problem: `the server could not write to disk (${bad.join(', ')}), and may refuse writes`,
+      remedy: 'see the log of the server: the disk is full, or the folder is not writable',
+    }
+  }),
+  warningCheck('output-buffer', async ({ flags, setting }) => {
+    const limits = (await setting('client-output-buffer-limit')) ?? ''
+    const kind = flags.keys === undefined ? 'normal' : 'pubsub'
+    const hard = Number(new RegExp(`${kind} (\\d+)`).exec(limits)?.[1] ?? 0)
+    if (hard === 0 || hard >= SMALL_BUFFER_BYTES) return undefined
+    return {
+      problem: `the server closes a connection with ${hard} bytes of unread replies, so a list or a burst of changes ends it`,
+      remedy: `run: CONFIG SET client-output-buffer-limit "${kind} 33554432 33554432 60"`,
+    }
+  }),
+  errorCheck('cluster-mode', async ({ flags, info }) => {
+    const isCluster = (await info('cluster_enabled')) === '1'
+    if (isCluster === (flags.cluster === true)) return undefined
+    return isCluster
+      ? { problem: 'the server is a node of a cluster', remedy: 'add --cluster' }
+      : { problem: 'the server is not a node of a cluster', remedy: 'leave out --cluster' }
+  }),
+  errorCheck('cluster-slots', async ({ info, send }) => {
+    if ((await info('cluster_enabled')) !== '1') return undefined
+    const facts = String(await send('CLUSTER', 'INFO'))
+    const covered = Number(/^cluster_slots_ok:(\d+)/m.exec(facts)?.[1])
+    if (covered === SLOTS) return undefined
+    return {
+      problem: `only ${covered} of ${SLOTS} hash slots of the cluster are served`,
+      remedy: 'run: redis-cli --cluster fix host:port',
+    }
+  }),
+  warningCheck('connections', async ({ info }) => {
+    const [used, most] = [Number(await info('connected_clients')), Number(await info('maxclients'))]
+    if (!(most > 0) || used / most <= FULL) return undefined
+    return {
+      problem: `${used} of ${most} connections are used, and a mirror needs two`,
+      remedy: 'run: CONFIG SET maxclients with a larger number, or close idle connections',
+    }
+  }),
   undecodableCheck(),
 ]
 

@@ -5,7 +5,7 @@ import { fieldOf } from '../args/fields.js'
 import { PROGRAM } from '../output/error-hints.js'
 import { openSqlite, type SqliteFlags, withSqlite } from '../sources/open-sqlite.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
+import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
 import { listCheck, undecodableCheck } from './undecodable.js'
 
 /** File systems of networks, by the type that statfs returns. Their locks do not hold. */
@@ -48,58 +48,38 @@ export async function diagnoseSqlite(
 
 export const sqliteChecks: readonly Check<SqliteContext>[] = [
   listCheck('the table cannot be mirrored'),
-  {
-    name: 'log',
-    severity: 'warning',
-    async find({ path, status }) {
-      const [first] = status.tables.flatMap(({ table, problems }) => problems.map((each) => `${table}: ${each}`))
-      return first === undefined ? undefined : { problem: first, remedy: `see: ${PROGRAM} sqlite status ${path}` }
-    },
-  },
-  {
-    name: 'log-rows',
-    severity: 'warning',
-    async find({ path, status: { keepRows } }) {
-      if (keepRows >= DELTA_ROWS) return undefined
-      return {
-        problem: `the log keeps ${keepRows} rows, so a mirror that was away for more changes lists the table again`,
-        remedy: `run: ${PROGRAM} sqlite install ${path} --table <table> --keep-rows 1000000`,
-      }
-    },
-  },
-  {
-    name: 'journal-mode',
-    severity: 'warning',
-    async find({ status: { journalMode } }) {
-      if (journalMode === 'wal') return undefined
-      return {
-        problem: `the journal mode is ${journalMode}, in which readers and writers wait for each other`,
-        remedy: 'run: PRAGMA journal_mode = WAL',
-      }
-    },
-  },
-  {
-    name: 'file-system',
-    severity: 'error',
-    async find({ path }) {
-      const network = NETWORKS.get((await statfs(path)).type >>> 0)
-      if (network === undefined) return undefined
-      return {
-        problem: `the file is on ${network}, on which SQLite cannot lock it, so commits are lost and the file is damaged`,
-        remedy: 'move the file to a disk of the machine of its writers',
-      }
-    },
-  },
-  {
-    name: 'nul',
-    severity: 'warning',
-    async find({ textLength }) {
-      if (textLength === 3) return undefined
-      return {
-        problem: 'node:sqlite of this Node cuts a text at its first NUL, so keys may become equal',
-        remedy: 'use Node 24 or newer, or better-sqlite3',
-      }
-    },
-  },
+  warningCheck('log', async ({ path, status }) => {
+    const [first] = status.tables.flatMap(({ table, problems }) => problems.map((each) => `${table}: ${each}`))
+    return first === undefined ? undefined : { problem: first, remedy: `see: ${PROGRAM} sqlite status ${path}` }
+  }),
+  warningCheck('log-rows', async ({ path, status: { keepRows } }) => {
+    if (keepRows >= DELTA_ROWS) return undefined
+    return {
+      problem: `the log keeps ${keepRows} rows, so a mirror that was away for more changes lists the table again`,
+      remedy: `run: ${PROGRAM} sqlite install ${path} --table <table> --keep-rows 1000000`,
+    }
+  }),
+  warningCheck('journal-mode', async ({ status: { journalMode } }) => {
+    if (journalMode === 'wal') return undefined
+    return {
+      problem: `the journal mode is ${journalMode}, in which readers and writers wait for each other`,
+      remedy: 'run: PRAGMA journal_mode = WAL',
+    }
+  }),
+  errorCheck('file-system', async ({ path }) => {
+    const network = NETWORKS.get((await statfs(path)).type >>> 0)
+    if (network === undefined) return undefined
+    return {
+      problem: `the file is on ${network}, on which SQLite cannot lock it, so commits are lost and the file is damaged`,
+      remedy: 'move the file to a disk of the machine of its writers',
+    }
+  }),
+  warningCheck('nul', async ({ textLength }) => {
+    if (textLength === 3) return undefined
+    return {
+      problem: 'node:sqlite of this Node cuts a text at its first NUL, so keys may become equal',
+      remedy: 'use Node 24 or newer, or better-sqlite3',
+    }
+  }),
   undecodableCheck(),
 ]

@@ -2,7 +2,7 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, isDecodeError } from '../output/first-list.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
-import type { Check, Finding } from './check.js'
+import { type Check, errorCheck, type Finding, warningCheck } from './check.js'
 
 interface Openable {
   /** Opens the source over a connection of its own. */
@@ -11,23 +11,19 @@ interface Openable {
 
 /** Finds out whether a mirror can read the source at all. `what` begins the message, such as "the bucket cannot be read". */
 export function listCheck<C extends Openable>(what: string): Check<C> {
-  return {
-    name: 'list',
-    severity: 'error',
-    async find(context) {
-      try {
-        await readObjects(context)
-        return undefined
-      } catch (error) {
-        return { problem: `${what}: ${oneLine(error)}` }
-      }
-    },
-  }
+  return errorCheck('list', async (context) => {
+    try {
+      await readObjects(context)
+      return undefined
+    } catch (error) {
+      return { problem: `${what}: ${oneLine(error)}` }
+    }
+  })
 }
 
 /** Finds objects that cannot be decoded. */
 export function undecodableCheck<C extends Openable>(): Check<C> {
-  return { name: 'undecodable', severity: 'warning', runsLast: true, find: readObjects }
+  return { ...warningCheck('undecodable', readObjects), runsLast: true }
 }
 
 /** Reads each object once, and keeps none. Returns how many cannot be decoded. Throws if the source cannot be read. */
