@@ -5,75 +5,60 @@ import type { ConformanceCase } from './conformance-case.js'
 import { printable } from './expected-contents.js'
 import { usedHeapBytes } from './garbage-collection.js'
 import { check } from './run/assertions.js'
-import { buildCases } from './run/case-builder.js'
+import { buildCases, needs } from './run/case-builder.js'
 import { type CaseContext, SkipCase } from './run/case-context.js'
 import type { Position } from './run/watch-recorder.js'
 
-export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
-  {
-    name: 'a watch delivers adds, updates and deletes in order',
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      await context.put('a', 'added')
-      await context.put('a', 'changed')
-      await context.put('b', 'added')
-      await context.delete('a')
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
-    },
+export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], {
+  'a watch delivers adds, updates and deletes in order': async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    await context.put('a', 'added')
+    await context.put('a', 'changed')
+    await context.put('b', 'added')
+    await context.delete('a')
+    await watch.untilEqual(context.current)
+    context.expectStates('the watch', watch.positions)
   },
-  {
-    name: 'a watch resumes at the version of the list: writes during the list are not lost',
-    async check(context) {
-      await writeMany(context, 6)
-      const listing = await context.list({
-        pageSize: 2,
-        between: async (page) => {
-          await context.write({ key: `during${page}`, value: 'x' }, { key: 'k0', value: `during ${page}` })
-        },
-      })
-      await context.delete('k1')
-      await context.put('after', 'x')
-      const watch = context.watch(listing)
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
-    },
+  'a watch resumes at the version of the list: writes during the list are not lost': async (context) => {
+    await writeMany(context, 6)
+    const listing = await context.list({
+      pageSize: 2,
+      between: async (page) => {
+        await context.write({ key: `during${page}`, value: 'x' }, { key: 'k0', value: `during ${page}` })
+      },
+    })
+    await context.delete('k1')
+    await context.put('after', 'x')
+    const watch = context.watch(listing)
+    await watch.untilEqual(context.current)
+    context.expectStates('the watch', watch.positions)
   },
-  {
-    name: 'a watch delivers a transaction atomically',
-    needs: ['transactions'],
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      for (let round = 0; round < 20; round++) {
-        const all = ['a', 'b', 'c', 'd', 'e'].map((key, at) => ({
-          key,
-          value: (round + at) % 5 === 0 ? undefined : `round ${round}`,
-        }))
-        await context.write(...all)
-        if (round % 3 === 0) await watch.untilEqual(context.current)
-      }
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
-    },
-  },
-  {
-    name: 'a watch delivers a transaction of 1 000 objects atomically',
-    needs: ['transactions'],
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      await writeMany(context, 1_000)
-      await writeMany(context, 1_000, 'again')
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
-    },
-  },
-  {
-    name: 'a watch delivers a transaction that was open while others were committed',
-    needs: ['openTransactions'],
-    async check(context) {
+  'a watch delivers a transaction atomically': needs(['transactions'], async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    for (let round = 0; round < 20; round++) {
+      const all = ['a', 'b', 'c', 'd', 'e'].map((key, at) => ({
+        key,
+        value: (round + at) % 5 === 0 ? undefined : `round ${round}`,
+      }))
+      await context.write(...all)
+      if (round % 3 === 0) await watch.untilEqual(context.current)
+    }
+    await watch.untilEqual(context.current)
+    context.expectStates('the watch', watch.positions)
+  }),
+  'a watch delivers a transaction of 1 000 objects atomically': needs(['transactions'], async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    await writeMany(context, 1_000)
+    await writeMany(context, 1_000, 'again')
+    await watch.untilEqual(context.current)
+    context.expectStates('the watch', watch.positions)
+  }),
+  'a watch delivers a transaction that was open while others were committed': needs(
+    ['openTransactions'],
+    async (context) => {
       await writeMany(context, 3)
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -87,11 +72,10 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
         await each.untilEqual(context.current)
       context.expectStates('the watch', watch.positions)
     },
-  },
-  {
-    name: 'a watch delivers the final state of a key that a transaction writes several times',
-    needs: ['transactions'],
-    async check(context) {
+  ),
+  'a watch delivers the final state of a key that a transaction writes several times': needs(
+    ['transactions'],
+    async (context) => {
       await context.put('gone', 'x')
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
@@ -106,71 +90,58 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
       await watch.untilEqual(context.current)
       context.expectStates('the watch', watch.positions)
     },
+  ),
+  'a watch never returns a key to an older value, even if it is written fast': async (context) => {
+    const watch = context.watch(await context.list())
+    for (let round = 0; round < 150; round++) await context.put('k', String(round))
+    await watch.untilEqual(context.current)
+    let last = -1
+    for (const { contents } of watch.positions) {
+      const value = Number(contents.values.get('k') ?? last)
+      check(value >= last, `the watch went back from ${last} to ${value}`)
+      last = value
+    }
   },
-  {
-    name: 'a watch never returns a key to an older value, even if it is written fast',
-    async check(context) {
-      const watch = context.watch(await context.list())
-      for (let round = 0; round < 150; round++) await context.put('k', String(round))
-      await watch.untilEqual(context.current)
-      let last = -1
-      for (const { contents } of watch.positions) {
-        const value = Number(contents.values.get('k') ?? last)
-        check(value >= last, `the watch went back from ${last} to ${value}`)
-        last = value
-      }
-    },
+  'lists and a watch show the transactions of each writer whole and in order': async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    let isDone = false
+    const writing = Promise.all(WRITERS.map((writer) => writeRounds(context, writer))).finally(() => {
+      isDone = true
+    })
+    writing.catch(() => {}) // It is awaited below, unless a list fails first.
+    const lists: Position[] = []
+    for (let hasEnded = false; !hasEnded && lists.length < 20; hasEnded = isDone)
+      lists.push(await context.list({ pageSize: 4 }))
+    await writing
+    await watch.untilEqual(context.current)
+    for (const seen of [lists, watch.positions]) checkRounds(context, seen)
   },
-  {
-    name: 'lists and a watch show the transactions of each writer whole and in order',
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      let isDone = false
-      const writing = Promise.all(WRITERS.map((writer) => writeRounds(context, writer))).finally(() => {
-        isDone = true
-      })
-      writing.catch(() => {}) // It is awaited below, unless a list fails first.
-      const lists: Position[] = []
-      for (let hasEnded = false; !hasEnded && lists.length < 20; hasEnded = isDone)
-        lists.push(await context.list({ pageSize: 4 }))
-      await writing
-      await watch.untilEqual(context.current)
-      for (const seen of [lists, watch.positions]) checkRounds(context, seen)
-    },
+  'a watch does not repeat the events of the list before it': async (context) => {
+    await writeMany(context, 4)
+    await context.delete('k3')
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    const delivered = watch.batches.flatMap(({ events }) => events)
+    const again = delivered.find((event) => event.type !== 'replace' && event.key !== context.keyOf('opened'))
+    check(again === undefined, `the watch repeated an event that is not later than its version: ${nameOf(again)}`)
   },
-  {
-    name: 'a watch does not repeat the events of the list before it',
-    async check(context) {
-      await writeMany(context, 4)
-      await context.delete('k3')
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      const delivered = watch.batches.flatMap(({ events }) => events)
-      const again = delivered.find((event) => event.type !== 'replace' && event.key !== context.keyOf('opened'))
-      check(again === undefined, `the watch repeated an event that is not later than its version: ${nameOf(again)}`)
-    },
+  'a watch waits for a slow reader and loses no change': async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    const long = 'x'.repeat(10_000)
+    for (let round = 0; round < 200; round++) {
+      await context.write(
+        { key: `k${round % 50}`, value: `${round} ${long}` },
+        { key: `k${(round + 7) % 50}`, value: undefined },
+      )
+    }
+    await watch.untilEqual(context.current)
+    context.expectStates('the watch', watch.positions)
   },
-  {
-    name: 'a watch waits for a slow reader and loses no change',
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      const long = 'x'.repeat(10_000)
-      for (let round = 0; round < 200; round++) {
-        await context.write(
-          { key: `k${round % 50}`, value: `${round} ${long}` },
-          { key: `k${(round + 7) % 50}`, value: undefined },
-        )
-      }
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
-    },
-  },
-  {
-    name: 'a watch buffers little for a reader that does not read, even if much is written',
-    needs: ['ownHeap'],
-    async check(context) {
+  'a watch buffers little for a reader that does not read, even if much is written': needs(
+    ['ownHeap'],
+    async (context) => {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)
       // Only two strings are written: the recorder's references to them need no memory.
@@ -185,27 +156,23 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
       check(held < written / 2, `${held} MiB are buffered for a reader that does not read; ${written} MiB were written`)
       await watch.untilEqual(context.current)
     },
+  ),
+  'watches are independent: each receives every change at its own pace, even after another ends': async (context) => {
+    const listing = await context.list()
+    const [quick, slow, brief] = [context.watch(listing), context.watch(listing), context.watch(listing)]
+    await context.untilOpen(quick, slow, brief)
+    await writeMany(context, 5)
+    await brief.untilEqual(context.current)
+    await quick.untilEqual(context.current)
+    await brief.stop()
+    await context.put('k0', 'after one has ended')
+    await quick.untilEqual(context.current)
+    await slow.untilEqual(context.current)
+    for (const watch of [quick, slow]) context.expectStates('a watch', watch.positions)
   },
-  {
-    name: 'watches are independent: each receives every change at its own pace, even after another ends',
-    async check(context) {
-      const listing = await context.list()
-      const [quick, slow, brief] = [context.watch(listing), context.watch(listing), context.watch(listing)]
-      await context.untilOpen(quick, slow, brief)
-      await writeMany(context, 5)
-      await brief.untilEqual(context.current)
-      await quick.untilEqual(context.current)
-      await brief.stop()
-      await context.put('k0', 'after one has ended')
-      await quick.untilEqual(context.current)
-      await slow.untilEqual(context.current)
-      for (const watch of [quick, slow]) context.expectStates('a watch', watch.positions)
-    },
-  },
-  {
-    name: 'a watch yields a batch at least every heartbeatMs, even if nothing changes',
+  'a watch yields a batch at least every heartbeatMs, even if nothing changes': {
     heartbeatMs: 50,
-    async check(context) {
+    check: async (context) => {
       const { heartbeatMs = DEFAULT_HEARTBEAT_MS } = context.source
       check(heartbeatMs > 0 && Number.isFinite(heartbeatMs), `heartbeatMs is ${heartbeatMs}`)
       const watch = context.watch(await context.list())
@@ -216,21 +183,17 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
       check(events.length === 0, 'the watch delivered an event although nothing changed')
     },
   },
-  {
-    name: 'a watch answers a progress request with a bookmark',
-    needs: ['progressRequests'],
-    async check(context) {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
-      check(watch.progressRequests.length > 0, 'the watch never called onProgressRequest')
-      for (let times = 0; times < 3; times++) {
-        const next = watch.next('the answer to a progress request')
-        watch.requestProgress()
-        await next
-      }
-    },
-  },
-])
+  'a watch answers a progress request with a bookmark': needs(['progressRequests'], async (context) => {
+    const watch = context.watch(await context.list())
+    await context.untilOpen(watch)
+    check(watch.progressRequests.length > 0, 'the watch never called onProgressRequest')
+    for (let times = 0; times < 3; times++) {
+      const next = watch.next('the answer to a progress request')
+      watch.requestProgress()
+      await next
+    }
+  }),
+})
 
 const MIB = 1024 * 1024
 const BIG = MIB / 16

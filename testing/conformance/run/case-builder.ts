@@ -2,28 +2,39 @@ import type { ConformanceCase, ConformanceOutcome } from '../conformance-case.js
 import type { ConformanceCapability, ListerWatcherHarness, ListerWatcherSubject } from '../harness.js'
 import { CaseContext, SkipCase } from './case-context.js'
 
+type Check = (context: CaseContext) => Promise<void>
+
 /** The definition of a case. */
-export interface CaseDefinition {
-  readonly name: string
+interface CaseDefinition {
   readonly needs?: readonly ConformanceCapability[]
   /** The heartbeat of a silent watch in this case, in milliseconds. Default: 60 000, so that no case relies on it. */
   readonly heartbeatMs?: number
-  check(context: CaseContext): Promise<void>
+  readonly check: Check
 }
 
 const RARE_HEARTBEAT_MS = 60_000
 
-export function buildCases(theme: string, definitions: readonly CaseDefinition[]): readonly ConformanceCase[] {
-  return definitions.map((definition) => ({
-    theme,
-    name: definition.name,
-    needs: definition.needs ?? [],
-    run: (harness) => runCase(definition, harness),
-  }))
+/** A case that the harness has to support. */
+export function needs(capabilities: readonly ConformanceCapability[], check: Check): CaseDefinition {
+  return { needs: capabilities, check }
+}
+
+/** Returns the cases of a theme, which are given by their names. `common`: what all of them need. */
+export function buildCases(
+  theme: string,
+  common: readonly ConformanceCapability[],
+  cases: Readonly<Record<string, Check | CaseDefinition>>,
+): readonly ConformanceCase[] {
+  return Object.entries(cases).map(([name, each]) => {
+    const definition = typeof each === 'function' ? { check: each } : each
+    const all = [...common, ...(definition.needs ?? [])]
+    return { theme, name, needs: all, run: (harness) => runCase(name, { ...definition, needs: all }, harness) }
+  })
 }
 
 async function runCase(
-  { name, needs = [], heartbeatMs = RARE_HEARTBEAT_MS, check }: CaseDefinition,
+  name: string,
+  { needs = [], heartbeatMs = RARE_HEARTBEAT_MS, check }: CaseDefinition,
   harness: ListerWatcherHarness<unknown>,
 ): Promise<ConformanceOutcome> {
   for (const need of needs) {
