@@ -38,14 +38,21 @@ const STATES: readonly MirrorState[] = [
   'stopped',
 ]
 
-function ofInformer(metric: Omit<Metric, 'read'>, value: (measured: Measurements) => number): Metric {
+type Described = Omit<Metric, 'read'>
+
+const described = (type: Metric['type'], unit: Metric['unit'], name: string, help: string): Described => {
+  return { name: `listwatch.${name}`, type, unit, help }
+}
+const gauge = (name: string, help: string): Described => described('gauge', '1', name, help)
+/** A gauge of seconds. */
+const seconds = (name: string, help: string): Described => described('gauge', 's', name, help)
+const counter = (name: string, help: string): Described => described('counter', '1', name, help)
+
+function ofInformer(metric: Described, value: (measured: Measurements) => number): Metric {
   return { ...metric, read: (measured, add) => add({ informer: measured.name }, value(measured)) }
 }
 
-function ofSources(
-  metric: Omit<Metric, 'read'>,
-  read: (source: SourceMeasurements, add: Add, now: number) => void,
-): Metric {
+function ofSources(metric: Described, read: (source: SourceMeasurements, add: Add, now: number) => void): Metric {
   return {
     ...metric,
     read(measured, add) {
@@ -60,7 +67,7 @@ function ofSources(
 /** `label` names the subscriptions: those of handlers and streams, or controllers. */
 function ofSubscriptions(
   label: 'subscription' | 'controller',
-  metric: Omit<Metric, 'read'>,
+  metric: Described,
   read: (each: SubscriptionMeasurements, add: Add) => void,
 ): Metric {
   return {
@@ -81,10 +88,8 @@ function ofSubscriptions(
 
 /** Metrics that subscriptions and controllers share. */
 function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
-  const gauge = (name: string, unit: Metric['unit'], help: string, value: (each: SubscriptionMeasurements) => number) =>
-    ofSubscriptions(label, { name: `listwatch.${label}.${name}`, type: 'gauge', unit, help }, (each, add) =>
-      add({}, value(each)),
-    )
+  const of = (metric: Described, value: (each: SubscriptionMeasurements) => number): Metric =>
+    ofSubscriptions(label, metric, (each, add) => add({}, value(each)))
   const [subject, queued, oldest] =
     label === 'controller'
       ? [
@@ -94,169 +99,91 @@ function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
         ]
       : ['Subscriptions and change streams', 'Keys that wait', 'How long the oldest change has waited']
   return [
-    gauge('open', '1', `${subject} of this name that are not closed`, ({ open }) => open),
-    gauge('queue.keys', '1', queued, ({ keys }) => keys),
-    gauge('queue.oldest.age', 's', oldest, ({ oldestMs }) => oldestMs / 1_000),
-    gauge(
-      'running.age',
-      's',
-      'How long the longest running call has been running',
-      ({ runningMs }) => runningMs / 1_000,
+    of(gauge(`${label}.open`, `${subject} of this name that are not closed`), ({ open }) => open),
+    of(gauge(`${label}.queue.keys`, queued), ({ keys }) => keys),
+    of(seconds(`${label}.queue.oldest.age`, oldest), ({ oldestMs }) => oldestMs / 1_000),
+    of(
+      seconds(`${label}.running.age`, 'How long the longest running call has been running'),
+      (each) => each.runningMs / 1_000,
     ),
   ]
 }
 
 /** All metrics of an informer. */
 export const METRICS: readonly Metric[] = [
-  ofInformer(
-    { name: 'listwatch.objects', type: 'gauge', unit: '1', help: 'Objects in the store' },
-    ({ objects }) => objects,
-  ),
-  ofInformer(
-    { name: 'listwatch.invalid.objects', type: 'gauge', unit: '1', help: 'Objects of the source that are invalid' },
-    ({ invalid }) => invalid,
-  ),
-  ofInformer(
-    {
-      name: 'listwatch.synced',
-      type: 'gauge',
-      unit: '1',
-      help: 'Whether the first list of every source is in the store',
-    },
-    ({ isSynced }) => Number(isSynced),
+  ofInformer(gauge('objects', 'Objects in the store'), ({ objects }) => objects),
+  ofInformer(gauge('invalid.objects', 'Objects of the source that are invalid'), ({ invalid }) => invalid),
+  ofInformer(gauge('synced', 'Whether the first list of every source is in the store'), ({ isSynced }) =>
+    Number(isSynced),
   ),
   {
-    name: 'listwatch.index.values',
-    type: 'gauge',
-    unit: '1',
-    help: 'Different values in an equal or multi-value index',
+    ...gauge('index.values', 'Different values in an equal or multi-value index'),
     read(measured, add) {
       for (const [index, values] of measured.indexValues) add({ informer: measured.name, index }, values)
     },
   },
   {
-    name: 'listwatch.view.evaluations',
-    type: 'counter',
-    unit: '1',
-    help: 'Calls of the function of a view',
+    ...counter('view.evaluations', 'Calls of the function of a view'),
     read(measured, add) {
       if (measured.evaluations !== undefined) add({ informer: measured.name }, measured.evaluations)
     },
   },
-  ofSources(
-    {
-      name: 'listwatch.state',
-      type: 'gauge',
-      unit: '1',
-      help: '1 for the state of the mirror, 0 for all other states',
-    },
-    ({ status }, add) => {
-      for (const state of STATES) add({ state }, Number(status.state === state))
-    },
+  ofSources(gauge('state', '1 for the state of the mirror, 0 for all other states'), ({ status }, add) => {
+    for (const state of STATES) add({ state }, Number(status.state === state))
+  }),
+  ofSources(seconds('contact.age', 'Time since the source last responded'), ({ status }, add) =>
+    add({}, status.silentMs / 1_000),
   ),
   ofSources(
-    { name: 'listwatch.contact.age', type: 'gauge', unit: 's', help: 'Time since the source last responded' },
-    ({ status }, add) => add({}, status.silentMs / 1_000),
-  ),
-  ofSources(
-    {
-      name: 'listwatch.lag',
-      type: 'gauge',
-      unit: 's',
-      help: 'Time from the newest commit at the source to its arrival, if the source has times',
-    },
+    seconds('lag', 'Time from the newest commit at the source to its arrival, if the source has times'),
     ({ status }, add) => {
       if (status.lagMs !== undefined) add({}, status.lagMs / 1_000)
     },
   ),
   ofSources(
-    {
-      name: 'listwatch.proof.age',
-      type: 'gauge',
-      unit: 's',
-      help: 'Time since the store was last proven equal to the source by a list or an audit',
-    },
+    seconds('proof.age', 'Time since the store was last proven equal to the source by a list or an audit'),
     ({ status }, add, now) => {
       if (status.proof !== undefined) add({}, Math.max(0, now - status.proof.at) / 1_000)
     },
   ),
-  ofSources(
-    { name: 'listwatch.audit.drift', type: 'gauge', unit: '1', help: 'Keys that differed in the last completed audit' },
-    ({ status }, add) => add({}, status.proof?.foundDrift ?? 0),
+  ofSources(gauge('audit.drift', 'Keys that differed in the last completed audit'), ({ status }, add) =>
+    add({}, status.proof?.foundDrift ?? 0),
   ),
-  ofSources(
-    { name: 'listwatch.audits', type: 'counter', unit: '1', help: 'Audits by result: equal, drift or failed' },
-    ({ audits }, add) => {
-      for (const [result, count] of Object.entries(audits)) add({ result }, count)
-    },
+  ofSources(counter('audits', 'Audits by result: equal, drift or failed'), ({ audits }, add) => {
+    for (const [result, count] of Object.entries(audits)) add({ result }, count)
+  }),
+  ofSources(counter('relists', 'Lists after the first one, by reason'), ({ relists }, add) => {
+    for (const [reason, count] of relists) add({ reason }, count)
+  }),
+  ofSources(counter('reconnects', 'Watches that were opened again'), ({ status }, add) => add({}, status.reconnects)),
+  ofSources(counter('batches', 'Commits to the store, lists and bookmarks included'), ({ batches }, add) =>
+    add({}, batches),
   ),
-  ofSources(
-    { name: 'listwatch.relists', type: 'counter', unit: '1', help: 'Lists after the first one, by reason' },
-    ({ relists }, add) => {
-      for (const [reason, count] of relists) add({ reason }, count)
-    },
-  ),
-  ofSources(
-    { name: 'listwatch.reconnects', type: 'counter', unit: '1', help: 'Watches that were opened again' },
-    ({ status }, add) => add({}, status.reconnects),
-  ),
-  ofSources(
-    {
-      name: 'listwatch.batches',
-      type: 'counter',
-      unit: '1',
-      help: 'Commits to the store, lists and bookmarks included',
-    },
-    ({ batches }, add) => add({}, batches),
-  ),
-  ofSources(
-    { name: 'listwatch.changes', type: 'counter', unit: '1', help: 'Changes of objects, without the first list' },
-    ({ changes }, add) => add({}, changes),
-  ),
+  ofSources(counter('changes', 'Changes of objects, without the first list'), ({ changes }, add) => add({}, changes)),
   ...ofQueues('subscription'),
-  ofSubscriptions(
-    'subscription',
-    { name: 'listwatch.subscription.failures', type: 'counter', unit: '1', help: 'Handler calls that failed' },
-    ({ counts }, add) => add({}, counts.failed),
+  ofSubscriptions('subscription', counter('subscription.failures', 'Handler calls that failed'), ({ counts }, add) =>
+    add({}, counts.failed),
   ),
   ofSubscriptions(
     'subscription',
-    {
-      name: 'listwatch.subscription.slow',
-      type: 'counter',
-      unit: '1',
-      help: 'Handler calls that did not settle within 10 s',
-    },
+    counter('subscription.slow', 'Handler calls that did not settle within 10 s'),
     ({ counts }, add) => add({}, counts.slow),
   ),
   ...ofQueues('controller'),
-  ofSubscriptions(
-    'controller',
-    { name: 'listwatch.controller.failing.keys', type: 'gauge', unit: '1', help: 'Keys whose last run failed' },
-    ({ failing }, add) => add({}, failing),
+  ofSubscriptions('controller', gauge('controller.failing.keys', 'Keys whose last run failed'), ({ failing }, add) =>
+    add({}, failing),
   ),
+  ofSubscriptions('controller', counter('controller.runs', 'Runs by result: success or failure'), ({ counts }, add) => {
+    add({ result: 'success' }, counts.succeeded)
+    add({ result: 'failure' }, counts.failed)
+  }),
   ofSubscriptions(
     'controller',
-    { name: 'listwatch.controller.runs', type: 'counter', unit: '1', help: 'Runs by result: success or failure' },
-    ({ counts }, add) => {
-      add({ result: 'success' }, counts.succeeded)
-      add({ result: 'failure' }, counts.failed)
-    },
-  ),
-  ofSubscriptions(
-    'controller',
-    {
-      name: 'listwatch.controller.retries',
-      type: 'counter',
-      unit: '1',
-      help: 'Runs that followed a failure of their key',
-    },
+    counter('controller.retries', 'Runs that followed a failure of their key'),
     ({ counts }, add) => add({}, counts.retried),
   ),
-  ofSubscriptions(
-    'controller',
-    { name: 'listwatch.controller.slow', type: 'counter', unit: '1', help: 'Runs that did not settle within 60 s' },
-    ({ counts }, add) => add({}, counts.slow),
+  ofSubscriptions('controller', counter('controller.slow', 'Runs that did not settle within 60 s'), ({ counts }, add) =>
+    add({}, counts.slow),
   ),
 ]
 
