@@ -157,11 +157,9 @@ export class InspectorApi {
       stop()
       clearInterval(sampling)
       clearTimeout(timer)
-      this.#closing.signal.removeEventListener('abort', end)
       response.end()
     }
-    response.once('close', end)
-    this.#closing.signal.addEventListener('abort', end, { once: true })
+    this.#endOf(response).addEventListener('abort', end, { once: true })
     sample()
   }
 }

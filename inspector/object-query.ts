@@ -102,13 +102,13 @@ export class ObjectQueries {
   /** Returns the indexes with their largest values. */
   async facets(signal: AbortSignal): Promise<readonly Facet[]> {
     using view = this.#snapshot()
-    const slice = new TimeSlice()
+    const slice = new TimeSlice(signal)
     const facets: Facet[] = []
     for (const { name, index: its } of view.declared) {
       const largest: FacetValue[] = []
       let size = its.valueCount ?? null
       if ((size ?? view.size) <= MAX_COUNTED) {
-        await slice.perform(its.prepare?.() ?? [], signal)
+        await slice.perform(its.prepare?.() ?? [])
         const { values, count: countOf } = indexOf(this.#informer.by, name)
         size = 0
         for (const value of values()) {
@@ -119,7 +119,7 @@ export class ObjectQueries {
             largest.splice(at === -1 ? largest.length : at, 0, { value: textOf(value), count })
             largest.splice(MAX_FACET_VALUES)
           }
-          if (slice.isOver) await slice.end(signal)
+          if (slice.isOver) await slice.end()
         }
       }
       facets.push({ index: name, size, largest })
@@ -130,11 +130,11 @@ export class ObjectQueries {
   /** Returns the fields that a sample of the objects has. */
   async fields(signal: AbortSignal): Promise<readonly ObjectField[]> {
     using view = this.#snapshot()
-    const slice = new TimeSlice()
+    const slice = new TimeSlice(signal)
     const sample: [string, JsonValue][] = []
     for (const { key, object } of view.walk().take(SAMPLED)) {
       sample.push([key, jsonOf(object, this.#showsSecrets)])
-      if (slice.isOver) await slice.end(signal)
+      if (slice.isOver) await slice.end()
     }
     return fieldsOf(sample)
   }
@@ -189,10 +189,10 @@ export class ObjectQueries {
 
   async #find({ text, values, sort }: ObjectQuery, signal: AbortSignal): Promise<Matches> {
     using view = this.#snapshot()
-    const slice = new TimeSlice()
-    const [first, ...others] = await this.#lookups(view, values, slice, signal)
+    const slice = new TimeSlice(signal)
+    const [first, ...others] = await this.#lookups(view, values, slice)
     const rest: Set<string>[] = []
-    for (const entries of others) rest.push(await keysOf(entries, slice, signal))
+    for (const entries of others) rest.push(await keysOf(entries, slice))
     const wanted = text.toLowerCase()
     const path = sort.replace(/^-/, '')
     const matches: Matches = { keys: [], own: [], values: path === '' ? undefined : [] }
@@ -203,7 +203,7 @@ export class ObjectQueries {
         matches.values?.push(sortValueOf(object, path, this.#showsSecrets))
       }
       if (matches.keys.length >= MAX_MATCHES) break
-      if (slice.isOver) await slice.end(signal)
+      if (slice.isOver) await slice.end()
     }
     return matches
   }
@@ -213,7 +213,6 @@ export class ObjectQueries {
     view: WalkedSnapshot,
     values: ReadonlyMap<string, string>,
     slice: TimeSlice,
-    signal: AbortSignal,
   ): Promise<readonly Iterable<{ readonly key: string; readonly object: unknown }>[]> {
     const lookups = []
     for (const [name, text] of values) {
@@ -222,7 +221,7 @@ export class ObjectQueries {
         const names = view.declared.map((each) => each.name)
         throw new TypeError(`there is no index "${name}"; there are ${names.join(', ') || 'none'}`)
       }
-      await slice.perform(declared.index.prepare?.() ?? [], signal)
+      await slice.perform(declared.index.prepare?.() ?? [])
       const isTuple = declared.flawIn('') !== undefined
       const value = indexedValueOf(text, isTuple, indexOf(this.#informer.by, name))
       const pairs = indexOf(view.by, name).entries(value)
@@ -275,36 +274,29 @@ async function sorted(
   count: number,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const slice = new TimeSlice()
+  const slice = new TimeSlice(signal)
   const [present, missing]: [number[], number[]] = [[], []]
   for (let slot = 0; slot < keys.length; slot++) {
     if (values !== undefined && values[slot] === undefined) missing.push(slot)
     else present.push(slot)
-    if (slice.isOver) await slice.end(signal)
+    if (slice.isOver) await slice.end()
   }
   const result: string[] = []
   const sign = isDescending ? -1 : 1
   const columns = values === undefined ? [own, keys] : [values, own, keys]
   for (const slots of [present, missing]) {
     const left = count - result.length
-    const first = left < slots.length ? await select(slots, columns, left, sign, slice, signal) : slots
-    for (const slot of await sort(first, columns, sign, slice, signal))
-      if (result.length < count) result.push(keys[slot] ?? '')
+    const first = left < slots.length ? await select(slots, columns, left, sign, slice) : slots
+    for (const slot of await sort(first, columns, sign, slice)) if (result.length < count) result.push(keys[slot] ?? '')
   }
   return result
 }
 
 type Columns = readonly (readonly (Scalar | undefined)[])[]
 
-async function sort(
-  slots: readonly number[],
-  columns: Columns,
-  sign: number,
-  slice: TimeSlice,
-  signal: AbortSignal,
-): Promise<Int32Array> {
+async function sort(slots: readonly number[], columns: Columns, sign: number, slice: TimeSlice): Promise<Int32Array> {
   const ordered = Int32Array.from(slots)
-  await slice.perform(new SlotSort(ordered, columns).steps(), signal)
+  await slice.perform(new SlotSort(ordered, columns).steps())
   return sign < 0 ? ordered.reverse() : ordered
 }
 
@@ -315,17 +307,16 @@ async function select(
   count: number,
   sign: number,
   slice: TimeSlice,
-  signal: AbortSignal,
 ): Promise<readonly number[]> {
   let best: number[] = []
   let last: number | undefined
   for (const slot of slots) {
     if (last === undefined || sign * compare(columns, slot, last) < 0) best.push(slot)
     if (best.length >= 4 * HEAD) {
-      best = [...(await sort(best, columns, sign, slice, signal)).subarray(0, count)]
+      best = [...(await sort(best, columns, sign, slice)).subarray(0, count)]
       last = best.at(-1)
     }
-    if (slice.isOver) await slice.end(signal)
+    if (slice.isOver) await slice.end()
   }
   return best
 }
@@ -338,15 +329,11 @@ function compare(columns: Columns, a: number, b: number): number {
   return 0
 }
 
-async function keysOf(
-  entries: Iterable<{ readonly key: string }>,
-  slice: TimeSlice,
-  signal: AbortSignal,
-): Promise<Set<string>> {
+async function keysOf(entries: Iterable<{ readonly key: string }>, slice: TimeSlice): Promise<Set<string>> {
   const keys = new Set<string>()
   for (const { key } of entries) {
     keys.add(key)
-    if (slice.isOver) await slice.end(signal)
+    if (slice.isOver) await slice.end()
   }
   return keys
 }

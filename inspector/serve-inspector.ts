@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import type { Informer } from '../src/informer/informer-types.js'
 import { checkOptions, isBoolean, isName, type OptionCheck } from '../src/util/validate-options.js'
 import { ApiError, InspectorApi } from './inspector-api.js'
 import { RequestGuard, setSecurityHeaders } from './request-guard.js'
-import { staticFile } from './static-files.js'
 
 /**
  * The options of `serveInspector`.
@@ -180,4 +180,26 @@ async function answer(
 function sendError(response: ServerResponse, status: number, message: string): void {
   response.setHeader('Content-Type', 'application/json; charset=utf-8')
   response.writeHead(status).end(`${JSON.stringify({ error: message })}\n`)
+}
+
+/** A file of the page. */
+interface StaticFile {
+  readonly type: string
+  readonly body: Buffer
+}
+
+/** The files of the page, by path. The build puts them beside this module. */
+const FILES: ReadonlyMap<string, readonly [name: string, type: string]> = new Map([
+  ['/', ['index.html', 'text/html; charset=utf-8']],
+  ['/page.js', ['page.js', 'text/javascript; charset=utf-8']],
+  ['/page.css', ['page.css', 'text/css; charset=utf-8']],
+  ['/icon.svg', ['icon.svg', 'image/svg+xml']],
+])
+
+/** Returns a file of the page; undefined if the path is not one of them. */
+async function staticFile(path: string): Promise<StaticFile | undefined> {
+  const file = FILES.get(path)
+  if (file === undefined) return undefined
+  const [name, type] = file
+  return { type, body: await readFile(new URL(`page/${name}`, import.meta.url)) }
 }

@@ -57,7 +57,7 @@ export class StoreDigests {
       showsSecrets: this.#showsSecrets,
       invalid: [...informer.invalid.keys()],
     }
-    const slice = new TimeSlice()
+    const slice = new TimeSlice(signal)
     let chunk = `${JSON.stringify(position)}\n`
     for (const [key, object] of view.entries()) {
       const line: ObjectDigest = [key, digestOf(object, this.#showsSecrets), this.#writeOf(object)]
@@ -66,7 +66,7 @@ export class StoreDigests {
         yield chunk
         chunk = ''
       }
-      await slice.end(signal)
+      await slice.end()
     }
     yield chunk
   }

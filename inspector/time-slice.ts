@@ -7,7 +7,13 @@ const waiting: (() => void)[] = []
  * Lets the event loop run between the parts of long work. All work of the process has one slice in each of its turns.
  */
 export class TimeSlice {
+  readonly #signal: AbortSignal
   #until = -Infinity
+
+  /** The work ends with the reason of `signal`. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
 
   /** Whether the work should wait for its next slice. A loop asks it before `end`, because an `await` takes longer. */
   get isOver(): boolean {
@@ -15,18 +21,18 @@ export class TimeSlice {
   }
 
   /** Waits for the event loop if the slice is over. Rejects with the signal's reason. */
-  async end(signal: AbortSignal): Promise<void> {
+  async end(): Promise<void> {
     if (!this.isOver) return
     await new Promise<void>((resolve) => {
       if (waiting.push(resolve) === 1) setImmediate(beginNext)
     })
-    signal.throwIfAborted()
+    this.#signal.throwIfAborted()
     this.#until = performance.now() + SLICE_MS
   }
 
   /** Performs steps. */
-  async perform(steps: Iterable<void>, signal: AbortSignal): Promise<void> {
-    for (const _ of steps) if (this.isOver) await this.end(signal)
+  async perform(steps: Iterable<void>): Promise<void> {
+    for (const _ of steps) if (this.isOver) await this.end()
   }
 }
 

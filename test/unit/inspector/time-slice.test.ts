@@ -6,8 +6,8 @@ const { signal } = new AbortController()
 test('of several works one has a slice in each turn of the event loop', async () => {
   const lines: string[] = []
   const work = async (name: string): Promise<void> => {
-    const slice = new TimeSlice()
-    await slice.end(signal)
+    const slice = new TimeSlice(signal)
+    await slice.end()
     lines.push(name)
   }
   const turns = async (): Promise<void> => {
@@ -22,7 +22,7 @@ test('of several works one has a slice in each turn of the event loop', async ()
 
 test('work ends with the reason of its signal', async () => {
   const abort = new AbortController()
-  const ended = new TimeSlice().end(abort.signal)
+  const ended = new TimeSlice(abort.signal).end()
   abort.abort(new Error('the client left'))
   await expect(ended).rejects.toThrow('the client left')
 })
