@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks'
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { ObjectPage, ObjectRows, Sample } from '../informer-page.js'
 import type { ObjectField } from '../object-fields.js'
@@ -66,4 +67,20 @@ export function readRows(
   const ofIndexes = Object.fromEntries(Object.entries(values).map(([name, value]) => [`by.${name}`, value]))
   const fields = columns.map((path) => `&field=${encodeURIComponent(path)}`).join('')
   return read('objects', { ...ofIndexes, informer, q: text, sort, offset, limit }, fields, signal)
+}
+
+/** What `read` has returned last. It is called again when an input changes: a failure is not shown. */
+export function useRead<V>(read: () => Promise<V>, inputs: readonly unknown[]): V | undefined {
+  const [value, setValue] = useState<V | undefined>(undefined)
+  useEffect(() => {
+    let isCurrent = true
+    read().then(
+      (result) => isCurrent && setValue(() => result),
+      () => {},
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, inputs)
+  return value
 }

@@ -1,7 +1,6 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { Facet } from '../object-query.js'
-import { readFacets, type Selection } from './api.js'
+import { readFacets, type Selection, useRead } from './api.js'
 import { count } from './formats.js'
 
 interface FacetsProps {
@@ -18,17 +17,7 @@ function inOrder(values: Facet['largest']): Facet['largest'] {
 
 /** The values of indexes: all of them if they are few, else a field for one of them. */
 export function Facets({ informer, selection, revision, onSelection }: FacetsProps): JSX.Element | null {
-  const [facets, setFacets] = useState<readonly Facet[] | undefined>(undefined)
-  useEffect(() => {
-    let isCurrent = true
-    readFacets(informer).then(
-      (read) => isCurrent && setFacets(read),
-      () => {}, // The next revision reads them again.
-    )
-    return () => {
-      isCurrent = false
-    }
-  }, [informer, revision])
+  const facets = useRead(() => readFacets(informer), [informer, revision])
   const choose = (index: string, value: string): void => {
     const { [index]: chosen, ...others } = selection.values
     const isRemoved = value === '' || value === chosen

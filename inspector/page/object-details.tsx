@@ -1,9 +1,7 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import type { ObjectPage } from '../informer-page.js'
-import { readObject } from './api.js'
+import type { JsonValue } from '../object-json.js'
+import { readObject, useRead } from './api.js'
 import { ChangeLine } from './differences.js'
-import { Json } from './json.js'
 
 interface ObjectDetailsProps {
   readonly informer: string
@@ -15,17 +13,7 @@ interface ObjectDetailsProps {
 
 /** One object as JSON with its recent changes. The fields of the last change are marked. */
 export function ObjectDetails({ informer, name, revision, onClose }: ObjectDetailsProps): JSX.Element {
-  const [page, setPage] = useState<ObjectPage | undefined>(undefined)
-  useEffect(() => {
-    let isCurrent = true
-    readObject(informer, name).then(
-      (read) => isCurrent && setPage(read),
-      () => {}, // The next revision reads it again.
-    )
-    return () => {
-      isCurrent = false
-    }
-  }, [informer, name, revision])
+  const page = useRead(() => readObject(informer, name), [informer, name, revision])
   const shown = page?.key === name ? page : undefined
   const copy = (): void => void navigator.clipboard?.writeText(JSON.stringify(shown?.object, undefined, 2))
   return (
@@ -59,4 +47,54 @@ export function ObjectDetails({ informer, name, revision, onClose }: ObjectDetai
       )}
     </aside>
   )
+}
+
+interface JsonProps {
+  readonly value: JsonValue
+  /** The fields to mark, each with the names that lead to it. */
+  readonly marked: readonly (readonly string[])[]
+}
+
+/** A longer text is shown without colors. */
+const MAX_LINES = 2_000
+const SEPARATOR = '\0'
+
+/** An object as JSON, with marked fields. */
+function Json({ value, marked }: JsonProps): JSX.Element {
+  const text = JSON.stringify(value, undefined, 2)
+  if (text.split('\n', MAX_LINES).length === MAX_LINES) return <pre>{text}</pre>
+  const prefixes = marked.map((path) => [...path, ''].join(SEPARATOR))
+  return <pre>{linesOf(value, [], '', prefixes)}</pre>
+}
+
+function linesOf(value: JsonValue, path: readonly string[], comma: string, marked: readonly string[]): JSX.Element[] {
+  const at = [...path, ''].join(SEPARATOR)
+  const isMarked = marked.some((each) => at.startsWith(each))
+  const isList = Array.isArray(value)
+  const line = (text: JSX.Element | string, key: string, withName = true): JSX.Element => (
+    <span class={isMarked ? 'json marked' : 'json'} key={`${at}${key}`}>
+      {'  '.repeat(path.length)}
+      {withName && name !== undefined && !/^\d+$/.test(name) ? <i>{JSON.stringify(name)}: </i> : null}
+      {text}
+      {'\n'}
+    </span>
+  )
+  const name = path.at(-1)
+  const parts = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  if (parts.length === 0) {
+    const kind = value === null ? 'is-null' : `is-${typeof value}`
+    return [
+      line(
+        <span class={kind}>
+          {`${JSON.stringify(value)}`}
+          {comma}
+        </span>,
+        'value',
+      ),
+    ]
+  }
+  const inner = parts.flatMap(([each, part], nth) =>
+    linesOf(part, [...path, each], nth < parts.length - 1 ? ',' : '', marked),
+  )
+  return [line(isList ? '[' : '{', 'open'), ...inner, line(`${isList ? ']' : '}'}${comma}`, 'close', false)]
 }

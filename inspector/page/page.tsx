@@ -1,12 +1,13 @@
 import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { Sample } from '../informer-page.js'
+import type { ShownChange } from '../recent-changes.js'
 import { type InformerItem, openSession, RequestError, readInformers, type Selection } from './api.js'
-import { ChangesView } from './changes-view.js'
 import { Line, lagsOf, NO_LAG, ratesOf } from './chart.js'
+import { ChangeLine } from './differences.js'
 import { count, duration, recall, remember } from './formats.js'
 import { ObjectsView } from './objects-view.js'
 import { StatusView } from './status-view.js'
-import { useStream } from './use-stream.js'
 
 const TABS = ['Objects', 'Changes', 'Status'] as const
 type Tab = (typeof TABS)[number]
@@ -194,6 +195,76 @@ function setTheme(theme: string | null): void {
   if (theme !== 'dark' && theme !== 'light') return
   document.documentElement.dataset['theme'] = theme
   remember('theme', theme)
+}
+
+interface ChangesViewProps {
+  readonly changes: readonly ShownChange[]
+  onKey(key: string): void
+}
+
+/** The newest changes, as they arrive. */
+function ChangesView({ changes, onKey }: ChangesViewProps): JSX.Element {
+  const [frozen, setFrozen] = useState<readonly ShownChange[] | undefined>(undefined)
+  const shown = frozen ?? changes
+  const missed = frozen === undefined ? 0 : (changes[0]?.number ?? 0) - (frozen[0]?.number ?? 0)
+  return (
+    <section class="tape">
+      <div class="bar">
+        <button type="button" onClick={() => setFrozen(frozen === undefined ? changes : undefined)}>
+          {frozen === undefined ? 'Pause' : 'Resume'}
+        </button>
+        <span class="muted">
+          {frozen === undefined ? `the last ${count(shown.length)} changes, the newest first` : 'paused'}
+          {missed > 0 ? `; ${count(missed)} more have arrived` : ''}
+        </span>
+      </div>
+      <ul aria-label="changes">
+        {shown.map((change) => (
+          <ChangeLine change={change} onKey={onKey} key={change.number} />
+        ))}
+      </ul>
+      {shown.length === 0 ? <p class="empty">No change has arrived yet. Changes appear here as they happen.</p> : null}
+    </section>
+  )
+}
+
+/** What the event stream of an informer has sent. */
+interface Stream {
+  readonly isConnected: boolean
+  /** The newest change first. */
+  readonly changes: readonly ShownChange[]
+  /** One a second, the oldest first. */
+  readonly samples: readonly Sample[]
+}
+
+const MAX_CHANGES = 500
+const MAX_SAMPLES = 300
+const EMPTY: Stream = { isConnected: false, changes: [], samples: [] }
+
+/** Follows an informer. The browser reconnects by itself, and resumes after the last change. */
+function useStream(informer: string | undefined): Stream {
+  const [stream, setStream] = useState(EMPTY)
+  useEffect(() => {
+    setStream(EMPTY)
+    if (informer === undefined) return
+    const events = new EventSource(`/api/changes?informer=${encodeURIComponent(informer)}`)
+    const setConnected = (isConnected: boolean): void => setStream((before) => ({ ...before, isConnected }))
+    events.onopen = () => setConnected(true)
+    events.onerror = () => setConnected(false)
+    events.addEventListener('changes', ({ data }: MessageEvent<string>) => {
+      const arrived: ShownChange[] = JSON.parse(data)
+      setStream((before) => ({
+        ...before,
+        changes: [...arrived.reverse(), ...before.changes].slice(0, MAX_CHANGES),
+      }))
+    })
+    events.addEventListener('sample', ({ data }: MessageEvent<string>) => {
+      const sample: Sample = JSON.parse(data)
+      setStream((before) => ({ ...before, samples: [...before.samples, sample].slice(-MAX_SAMPLES) }))
+    })
+    return () => events.close()
+  }, [informer])
+  return stream
 }
 
 setTheme(recall('theme'))

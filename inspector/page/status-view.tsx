@@ -1,8 +1,7 @@
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { Sample } from '../informer-page.js'
-import { readStatus } from './api.js'
+import { readStatus, useRead } from './api.js'
 import { Chart, lagsOf, NO_LAG, ratesOf } from './chart.js'
 import { bytes, count, duration, isoTime } from './formats.js'
 
@@ -13,11 +12,7 @@ interface StatusViewProps {
 
 /** Graphs, sources, subscriptions, controllers, indexes and transitions. */
 export function StatusView({ informer, samples }: StatusViewProps): JSX.Element {
-  const [status, setStatus] = useState<Inspection | undefined>(undefined)
-  const last = samples.at(-1)?.at
-  useEffect(() => {
-    readStatus(informer).then(setStatus, () => {}) // The next sample reads it again.
-  }, [informer, last])
+  const status = useRead(() => readStatus(informer), [informer, samples.at(-1)?.at])
   return (
     <section class="status">
       <div class="charts">
