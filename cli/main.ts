@@ -4,19 +4,10 @@ import { fieldOf } from './args/fields.js'
 import { withPlainScheme } from './args/server-url.js'
 import { sourceKindOf } from './args/source-kinds.js'
 import { Command, CommanderError } from './bundled.js'
-import { defineCompletion } from './commands/define-completion.js'
-import { defineDemo } from './commands/define-demo.js'
-import { defineDoctor } from './commands/define-doctor.js'
-import { definePg } from './commands/define-pg.js'
-import { defineRead } from './commands/define-read.js'
-import { defineRelay } from './commands/define-relay.js'
-import { defineServe } from './commands/define-serve.js'
-import { defineSqlite } from './commands/define-sqlite.js'
-import { defineVerify } from './commands/define-verify.js'
-import { defineWatch } from './commands/define-watch.js'
+import { defineCommands } from './commands/define-commands.js'
 import { CliError } from './output/cli-error.js'
 import { oneLine } from './output/error-hints.js'
-import { wrappedHelp } from './output/help-text.js'
+import { widthOf } from './output/text-width.js'
 import { useNamedSource } from './sources/config-file.js'
 
 /** Prints an error as one line. The exit code is 2 for errors that the user can fix, else 1. */
@@ -79,16 +70,7 @@ async function main(): Promise<void> {
     .description('Mirrors a versioned collection into an indexed local store, and prints its changes.')
     .version(String(fieldOf(manifest, 'version')))
     .exitOverride()
-  defineWatch(program)
-  defineRead(program)
-  defineVerify(program)
-  defineDoctor(program)
-  defineServe(program)
-  defineRelay(program)
-  definePg(program)
-  defineSqlite(program)
-  defineDemo(program)
-  defineCompletion(program)
+  defineCommands(program)
   configureErrors(program, '')
   program.hook('preAction', async (_, command) => {
     await useNamedSource(command)
@@ -100,6 +82,36 @@ async function main(): Promise<void> {
     if (!(error instanceof CommanderError)) throw error
     process.exitCode = error.exitCode === 0 ? 0 : 2
   }
+}
+
+/** The examples of a help: commands, which stay whole so that they can be copied. */
+const EXAMPLES = '\nExamples:\n'
+/** An option or a command with its description. */
+const ITEM = /^( {2}\S.*?) {2,}(\S.*)$/
+const DESCRIPTION_INDENT = '      '
+
+/** Wraps a help between words at the width of the terminal. A description that does not fit is below its option. */
+function wrappedHelp(text: string, columns: number): string {
+  const [help = '', ...examples] = text.split(EXAMPLES)
+  const lines = help.split('\n').flatMap((line) => {
+    if (widthOf(line) <= columns) return [line]
+    const [, item, description = ''] = ITEM.exec(line) ?? []
+    return item === undefined
+      ? wrapped(line, '', columns)
+      : [item, ...wrapped(description, DESCRIPTION_INDENT, columns)]
+  })
+  return [lines.join('\n'), ...examples].join(EXAMPLES)
+}
+
+/** Only a word that is longer than a line is left as it is. */
+function wrapped(text: string, indent: string, columns: number): string[] {
+  const lines: string[] = []
+  for (const word of text.trim().split(/ +/)) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (lines.length === 0 || widthOf(longer) > columns) lines.push(indent + word)
+    else lines.splice(-1, 1, longer)
+  }
+  return lines
 }
 
 main().catch(fail)
