@@ -1,4 +1,6 @@
-import { ABORTED, messageOf } from '../../src/contract/errors.js'
+import { watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { ABORTED, messageOf, SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -11,23 +13,13 @@ import type { Version } from '../../src/contract/version.js'
 import { keyOf } from '../common/key-of-columns.js'
 import { PollTimer } from '../common/poll-timer.js'
 import { propertiesOf } from '../common/properties.js'
-import { expired, notFound, unavailable } from '../common/source-errors.js'
+import { expired, forked, notFound, unavailable } from '../common/source-errors.js'
+import { integer, otherHistory, textField, versionFormat } from '../common/version-format.js'
 import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
 import { Connection, type Waiting } from './connection.js'
-import { watchFiles } from './file-wake.js'
 import type { SqliteDatabase } from './sqlite-client.js'
 import { isBusy, sqliteError } from './sqlite-errors.js'
 import { checkSqliteOptions, type SqliteSource, type SqliteSourceOptions } from './sqlite-options.js'
-import {
-  assertContinues,
-  assertSameHistory,
-  formatVersion,
-  includesMark,
-  isForked,
-  type LogState,
-  parseVersion,
-  type SqliteVersion,
-} from './sqlite-version.js'
 import { quoted } from './table.js'
 import { checkCondition, type Place, TableReader } from './table-reader.js'
 
@@ -314,4 +306,89 @@ function assertUnchanged(state: LogState, at: SqliteVersion): void {
   } catch (error) {
     throw unavailable(`the file was changed during the list: ${messageOf(error)}`)
   }
+}
+
+/**
+ * Calls `onWrite` after writes to the file of a database or to its -wal. It is only a hint: not all platforms and file
+ * systems report all writes. `onReplace` is called when one of the files was created, deleted or renamed. Returns a function
+ * that ends the watch.
+ */
+function watchFiles(path: string, onWrite: () => void, onReplace: () => void): () => void {
+  const own = basename(path)
+  try {
+    // The folder, because the -wal may not exist yet, and is replaced.
+    const watcher = watch(dirname(path), { persistent: false }, (event, name) => {
+      if (name !== null && name !== own && name !== `${own}-wal` && name !== `${own}-shm`) return
+      if (event === 'rename') onReplace()
+      onWrite()
+    })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    return () => {} // Polls find all changes.
+  }
+}
+
+/** A position in the history of a file: a row of the change log. */
+interface Position {
+  readonly epoch: string
+  /** The number of the row. It grows with each commit. */
+  readonly n: number
+  /** The random number of the row. If two files have the same one at a number, they have the same history up to it. */
+  readonly stamp: number
+}
+
+/** The version of a mirrored table. */
+interface SqliteVersion extends Position {
+  /** SQLite's `schema_version`, which every DDL changes. A change of the schema may change rows without a log. */
+  readonly schema: number
+}
+
+/** The kind of source in messages. */
+const OF = 'a SQLite source'
+
+const epoch = textField(/^[0-9a-f]{16}$/)
+const versions = versionFormat<SqliteVersion>('sl1', OF, { epoch, schema: integer, n: integer, stamp: integer })
+/** The text of the view `listwatch_mark`. */
+const marks = versionFormat<Position>('slm1', OF, { epoch, n: integer, stamp: integer })
+
+const formatVersion = (version: SqliteVersion): Version => versions.format(version)
+const parseVersion = (version: Version): SqliteVersion => versions.parse(version)
+
+function parsePosition(version: Version): Position {
+  return version.startsWith('slm1.') ? marks.parse(version) : versions.parse(version)
+}
+
+/** Returns whether `at` includes `mark`. Both are versions or marks. */
+function includesMark(at: Version, mark: Version): boolean {
+  const [ours, theirs] = [parsePosition(at), parsePosition(mark)]
+  if (ours.epoch !== theirs.epoch) throw otherHistory('it is of another epoch')
+  // The transaction of such a mark was rolled back, or lost by a restore. Another one has its number.
+  if (ours.n === theirs.n && ours.stamp !== theirs.stamp) throw otherHistory('its transaction was undone')
+  return ours.n >= theirs.n
+}
+
+/** The end of the log, and what it has at a version, in one snapshot. */
+interface LogState {
+  readonly at: SqliteVersion
+  /** The stamp of the row that the version names; undefined if there is no such row. */
+  readonly known: number | undefined
+}
+
+/** Throws if the log does not continue the history of the version. */
+function assertContinues({ at, known }: LogState, from: SqliteVersion): void {
+  assertSameHistory({ at, known }, from)
+  if (known === undefined) throw expired('its row of the change log was removed')
+  if (at.schema !== from.schema) throw expired('the schema of the file was changed')
+}
+
+/** Throws `EPOCH_CHANGED` if the version is certainly of another history. */
+function assertSameHistory({ at, known }: LogState, from: SqliteVersion): void {
+  if (at.epoch !== from.epoch) throw forked('the file has another epoch')
+  if (at.n < from.n) throw forked('the file is an older copy')
+  if (known !== undefined && known !== from.stamp) throw forked('an older copy of the file was written to')
+}
+
+function isForked(thrown: unknown): boolean {
+  return thrown instanceof SourceError && thrown.code === 'EPOCH_CHANGED'
 }

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { type Inspector, serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import type { MirrorState } from '../../src/contract/status.js'
@@ -10,7 +12,6 @@ import { formatDuration, parseDuration } from '../args/duration.js'
 import { colors } from '../bundled.js'
 import type { DemoEngine } from '../demo/demo-engine.js'
 import { type Order, TENANTS } from '../demo/demo-writer.js'
-import { heapMb } from '../demo/heap-usage.js'
 import { postgresEngine } from '../demo/postgres-engine.js'
 import { sqliteEngine } from '../demo/sqlite-engine.js'
 import { ChangeLines } from '../output/change-lines.js'
@@ -328,4 +329,13 @@ function countOf(text: string | undefined): number {
   const count = text === '' ? Number.NaN : Number(text ?? 0)
   if (Number.isSafeInteger(count) && count >= 0) return count
   throw new CliError(`--disconnects needs a whole number, got "${text}"`)
+}
+
+/** The used heap after a garbage collection, in megabytes with one decimal. */
+function heapMb(): number {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  collect()
+  return Math.round((process.memoryUsage().heapUsed / 1024 ** 2) * 10) / 10
 }

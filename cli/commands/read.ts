@@ -1,13 +1,15 @@
 import { createInformer } from '../../src/informer/create-informer.js'
-import { fieldOf, textOf } from '../args/fields.js'
+import { fieldOf, jsonText, printable, shownValue, textOf } from '../args/fields.js'
 import type { Condition } from '../args/parsers.js'
-import type { Command } from '../bundled.js'
+import type { SourceKind } from '../args/source-kinds.js'
+import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { ListProgress } from '../output/list-progress.js'
-import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
-import { thousands } from '../output/status-view.js'
+import { thousands, withoutControls } from '../output/status-view.js'
+import { fitted, widthOf } from '../output/text-width.js'
+import { writeAll } from '../output/write-all.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
@@ -114,4 +116,96 @@ function hasFields(value: unknown): value is object {
 function meets(object: Row, { field, isNegated, value }: Condition): boolean {
   const values: unknown[] = [fieldOf(object, field)].flat()
   return values.some((each) => each !== undefined && each !== null && textOf(each) === value) !== isNegated
+}
+
+interface ObjectFormat {
+  /** Whether the output is for a terminal. */
+  readonly isTable: boolean
+  /** The printed fields; undefined for all, of which a table shows those with short values. */
+  readonly fields: readonly string[] | undefined
+  readonly kind: SourceKind
+  /** Aborts the output. */
+  readonly signal: AbortSignal
+}
+
+/** The columns and their widths are those of the first objects. */
+const SAMPLE = 1_000
+const MAX_COLUMNS = 12
+const MAX_COLUMN_WIDTH = 40
+
+/** The fields that a table shows of an object of Kubernetes. Not all resources have them. */
+const KUBERNETES_FIELDS = ['status.phase', 'spec.nodeName', 'spec.replicas', 'metadata.creationTimestamp']
+
+/** Prints one object: indented JSON on a terminal, else one line. */
+async function printObject(entry: Entry, format: ObjectFormat): Promise<void> {
+  if (!format.isTable) await writeAll([jsonLine(entry, format)], format.signal)
+  else await writeAll([indented(entry, format)], format.signal)
+}
+
+/** Control characters other than line breaks are replaced, because a terminal would obey them. */
+function indented(entry: Entry, format: ObjectFormat): string {
+  return `${JSON.stringify(selected(entry, format), printable, 2).replace(/[^\P{Cc}\n]/gu, '�')}\n`
+}
+
+/** Prints a table on a terminal, else one line of JSON for each object. Waits for the reader of the output. */
+async function printObjects(entries: readonly Entry[], format: ObjectFormat): Promise<void> {
+  const lines = format.isTable ? tableLines(entries, format) : jsonLines(entries, format)
+  await writeAll(lines, format.signal)
+}
+
+function* jsonLines(entries: readonly Entry[], format: ObjectFormat): Generator<string> {
+  for (const entry of entries) yield jsonLine(entry, format)
+}
+
+function jsonLine(entry: Entry, format: ObjectFormat): string {
+  return `${jsonText({ key: entry[0], object: selected(entry, format) })}\n`
+}
+
+function selected([, object]: Entry, { fields }: ObjectFormat): unknown {
+  return fields === undefined ? object : Object.fromEntries(fields.map((path) => [path, fieldOf(object, path)]))
+}
+
+function* tableLines(entries: readonly Entry[], format: ObjectFormat): Generator<string> {
+  if (entries.length === 0) return // Headings alone look like a lost result.
+  const sample = entries.slice(0, SAMPLE)
+  const paths = format.fields ?? defaultFields(sample, format.kind)
+  const cellsOf = ([key, object]: Entry): string[] => [
+    withoutControls(key),
+    ...paths.map((path) => withoutControls(shownValue(path === '' ? object : fieldOf(object, path)))),
+  ]
+  const header = ['KEY', ...paths.map((path) => (path === '' ? 'VALUE' : withoutControls(path).toUpperCase()))]
+  const widths = header.map((title) => widthOf(title))
+  for (const entry of sample)
+    for (const [at, cell] of cellsOf(entry).entries())
+      widths[at] = Math.max(widths[at] ?? 0, Math.min(MAX_COLUMN_WIDTH, widthOf(cell)))
+  const columns = process.stdout.columns || 80
+  const line = (cells: readonly string[]): string =>
+    fitted(
+      cells
+        .map((cell, at) => padded(cell, widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+      columns,
+    )
+  yield `${colors.bold(line(header))}\n`
+  for (const entry of entries) yield `${line(cellsOf(entry))}\n`
+}
+
+/** The key is never cut, because it is what other commands need. */
+function padded(cell: string, width: number): string {
+  const shown = fitted(cell, Math.max(width, MAX_COLUMN_WIDTH))
+  return shown + ' '.repeat(Math.max(0, width - widthOf(shown)))
+}
+
+/** The fields with short values, in the order in which they appear. An object without fields is shown as a whole. */
+function defaultFields(sample: readonly Entry[], kind: SourceKind): string[] {
+  if (kind === 'kubernetes')
+    return KUBERNETES_FIELDS.filter((path) => sample.some(([, object]) => fieldOf(object, path) !== undefined))
+  const names = new Set<string>()
+  for (const [, object] of sample) {
+    if (typeof object !== 'object' || object === null || ArrayBuffer.isView(object)) return ['']
+    for (const [name, value] of Object.entries(object))
+      if (typeof value !== 'object' || value instanceof Date) names.add(name)
+  }
+  return [...names].slice(0, MAX_COLUMNS)
 }

@@ -1,10 +1,13 @@
+import { natsLeases, natsRelayStore } from '../../adapters/nats/index.js'
+import { redisLeases, redisRelayStore } from '../../adapters/redis/index.js'
 import { type RelayServing, type RelayStatus, relayCache, serveRelay } from '../../serving/relay/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
+import type { Leases } from '../../src/contract/leases.js'
+import type { RelayStore } from '../../src/contract/relay-store.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import type { Command } from '../bundled.js'
-import { colors } from '../bundled.js'
-import { CliError } from '../output/cli-error.js'
+import { type Command, colors } from '../bundled.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList } from '../output/first-list.js'
 import { RateMeter } from '../output/rate-meter.js'
@@ -12,7 +15,8 @@ import { labelled, statusLines, thousands, wrapParts } from '../output/status-vi
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { durationOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
-import { openRelayStore } from '../sources/open-relay-store.js'
+import { assertRelayName, closeNats, connectNats } from '../sources/open-nats.js'
+import { addressOf } from '../sources/open-redis.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 
 export interface RelayFlags {
@@ -123,4 +127,48 @@ function printLine({ state, reason, version, batches, changes, backlog, lastErro
   process.stdout.write(
     `${JSON.stringify({ type: 'status', state, reason, version, batches, changes, backlog, error })}\n`,
   )
+}
+
+/** The store that the option --to names, and the leases of its relays. */
+interface OpenRelayStore {
+  readonly store: RelayStore
+  readonly leases: Leases
+  /** Closes the client of the user's driver. Stop the relay first. */
+  close(): void
+}
+
+interface RelayStoreFlags {
+  readonly name: string
+  readonly retention: number | undefined
+}
+
+/** Opens the store of a relay, with leases in the same engine. */
+async function openRelayStore(url: string, flags: RelayStoreFlags): Promise<OpenRelayStore> {
+  if (/^(nats|tls):\/\//i.test(url)) return await openNatsStore(url, flags)
+  if (/^rediss?:\/\//i.test(url)) return await openRedisStore(url, flags)
+  throw new CliError('--to must name an engine: redis://host:6379 (rediss://) or nats://host:4222 (tls://)')
+}
+
+async function openNatsStore(url: string, { name, retention }: RelayStoreFlags): Promise<OpenRelayStore> {
+  if (retention !== undefined)
+    throw new CliError('--retention is an option of Redis: NATS keeps delete markers for one hour')
+  assertRelayName(name, '--as')
+  const { connection } = await connectNats(url)
+  return {
+    store: natsRelayStore({ client: connection, relay: name }),
+    leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
+    close: () => closeNats(connection),
+  }
+}
+
+async function openRedisStore(url: string, { name, retention }: RelayStoreFlags): Promise<OpenRelayStore> {
+  if (/[{}]/.test(name)) throw new CliError('the name of the relay must be without { and }: choose another one by --as')
+  const { shown: _, ...address } = addressOf(url)
+  const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
+  const client = new Redis({ ...address, lazyConnect: true })
+  return {
+    store: redisRelayStore({ client, relay: name, ...(retention === undefined ? {} : { retention }) }),
+    leases: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
+    close: () => client.disconnect(),
+  }
 }

@@ -1,12 +1,15 @@
 import type pg from 'pg'
 import { installChangeLog, postgresSource } from '../../adapters/postgres/index.js'
 import { systemClock } from '../../src/contract/clock.js'
+import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
+import { startPostgres } from '../../tools/postgres/postgres-server.js'
+import { CliError } from '../output/cli-error.js'
+import { withPg } from '../sources/pg-client.js'
 import type { Row } from '../sources/source-types.js'
 import type { DemoEngine } from './demo-engine.js'
-import { demoPackages } from './demo-packages.js'
-import { createDatabase, type DemoServer, startServer } from './demo-server.js'
+import { type DemoPackages, demoPackages } from './demo-packages.js'
 import { DemoWriter, type Order, type WriterConnection } from './demo-writer.js'
 
 /** The application name of the mirror's connections. */
@@ -93,4 +96,39 @@ class PostgresEngine implements DemoEngine {
       await this.#server.stop()
     }
   }
+}
+
+/** A database of the demo alone. */
+interface DemoServer {
+  readonly url: string
+  /** Removes the database. */
+  stop(): Promise<void>
+}
+
+const MAY_CREATE = 'SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolcreatedb)'
+
+/** Starts a Postgres server with an empty database. Rejects with a CliError, or with the signal's reason if it aborts. */
+async function startServer({ binDir }: DemoPackages, signal: AbortSignal): Promise<DemoServer> {
+  try {
+    return await startPostgres({ binDir, settings: { synchronous_commit: 'off' }, signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new CliError(messageOf(error))
+  }
+}
+
+/** Creates an empty database on the user's server, whose URL has been checked. The demo then cannot touch the user's tables. */
+async function createDatabase(given: string, { driver }: DemoPackages): Promise<DemoServer> {
+  const name = `listwatch_demo_${Math.floor(systemRandom.next() * 2 ** 32).toString(36)}`
+  const url = new URL(given)
+  const target = { url: url.href }
+  const create = async (client: pg.Client): Promise<void> => {
+    const { rowCount } = await client.query(MAY_CREATE)
+    if (rowCount === 0) throw new CliError('the user of the URL may not create a database; run: ALTER ROLE … CREATEDB')
+    await client.query(`CREATE DATABASE ${name}`)
+  }
+  await withPg(target, create, driver)
+  url.pathname = `/${name}`
+  const drop = `DROP DATABASE ${name} WITH (FORCE)`
+  return { url: url.href, stop: async () => void (await withPg(target, (client) => client.query(drop), driver)) }
 }
