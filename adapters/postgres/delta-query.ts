@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
-import { propertiesOf } from '../common/properties.js'
+import { type Properties, propertiesOf } from '../common/properties.js'
 import { fingerprintSql, shapeSql } from './called-functions.js'
 import { codeOf, expired, isTooLong } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -17,21 +17,6 @@ export interface Delta<T> {
   readonly version: PostgresVersion
   /** The fingerprint of the table's definition in the same snapshot, for the next poll of the same session. */
   readonly fingerprint: string
-}
-
-interface Header {
-  readonly snapshot: string
-  readonly epoch: unknown
-  readonly covers: unknown
-  /** Whether a transaction that was prepared when the epoch began has ended since the version. */
-  readonly prepared: unknown
-  /** Null if the fingerprint is unchanged. */
-  readonly shape: unknown
-  readonly fingerprint: string
-  readonly access: unknown
-  readonly generation: unknown
-  readonly relid: unknown
-  readonly keys: number
 }
 
 /**
@@ -110,18 +95,21 @@ export async function readDelta<T>(
 ): Promise<Delta<T>> {
   const values = [...logPosition(from), from.snapshot, fingerprint]
   const rows = await run(session, sql, values, name)
-  const header = parseHeader(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}')
+  const header = propertiesOf(JSON.parse(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}'))
   const events: (Put<T> | Delete<T> | Invalid)[] = []
   assertCurrent(header, rows, table, from)
-  const version = { ...from, snapshot: header.snapshot }
-  if (table.isSecured && header.keys > 0) return { events: undefined, version, fingerprint: header.fingerprint }
+  const at = {
+    version: { ...from, snapshot: String(header['snapshot']) },
+    fingerprint: String(header['fingerprint']),
+  }
+  if (table.isSecured && Number(header['keys']) > 0) return { events: undefined, ...at }
   const keyCount = table.keyColumns.length
   for (const [kind, , found, ...texts] of rows) {
     if (kind === 'H') continue
     if (found === null) events.push({ type: 'delete', key: joinKey(texts.slice(0, keyCount).map(String)) })
     else events.push(codec.fromTexts(texts.slice(keyCount)))
   }
-  return { events, version, fingerprint: header.fingerprint }
+  return { events, ...at }
 }
 
 /**
@@ -228,49 +216,37 @@ async function run(
   })
 }
 
-function parseHeader(text: string): Header {
-  const { snapshot, epoch, covers, prepared, shape, fingerprint, access, generation, relid, keys } = propertiesOf(
-    JSON.parse(text),
-  )
-  return {
-    snapshot: String(snapshot),
-    epoch,
-    covers,
-    prepared,
-    shape,
-    fingerprint: String(fingerprint),
-    access,
-    generation,
-    relid,
-    keys: Number(keys),
-  }
-}
-
-function assertCurrent(header: Header, rows: readonly (string | null)[][], table: Table, from: PostgresVersion): void {
+function assertCurrent(
+  header: Properties,
+  rows: readonly (string | null)[][],
+  table: Table,
+  from: PostgresVersion,
+): void {
   const { name } = table
-  if (header.epoch !== from.epoch) {
+  const { snapshot, epoch, relid, generation, access, shape, prepared, covers, keys } = header
+  if (epoch !== from.epoch) {
     const message = 'the server has recovered from a crash, or was restored or promoted: commits may have been lost'
     throw new SourceError(message, { code: 'EPOCH_CHANGED' })
   }
-  assertNotBehind(header.snapshot, from)
-  if (header.relid !== table.relid) throw expired('shape', `${name} is another table now`)
-  if (header.generation !== from.generation) throw expired('generation', `the triggers of ${name} were installed again`)
+  assertNotBehind(String(snapshot), from)
+  if (relid !== table.relid) throw expired('shape', `${name} is another table now`)
+  if (generation !== from.generation) throw expired('generation', `the triggers of ${name} were installed again`)
   const isMarked = rows.some(([kind]) => kind === 'T')
   if (isMarked)
     throw expired(
       'truncate or bulk change',
       `${name} was truncated, or one statement changed more rows than the option bulk allows`,
     )
-  if (header.access !== from.access)
-    throw expired('access', `row security of ${name} now applies to this role differently`)
-  if (header.shape !== null && header.shape !== from.shape)
+  if (access !== from.access) throw expired('access', `row security of ${name} now applies to this role differently`)
+  // Null if the fingerprint is unchanged.
+  if (shape !== null && shape !== from.shape)
     throw expired('shape', `${name}, its types, partitions, policies or triggers were changed`)
-  if (header.prepared === true)
+  if (prepared === true)
     throw expired(
       'prepared transaction',
       'a transaction ended that was prepared before the server recovered from a crash',
     )
-  if (header.covers !== true) throw expired('trimmed', `the log of ${name} was trimmed after the version`)
-  if (header.keys > 0 && rows.length === 1 && !table.isSecured)
+  if (covers !== true) throw expired('trimmed', `the log of ${name} was trimmed after the version`)
+  if (Number(keys) > 0 && rows.length === 1 && !table.isSecured)
     throw expired('too many changes', `a list of ${name} is cheaper`)
 }
