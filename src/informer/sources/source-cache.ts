@@ -52,6 +52,7 @@ export class SourceCache<T> implements WarmStart {
   #restored: SavedMirror | undefined
   /** The version and the time of the last save; no version if none has begun. */
   #saved: { readonly version: Version | undefined; readonly at: number } | undefined
+  /** The number of changes since then; infinite if the last save failed. */
   #changes = 0
   /**
    * `content`: it may differ from that of the last save, although its version is the same. `history`: that of the last
@@ -161,12 +162,7 @@ export class SourceCache<T> implements WarmStart {
   schedule(): void {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
-    const at = nextSaveAt(cache, {
-      savedAt: this.#unsaved === 'history' ? undefined : this.#saved?.at,
-      hasMoved: this.#hasMoved,
-      changes: this.#changes,
-      size: this.#mirror.part.size,
-    })
+    const at = this.#nextSaveAt(cache)
     if (at === undefined || (this.#timer !== undefined && this.#timer.at <= at)) return
     this.#timer?.cancel.abort(ABORTED)
     const cancel = new AbortController()
@@ -178,6 +174,15 @@ export class SourceCache<T> implements WarmStart {
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), cancel.signal).then(due, () => {})
   }
 
+  /** When the next save begins; undefined if there is nothing to save. */
+  #nextSaveAt({ saveEveryMs, saveAfterShare, maxAgeMs }: MirrorCache): number | undefined {
+    if (!this.#hasMoved) return undefined
+    if (this.#saved === undefined || this.#unsaved === 'history') return -Infinity
+    const isEnough = this.#changes > 0 && this.#changes >= saveAfterShare * this.#mirror.part.size
+    return this.#saved.at + (isEnough ? saveEveryMs : Math.max(saveEveryMs, maxAgeMs))
+  }
+
+  /** Whether the version of the mirror, or its content, differs from that of the last save. */
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
     const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version
@@ -316,29 +321,6 @@ export class SourceCache<T> implements WarmStart {
       warn: (message) => this.warn(message),
     }
   }
-}
-
-/** The changes since the last save. */
-interface Unsaved {
-  /** When the last save began, in milliseconds since the Unix epoch; undefined if nothing was saved. */
-  readonly savedAt: number | undefined
-  /** Whether the version of the mirror differs from that of the last save. */
-  readonly hasMoved: boolean
-  /** The number of changes since then; infinite if the last save failed. */
-  readonly changes: number
-  /** The number of objects. */
-  readonly size: number
-}
-
-/** Returns when the next save begins; undefined if there is nothing to save. */
-function nextSaveAt(
-  { saveEveryMs, saveAfterShare, maxAgeMs }: Pick<MirrorCache, 'saveEveryMs' | 'saveAfterShare' | 'maxAgeMs'>,
-  { savedAt, hasMoved, changes, size }: Unsaved,
-): number | undefined {
-  if (!hasMoved) return undefined
-  if (savedAt === undefined) return -Infinity
-  const isEnough = changes > 0 && changes >= saveAfterShare * size
-  return savedAt + (isEnough ? saveEveryMs : Math.max(saveEveryMs, maxAgeMs))
 }
 
 /** The wait of saved content for the changes that were made before the start. Until then the content is stale. */
