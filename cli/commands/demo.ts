@@ -40,22 +40,7 @@ interface Indexes {
 }
 
 /** The result of the demo. */
-interface Outcome {
-  readonly engine: 'postgres' | 'sqlite'
-  readonly mirrorRows: number
-  readonly tableRows: number
-  readonly differences: number
-  readonly changes: number
-  readonly transactions: number
-  readonly seconds: number
-  readonly disconnects: number
-  readonly reconnects: number
-  readonly relists: number
-  readonly lagP50Ms: number | undefined
-  readonly lagP99Ms: number | undefined
-  readonly heapStartMb: number
-  readonly heapEndMb: number
-}
+type Outcome = Awaited<ReturnType<Demo['compare']>>
 
 /** The live view shows this number of changes. */
 const NEWEST = 3
@@ -200,7 +185,7 @@ class Demo {
   }
 
   /** Waits until the mirror includes every commit, and compares it with the table row by row. */
-  async compare(): Promise<Outcome> {
+  async compare() {
     await this.#engine.stopWriter()
     await this.#orders.fresh({ timeoutMs: 60_000 })
     const rows = await this.#engine.rows()
