@@ -4,6 +4,7 @@
  * @module listwatch/memory
  */
 
+export type { LeaseOptions } from '../common/lease-options.js'
 export {
   type MemoryDatabase,
   type MemoryDatabaseOptions,

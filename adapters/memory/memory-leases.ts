@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import { OptionError, SourceError } from '../../src/contract/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import type { Eviction, LeaseRecord, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
-import { checkOptions, isCount, isName, isObject, isOneOf, isPositive } from '../../src/util/validate-options.js'
+import { checkOptions, isCount, isObject } from '../../src/util/validate-options.js'
+import { type LeaseOptions, leasesOf } from '../common/lease-options.js'
 import { LeaseTable } from './lease-table.js'
 
 /**
@@ -61,15 +62,7 @@ export interface MemoryLeases extends Leases {
  * createInformer({ source, clock }).reconcile((key, { object }) => makeItSo(key, object), { leases })
  * ```
  */
-export interface MemoryLeasesOptions {
-  /** The name of the group, for errors. */
-  readonly group: string
-  /** `share`: every member owns about as many keys. `leader`: one member owns all keys. Default `share`. */
-  readonly mode?: 'share' | 'leader'
-  /** For how many milliseconds a member may run keys after it sent a renewal. Default 10 000. */
-  readonly leaseMs?: number
-  /** Milliseconds between two renewals. Default `leaseMs / 5`. */
-  readonly renewMs?: number
+export interface MemoryLeasesOptions extends LeaseOptions {
   /** The clock of the store. Default: the system's. */
   readonly clock?: Clock
 }
@@ -88,16 +81,15 @@ export interface MemoryLeasesOptions {
  * ```
  */
 export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
-  checkOptions('memoryLeases', options, {
-    group: isName,
-    mode: isOneOf('share', 'leader'),
-    leaseMs: isPositive,
-    renewMs: isPositive,
-    clock: isObject,
+  const leases = leasesOf(options, {
+    call: 'memoryLeases',
+    store: 'memory',
+    checks: { clock: isObject },
+    required: [],
+    open: () => store.open(),
   })
-  if (options?.group === undefined)
-    throw new OptionError('memoryLeases: option "group" is missing; for example \'orders\'', { option: 'group' })
-  return new Memory(options)
+  const store = new Memory(leases, options.clock)
+  return store
 }
 
 class Memory implements MemoryLeases {
@@ -112,14 +104,8 @@ class Memory implements MemoryLeases {
   #late: (() => void)[] = []
   #isAvailable = true
 
-  constructor({
-    group,
-    mode = 'share',
-    leaseMs = 10_000,
-    renewMs = leaseMs / 5,
-    clock = systemClock,
-  }: MemoryLeasesOptions) {
-    this.name = `memory leases "${group}"`
+  constructor({ name, mode, leaseMs, renewMs }: Leases, clock: Clock = systemClock) {
+    this.name = name
     this.mode = mode
     this.leaseMs = leaseMs
     this.renewMs = renewMs

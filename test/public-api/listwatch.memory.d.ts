@@ -1,5 +1,6 @@
 import type { Clock, LeaseRecord, Leases, RelayStore } from 'listwatch/adapter'
 import type { ListerWatcher, SourceError, Version } from 'listwatch'
+export { LeaseOptions } from 'listwatch/etcd'
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
 export interface MemoryDatabase {
   collection<T>(name: string, entries?: Iterable<readonly [string, T]>): ListerWatcher<T>
@@ -23,12 +24,8 @@ export interface MemoryLeases extends Leases {
   readonly records: readonly LeaseRecord[]
   setAvailable(isAvailable: boolean): void
 }
-export interface MemoryLeasesOptions {
+export interface MemoryLeasesOptions extends LeaseOptions {
   readonly clock?: Clock
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
 }
 export interface MemoryRelayStore extends RelayStore {
   readonly collection: MemorySource<string>

@@ -113,7 +113,10 @@ const TABLES: readonly Table[] = [
   ['`serveInspector`', ['inspector/serve-inspector InspectorOptions']],
   ['`memorySource`', ['adapters/memory/memory-source MemorySourceOptions']],
   ['`memoryDatabase`', ['adapters/memory/memory-database MemoryDatabaseOptions']],
-  ['`memoryLeases`', ['adapters/memory/memory-leases MemoryLeasesOptions']],
+  [
+    '`memoryLeases`',
+    ['adapters/memory/memory-leases MemoryLeasesOptions', 'adapters/common/lease-options LeaseOptions'],
+  ],
   [
     '`testController`',
     ['testing/test-controller TestControllerOptions'],
