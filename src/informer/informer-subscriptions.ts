@@ -137,14 +137,14 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   }
 
   get history(): number | undefined {
-    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history
+    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history.number
   }
 
   /**
    * The history of the objects in the store: `history`, or that of saved content which the source has not confirmed.
    */
   get shownHistory(): number | undefined {
-    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).shownHistory
+    return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history.shown
   }
 
   hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean {
@@ -154,10 +154,11 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   followHistory(source: string | undefined, onEpochChange: (error: SourceError) => void): FollowedHistory {
     const runner = this.#sources.find('waitFor', source)
     const { history } = runner
+    const { number } = history
     return {
       // The wait for the store cannot end for a source that was removed.
-      isShown: () => !this.isOfSet || runner.refusal !== undefined || runner.history === history,
-      leave: runner.onEpochChange(onEpochChange),
+      isShown: () => !this.isOfSet || runner.refusal !== undefined || history.number === number,
+      leave: history.onEpochChange(onEpochChange),
     }
   }
 

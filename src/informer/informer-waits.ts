@@ -162,7 +162,7 @@ export class InformerWaits<S, T> {
       const before = Array.from(runners, ([name, runner]) => ({ name, runner, lists: runner.reflector.lists }))
       const leave = this.#checkOften(settle, () => {
         const areListed = before.every(
-          ({ name, runner, lists }) => runner.listed > lists || runners.get(name) !== runner,
+          ({ name, runner, lists }) => runner.history.lists > lists || runners.get(name) !== runner,
         )
         if (areListed) settle.resolve()
       })

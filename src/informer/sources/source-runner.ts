@@ -15,7 +15,7 @@ import { type Settle, type Wait, withDeadline } from '../../util/deadline.js'
 import type { Steps } from '../../util/steps.js'
 import type { InformerContext } from '../informer-context.js'
 import { acquireAll } from '../relist-limiter.js'
-import { SourceAudits } from './audit.js'
+import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import { HistoryMember, membersOfHistory } from './history-members.js'
 import type { RelayedMirror } from './relayed-mirror.js'
@@ -64,11 +64,14 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Reads and saves the content; undefined without a cache. */
   readonly warmStart: SourceCache<T> | undefined
   readonly counts: SourceCounts = new SourceCounts()
-  readonly #history = new SourceHistory()
+  readonly history: SourceHistory = new SourceHistory()
   readonly proofs: SourceProof = new SourceProof()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
-  readonly #audits: SourceAudits<S, T>
+  readonly #audit: Audit<S, T>
+  readonly #auditMs: number | false
+  /** Set when the audits have begun. Without periodic ones the first request for a proof begins them. */
+  #auditing: Promise<void> | undefined
   readonly #view: OwnOptions<T>['view']
   /** Set if the source is a collection of a history: its informers change in one step. */
   readonly member: HistoryMember | undefined
@@ -111,7 +114,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     // A member yields what its source has decoded.
     const read = (this.member as ListerWatcher<S> | undefined) ?? source
     this.reflector = new Reflector<S>(read, sink, { clock, random }, this)
-    this.#audits = new SourceAudits(this, context, auditMs, this.#ending.signal)
+    this.#audit = new Audit(this, context, auditMs === false ? Infinity : auditMs)
+    this.#auditMs = auditMs
     part.onCommit = (commit) => this.#committed(commit)
   }
 
@@ -156,8 +160,12 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   onAuditRequest(of: AuditRequest): void {
-    if (of === 'proof') this.#audits.prove()
-    else this.#audits.request(of === 'contents')
+    if (of !== 'proof') {
+      if (this.#auditMs !== false || this.#auditing !== undefined) this.#audit.request(of === 'contents')
+      return
+    }
+    this.#auditing ??= this.#audit.run(this.#ending.signal)
+    this.#audit.prove()
   }
 
   onDuplicate(version: Version): void {
@@ -187,7 +195,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   get isListed(): boolean {
-    return this.#history.isListed
+    return this.history.isListed
   }
 
   /** Whether readers see saved content that the source has not confirmed, or that lacks changes made before the start. */
@@ -228,28 +236,13 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.proofs.current
   }
 
-  /** The number of the last list that is in the store; the reflector counts its lists. */
-  get listed(): number {
-    return this.#history.lists
-  }
-
   get isCleared(): boolean {
-    return this.#history.isCleared
+    return this.history.isCleared
   }
 
   /** The version that answers waits; undefined if only the next list can answer them. */
   get reached(): Version | undefined {
-    return this.#history.isCurrent ? this.version : undefined
-  }
-
-  /** The number of the history that the store shows; undefined from its end to the next list. */
-  get history(): number | undefined {
-    return this.#history.number
-  }
-
-  /** The history of the objects in the store; also of saved content that the source has not confirmed. */
-  get shownHistory(): number | undefined {
-    return this.#history.shown
+    return this.history.isCurrent ? this.version : undefined
   }
 
   get lagMs(): number | undefined {
@@ -267,7 +260,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.member?.members.add(this.member)
     this.#startedAt = this.#context.clock.now()
     this.#run()
-    if (!this.#ending.signal.aborted) this.#audits.start()
+    if (this.#auditMs === false || this.#ending.signal.aborted) return
+    this.#auditing ??= this.#audit.run(this.#ending.signal)
   }
 
   /** Whether the store can be compared with the source: after the first list, while the watch is open. */
@@ -299,7 +293,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     if (!this.#isRunning) this.#run()
     this.waiters.rejectAll(reason)
     await this.#ended.promise
-    await Promise.all([this.reflector.closing, this.member?.members.closing, this.#audits.ended])
+    await Promise.all([this.reflector.closing, this.member?.members.closing, this.#auditing])
   }
 
   /** Called once. The flag is set first, because a listener may call `start` or `end` again. */
@@ -316,12 +310,12 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       if (this.warmStart !== undefined) this.reflector.relist(error.message)
       return
     }
-    this.#history.cleared(this.reached)
+    this.history.cleared(this.reached)
     this.reflector.relist(error.message)
     const failed = (thrown: unknown): void => {
       if (this.#ending.signal.aborted) return
       // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
-      this.#history.notCleared()
+      this.history.notCleared()
       this.#context.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
     try {
@@ -333,16 +327,11 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   /** Until the next list no version of the store settles a wait: the new history may contain an equal version. */
   #epochChanged(error: SourceError): void {
-    const at = this.#history.ended(this.reached)
+    const at = this.history.ended(this.reached)
     this.warmStart?.historyEnded()
     if (at !== undefined)
       this.waiters.epochChanged(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
-    this.#history.notify(error)
-  }
-
-  /** Calls `listener` when the history of the source ends. Returns a function that removes it. */
-  onEpochChange(listener: (error: SourceError) => void): () => void {
-    return this.#history.onEpochChange(listener)
+    this.history.notify(error)
   }
 
   /** Saved content stays stale until the changes made before the start are in, if the source can report them. */
@@ -368,7 +357,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Saved content is confirmed when the watch is live, and the changes made before the start are in. */
   #confirm(): boolean {
     if (!this.isStale || !this.isLive || this.warmStart?.start.isBehind) return false
-    this.#history.confirmed(this.reflector.lists)
+    this.history.confirmed(this.reflector.lists)
     this.#hooks.confirmed(this)
     return true
   }
@@ -380,11 +369,11 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.proofs.restored(restored.proof)
-      this.#history.restored()
+      this.history.restored()
       void this.#catchUp()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector
-      this.#history.listed(lists)
+      this.history.listed(lists)
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.proofs.listed(version, listBeganAt)
     }
