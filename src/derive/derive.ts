@@ -131,8 +131,8 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
   const members = [...new Map(all.map((its) => [its.input, its])).values()]
   const [first] = members
   const name = options.name ?? `${call} ${isGroup ? 'by' : 'from'} ${first?.input.name ?? ''}`
-  const edges = new EdgeTable()
-  const inputs = members.map((its) => inputOf(its, name, edges))
+  const edges = new EdgeTable(members.length)
+  const inputs = members.map((its, at) => inputOf(its, name, edges, at + 1))
   const [rowInput] = inputs
   if (first === undefined || rowInput === undefined) throw new Error('a view has an input')
   const rows = rowsOf(call, results, rowInput, index, each, sums)
@@ -181,13 +181,13 @@ function flawIn(value: unknown): string | undefined {
   return its.input.context.stopped.aborted ? 'is of an informer that was stopped' : undefined
 }
 
-function inputOf({ input }: Internals, view: string, edges: EdgeTable): ReadInput {
+function inputOf({ input }: Internals, view: string, edges: EdgeTable, number: number): ReadInput {
   const { writer } = input.context.indexer
   const why = (call: string): string => {
     const what = `the function of the view "${view}" may not use "${call}" of the informer "${input.name}"`
     return `${what}: it would depend on all objects; get, has and reads of indexes are allowed`
   }
-  return { input, writer, reads: new RecordedReads<unknown>(writer, edges, why) }
+  return { input, writer, reads: new RecordedReads<unknown>(writer, edges, number, why) }
 }
 
 function rowsOf(

@@ -1,4 +1,5 @@
 import { Int32List } from '../store/indexes/int32-list.js'
+import type { Ordinal } from '../store/ordinals.js'
 
 /** Finds nodes by what they stand for. */
 export interface NodeOwner {
@@ -9,8 +10,15 @@ export interface NodeOwner {
 /**
  * Which rows have read which nodes. A row is one call of the function of a view. A node is what a call can read: a key, a
  * value of an index, a range. Each edge is in the list of its row, in the order of the reads, and in that of its node.
+ *
+ * The objects of an input are nodes by their ordinals, so that they need no table. All other nodes have an owner. The last
+ * bits of the number of a node are that of its input, from 1 on, or 0.
  */
 export class EdgeTable {
+  readonly #inputBits: number
+  readonly #inputMask: number
+  /** By input. */
+  readonly #nodesOf: readonly NodeLists[]
   /** By edge. No edge has the number 0. */
   readonly #rows = new Int32List()
   readonly #nodes = new Int32List()
@@ -18,13 +26,10 @@ export class EdgeTable {
   readonly #nextOfNode = new Int32List()
   readonly #previousOfNode = new Int32List()
   readonly #firstOfRow = new Int32List()
-  readonly #firstOfNode = new Int32List()
-  /** By node: the last call that read it. */
-  readonly #readIn = new Int32List()
   #lastEdge = 0
   /** The first of the free edges, which are a list by `#nextOfRow`. */
   #freeEdge = 0
-  /** By node. No node has the number 0. */
+  /** By node without an input, from 1 on. */
   readonly #owners: (NodeOwner | undefined)[] = [undefined]
   readonly #ids: unknown[] = [undefined]
   readonly #freeNodes: number[] = []
@@ -36,17 +41,29 @@ export class EdgeTable {
   #before = 0
   #call = 0
   #reads = 0
+  #firstRead = 0
   #edges = 0
   #hasChanged = false
 
+  constructor(inputs: number) {
+    this.#inputBits = 32 - Math.clz32(inputs)
+    this.#inputMask = (1 << this.#inputBits) - 1
+    this.#nodesOf = Array.from({ length: inputs + 1 }, () => new NodeLists())
+  }
+
   /** Returns a new node. */
   add(owner: NodeOwner, id: unknown): number {
-    const node = this.#freeNodes.pop() ?? this.#owners.length
-    this.#owners[node] = owner
-    this.#ids[node] = id
+    const at = this.#freeNodes.pop() ?? this.#owners.length
+    this.#owners[at] = owner
+    this.#ids[at] = id
     // It is forgotten at the end of the call, unless the call reads it.
-    this.#emptied.push(node)
-    return node
+    this.#emptied.push(at)
+    return at << this.#inputBits
+  }
+
+  /** Returns the node of an object of an input. */
+  nodeAt(ordinal: Ordinal, input: number): number {
+    return (ordinal << this.#inputBits) | input
   }
 
   /** The number of edges. */
@@ -60,7 +77,7 @@ export class EdgeTable {
   }
 
   idOf(node: number): unknown {
-    return this.#ids[node]
+    return this.#ids[node >>> this.#inputBits]
   }
 
   /** A call of this row begins. Its edges are those of the last one until it reads something else. */
@@ -73,16 +90,20 @@ export class EdgeTable {
     this.#hasChanged = false
   }
 
-  /** Returns the node that the last call of the row read at this place, if it stands for this; undefined otherwise. */
-  expected(owner: NodeOwner, id: unknown): number | undefined {
-    const node = this.#at === 0 ? 0 : this.#nodes.get(this.#at)
-    return node !== 0 && this.#owners[node] === owner && this.#ids[node] === id ? node : undefined
+  /** Returns the ordinal of the object of this input that the last call of the row read at this place, if it did. */
+  expected(input: number): Ordinal | undefined {
+    const node = this.#nodes.get(this.#at)
+    return node !== 0 && (node & this.#inputMask) === input ? node >>> this.#inputBits : undefined
   }
 
   /** The call reads a node. Returns how many nodes it has read. */
   read(node: number): number {
-    if (this.#readIn.get(node) === this.#call) return this.#reads
-    this.#readIn.set(node, this.#call)
+    // Most calls read one node. That is marked when there is a second one.
+    if (this.#reads === 0) this.#firstRead = node
+    else {
+      if (this.#reads === 1) this.#mark(this.#firstRead)
+      if (!this.#mark(node)) return this.#reads
+    }
     if (this.#at !== 0 && this.#nodes.get(this.#at) !== node) this.#cut()
     if (this.#at === 0) this.#append(node)
     else {
@@ -92,22 +113,33 @@ export class EdgeTable {
     return ++this.#reads
   }
 
+  /** Returns false if the call has read the node before. */
+  #mark(node: number): boolean {
+    const { readIn } = this.#listsOf(node)
+    const at = node >>> this.#inputBits
+    if (readIn.get(at) === this.#call) return false
+    readIn.set(at, this.#call)
+    return true
+  }
+
   /** The call has ended. */
   end(): void {
     if (this.#at !== 0) this.#cut()
-    for (let node = this.#emptied.pop(); node !== undefined; node = this.#emptied.pop()) {
-      const owner = this.#owners[node]
-      if (owner === undefined || this.#firstOfNode.get(node) !== 0) continue
-      owner.forget(this.#ids[node], node)
-      this.#owners[node] = undefined
-      this.#ids[node] = undefined
-      this.#freeNodes.push(node)
+    for (let at = this.#emptied.pop(); at !== undefined; at = this.#emptied.pop()) {
+      const node = at << this.#inputBits
+      const owner = this.#owners[at]
+      if (owner === undefined || this.firstOf(node) !== 0) continue
+      owner.forget(this.#ids[at], node)
+      this.#owners[at] = undefined
+      this.#ids[at] = undefined
+      this.#freeNodes.push(at)
     }
   }
 
   clear(): void {
     const ofEdges = [this.#rows, this.#nodes, this.#nextOfRow, this.#nextOfNode, this.#previousOfNode]
-    for (const list of [...ofEdges, this.#firstOfRow, this.#firstOfNode, this.#readIn]) list.clear()
+    const ofNodes = this.#nodesOf.flatMap(({ first, readIn }) => [first, readIn])
+    for (const list of [...ofEdges, ...ofNodes, this.#firstOfRow]) list.clear()
     this.#lastEdge = 0
     this.#freeEdge = 0
     this.#edges = 0
@@ -119,7 +151,7 @@ export class EdgeTable {
 
   /** Returns the first edge of a node, 0 if it has none. */
   firstOf(node: number): number {
-    return this.#firstOfNode.get(node)
+    return this.#listsOf(node).first.get(node >>> this.#inputBits)
   }
 
   nextOf(edge: number): number {
@@ -128,6 +160,14 @@ export class EdgeTable {
 
   rowOf(edge: number): number {
     return this.#rows.get(edge)
+  }
+
+  #listsOf(node: number): NodeLists {
+    return this.#nodesOf[node & this.#inputMask] as NodeLists
+  }
+
+  #setFirst(node: number, edge: number): void {
+    this.#listsOf(node).first.set(node >>> this.#inputBits, edge)
   }
 
   #append(node: number): void {
@@ -140,11 +180,11 @@ export class EdgeTable {
     this.#nextOfRow.set(edge, 0)
     if (this.#before === 0) this.#firstOfRow.set(this.#row, edge)
     else this.#nextOfRow.set(this.#before, edge)
-    const next = this.#firstOfNode.get(node)
+    const next = this.firstOf(node)
     this.#nextOfNode.set(edge, next)
     this.#previousOfNode.set(edge, 0)
     if (next !== 0) this.#previousOfNode.set(next, edge)
-    this.#firstOfNode.set(node, edge)
+    this.#setFirst(node, edge)
     this.#before = edge
   }
 
@@ -173,7 +213,15 @@ export class EdgeTable {
       return
     }
     const node = this.#nodes.get(edge)
-    this.#firstOfNode.set(node, next)
-    if (next === 0) this.#emptied.push(node)
+    this.#setFirst(node, next)
+    if (next === 0 && (node & this.#inputMask) === 0) this.#emptied.push(node >>> this.#inputBits)
   }
+}
+
+/** The edges of nodes. */
+class NodeLists {
+  /** By node. */
+  readonly first = new Int32List()
+  /** By node: the last call that read it and another one. */
+  readonly readIn = new Int32List()
 }

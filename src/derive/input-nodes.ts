@@ -25,7 +25,7 @@ export interface IndexNodes {
   changed(moved: Moved, touch: (node: number) => void): void
 }
 
-/** The keys that rows have read, whether or not there is an object. */
+/** The keys that rows have read whose objects have no ordinal of their own: there is none, or it is packed. */
 export class KeyNodes implements NodeOwner {
   readonly #edges: EdgeTable
   readonly #nodes: OrdinalTable
@@ -36,12 +36,11 @@ export class KeyNodes implements NodeOwner {
   }
 
   find(key: string): number | undefined {
-    return this.#nodes.get(key)
+    return this.#nodes.size === 0 ? undefined : this.#nodes.get(key)
   }
 
   of(key: string): number {
-    // Most calls read what the last one has read, and a comparison is faster than a search.
-    const found = this.#edges.expected(this, key) ?? this.#nodes.get(key)
+    const found = this.#nodes.get(key)
     if (found !== undefined) return found
     const node = this.#edges.add(this, key)
     this.#nodes.add(key, node)

@@ -4,6 +4,7 @@ import type { Tuple } from '../store/indexes/order/sorted-tuples.js'
 import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
 import type { SortedRange } from '../store/indexes/sorted-index.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
+import type { Ordinal } from '../store/ordinals.js'
 import type { Pin, TrackedReads } from '../store/pin.js'
 import type { Store } from '../store/store.js'
 import type { StoreWriter } from '../store/write/store-writer.js'
@@ -72,26 +73,42 @@ export class RefusedReads<T> implements TrackedReads<T> {
 
 /** What a function of a view sees of an input: the current state of the store. Each read is an edge of the row. */
 export class RecordedReads<T> extends RefusedReads<T> {
-  keyNodes: KeyNodes
+  #keyNodes: KeyNodes
   /** The nodes of the indexes that were read, by index. */
   readonly indexNodes: Map<StoreIndex<T>, HashNodes<T> | SortedNodes<T>> = new Map()
   readonly #writer: StoreWriter<T>
   readonly #store: Store<T>
   readonly #edges: EdgeTable
+  /** The number of the input in `#edges`. */
+  readonly #number: number
   readonly #accessors = new Map<object, unknown>()
   readonly #untrack: (() => void)[] = []
 
-  constructor(writer: StoreWriter<T>, edges: EdgeTable, why: (call: string) => string) {
+  constructor(writer: StoreWriter<T>, edges: EdgeTable, number: number, why: (call: string) => string) {
     super(why)
+    this.#number = number
     this.#writer = writer
     this.#store = writer.store
     this.#edges = edges
-    this.keyNodes = new KeyNodes(edges)
+    this.#keyNodes = new KeyNodes(edges)
   }
 
   override entryOf(key: string): Entry<T> | undefined {
-    this.#read(this.keyNodes.of(key))
-    return this.#store.entryOf(key)
+    const store = this.#store
+    // Most calls read what the last one has read, and a comparison is faster than a search.
+    const expected = this.#edges.expected(this.#number)
+    const isSame = expected !== undefined && store.entryAt(expected)?.key === key
+    const ordinal = isSame ? expected : store.ordinalOf(key)
+    if (ordinal === undefined || ordinal < 0) this.#read(this.#keyNodes.of(key))
+    else this.#read(this.#edges.nodeAt(ordinal, this.#number))
+    return ordinal === undefined ? undefined : store.entryAt(ordinal)
+  }
+
+  /** Calls `touch` with the nodes of an object that was changed. */
+  changed(key: string, ordinal: Ordinal, touch: (node: number) => void): void {
+    if (ordinal >= 0) touch(this.#edges.nodeAt(ordinal, this.#number))
+    const node = this.#keyNodes.find(key)
+    if (node !== undefined) touch(node)
   }
 
   override accessorOf(index: object): unknown {
@@ -125,7 +142,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
   /** Forgets all nodes. Commits of the input do not have the values of its indexes for this view until it reads them. */
   clear(): void {
     for (const untrack of this.#untrack.splice(0)) untrack()
-    this.keyNodes = new KeyNodes(this.#edges)
+    this.#keyNodes = new KeyNodes(this.#edges)
     this.indexNodes.clear()
     this.#accessors.clear()
   }

@@ -4,7 +4,7 @@ import type { Index } from '../store/indexes/index-types.js'
 import type { Tuple } from '../store/indexes/order/sorted-tuples.js'
 import { isScalars, type Scalar } from '../store/indexes/scalar.js'
 import { SortedIndex } from '../store/indexes/sorted-index.js'
-import { OrdinalTable } from '../store/ordinal-table.js'
+import type { Ordinal } from '../store/ordinals.js'
 import type { DomainPart } from '../store/write/commit.js'
 import type { StoreWriter } from '../store/write/store-writer.js'
 import type { Steps } from '../util/steps.js'
@@ -27,8 +27,10 @@ export interface ViewRows {
   all(): Iterable<number>
   /** Returns the rows that a change of an input creates, changes or removes by itself: not by what they have read. */
   changedBy(part: DomainPart, change: number): Iterable<number>
-  /** Returns the key of a row. */
-  keyOf(row: number): string
+  /** Returns the key that has lost its row with a change of an input. */
+  removedBy?(part: DomainPart, change: number): string | undefined
+  /** Returns the key of a row; undefined if the row does not exist any more. */
+  keyOf(row: number): string | undefined
   /** Returns the steps that a call of the row needs before it, if there are any. */
   prepare?(row: number): Steps | undefined
   /** The next call of the row uses nothing that was computed before. */
@@ -36,20 +38,18 @@ export interface ViewRows {
   /** Calls the function. */
   call(row: number): unknown
   /** Removes a row. Returns the rows that have to be called again for that. */
-  remove(row: number): Iterable<number>
-  clear(): void
+  remove?(row: number): Iterable<number>
+  clear?(): void
   /** From now on commits of the inputs need not have what only the rows need. */
-  end(): void
+  end?(): void
 }
 
-/** One row for each object of an input, under its key. */
+/** One row for each object of an input, under its key, by its ordinal. */
 export class ObjectRows<T> implements ViewRows {
   readonly #input: StoreWriter<T>
   readonly #each: (object: T, key: string) => unknown
-  /** By row. */
-  readonly #keys: (string | undefined)[] = []
-  readonly #free: number[] = []
-  readonly #rows = new OrdinalTable((row, key) => this.#keys[row] === key)
+  /** The ordinal of the first row. It is below 0 if the input has packed objects. */
+  #start: Ordinal = 0
 
   constructor(input: StoreWriter<T>, each: (object: T, key: string) => unknown) {
     this.#input = input
@@ -59,47 +59,32 @@ export class ObjectRows<T> implements ViewRows {
   *all(): Iterable<number> {
     const { store } = this.#input
     for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
-      const key = store.entryAt(ordinal)?.key
-      if (key !== undefined) yield this.#rowOf(key)
+      if (store.entryAt(ordinal) !== undefined) yield ordinal - this.#start
     }
   }
 
-  changedBy({ writer, changes }: DomainPart, change: number): readonly number[] {
-    const key = writer === this.#input ? changes[change]?.key : undefined
-    return key === undefined ? [] : [this.#rowOf(key)]
+  changedBy({ writer, ordinals }: DomainPart, change: number): readonly number[] {
+    const ordinal = writer === this.#input ? ordinals[change] : undefined
+    return ordinal === undefined ? [] : [ordinal - this.#start]
   }
 
-  keyOf(row: number): string {
-    return this.#keys[row] ?? ''
+  removedBy({ writer, changes }: DomainPart, change: number): string | undefined {
+    const { type, key } = changes[change] ?? {}
+    if (writer !== this.#input || type !== 'delete' || key === undefined) return undefined
+    return this.#input.store.ordinalOf(key) === undefined ? key : undefined
+  }
+
+  keyOf(row: number): string | undefined {
+    return this.#input.store.entryAt(row + this.#start)?.key
   }
 
   call(row: number): unknown {
-    const entry = this.#input.store.entryOf(this.keyOf(row))
-    return entry === undefined ? GONE : this.#each(entry.object, entry.key)
-  }
-
-  remove(row: number): readonly number[] {
-    this.#rows.delete(this.keyOf(row), row)
-    this.#keys[row] = undefined
-    this.#free.push(row)
-    return []
+    const entry = this.#input.store.entryAt(row + this.#start)
+    return entry && this.#each(entry.object, entry.key)
   }
 
   clear(): void {
-    this.#rows.clear()
-    this.#keys.length = 0
-    this.#free.length = 0
-  }
-
-  end(): void {}
-
-  #rowOf(key: string): number {
-    const found = this.#rows.get(key)
-    if (found !== undefined) return found
-    const row = this.#free.pop() ?? this.#keys.length
-    this.#keys[row] = key
-    this.#rows.add(key, row)
-    return row
+    this.#start = this.#input.store.ordinalStart
   }
 }
 
@@ -126,14 +111,6 @@ export class SingleRow implements ViewRows {
   call(): unknown {
     return this.#each()
   }
-
-  remove(): readonly number[] {
-    return []
-  }
-
-  clear(): void {}
-
-  end(): void {}
 }
 
 /** One row for each value of an index, under the text of the value. */
@@ -227,15 +204,16 @@ export class GroupRows<T> implements ViewRows {
     this.#sums[row] = sums
   }
 
-  keyOf(row: number): string {
-    return textOf(this.#values[row] ?? '')
+  keyOf(row: number): string | undefined {
+    const value = this.#values[row]
+    return value === undefined ? undefined : textOf(value)
   }
 
   call(row: number): unknown {
     const value = this.#values[row]
     const count = value === undefined ? 0 : this.#reads.unrecorded(() => this.#index.count(value))
     if (value === undefined || count === 0 || this.#isOnlyHead(value)) return GONE
-    if ((this.#byText.get(this.keyOf(row))?.length ?? 0) > 1)
+    if ((this.#byText.get(textOf(value))?.length ?? 0) > 1)
       throw new TypeError(`several values of the index "${this.#declared.name}" have this text`)
     return this.#each(value, { count, ...this.#sums[row]?.values })
   }
@@ -287,7 +265,7 @@ export class GroupRows<T> implements ViewRows {
   *#rowsCounting(value: Scalar | Tuple): Iterable<number> {
     const row = this.#rowOf(value)
     yield* this.#knownRows(value)
-    for (const other of this.#byText.get(this.keyOf(row)) ?? []) if (other !== row) yield other
+    for (const other of this.#byText.get(textOf(value)) ?? []) if (other !== row) yield other
   }
 
   /** The rows of a value and of its heads, if there are any. */

@@ -14,6 +14,7 @@ import { joinKey } from '../util/join-key.js'
 import type { Steps } from '../util/steps.js'
 import { isThenable } from '../util/type-guards.js'
 import type { EdgeTable } from './edge-table.js'
+import type { IndexNodes } from './input-nodes.js'
 import type { RecordedReads } from './recorded-reads.js'
 import { GONE, type ViewRows } from './view-rows.js'
 
@@ -72,8 +73,9 @@ export class View<R> implements Dependent {
   readonly #writer: StoreWriter<R>
   /** By the key of a row: the keys of its results, if it may have several. */
   readonly #keys = new UndoableMap<string, readonly string[]>()
-  /** The rows to call. */
-  readonly #dirty: number[] = []
+  /** The rows to call, and the keys that have lost their row. */
+  readonly #dirty: (number | string)[] = []
+  /** A bit for each row. */
   readonly #isDirty = new Int32List()
   #others: readonly OtherStore[] = []
   #evaluations = 0
@@ -125,6 +127,7 @@ export class View<R> implements Dependent {
   /** Evaluates all rows. The stores of the inputs are in the domain of this one, in which nothing else is written. */
   async evaluate(): Promise<void> {
     const writers = [this.#writer, ...this.#of.inputs.map(({ writer }) => writer)]
+    // Also until a saved mirror is in the store: that moves its objects to other ordinals.
     for (let busy = writers.find(isBusy); busy !== undefined; busy = writers.find(isBusy)) await busy.idle()
     for (const { domain } of writers) this.#writer.domain.merge(domain)
     await this.#writer.write('derive', Infinity, () => this.#evaluateAll())
@@ -152,7 +155,7 @@ export class View<R> implements Dependent {
     this.#isCurrent = false
     this.#writer.domain.remove(this)
     for (const { reads } of this.#of.inputs) reads.clear()
-    this.#of.rows.end()
+    this.#of.rows.end?.()
   }
 
   *#evaluateAll(): Steps {
@@ -163,7 +166,7 @@ export class View<R> implements Dependent {
     this.#isCurrent = false
     this.#isListing = true
     try {
-      rows.clear()
+      rows.clear?.()
       edges.clear()
       for (const { reads } of inputs) reads.clear()
       this.#dirty.length = 0
@@ -236,14 +239,15 @@ export class View<R> implements Dependent {
     this.#keys.begin()
     try {
       for (const part of below) yield* this.#collect(part)
-      this.#followed += this.#dirty.length
       const { origin, committedAt } = first
       const version = this.#of.hasVersion ? first.version : undefined
       transaction = new StoreTransaction(this.#writer, this.#part, origin, { version })
-      const calls = this.#dirty.length
+      const before = this.#evaluations
       const since = clock.now()
       yield* this.#callRows(transaction, undefined)
       const tookMs = clock.now() - since
+      const calls = this.#evaluations - before
+      this.#followed += calls
       if (tookMs > SLOW_MS)
         warn(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
       if (isBusy(this.#writer)) yield* store.prepareIndexes()
@@ -265,11 +269,9 @@ export class View<R> implements Dependent {
   *#collect(part: DomainPart): Steps {
     const { inputs, rows, edges } = this.#of
     const reads = inputs.find(({ writer }) => writer === part.writer)?.reads
-    const { changes, memberships, tracked } = part
-    const indexes = Array.from(reads?.indexNodes.values() ?? [], (nodes) => ({
-      nodes,
-      at: tracked.indexOf(nodes.declared),
-    }))
+    const { changes, memberships, tracked, ordinals } = part
+    const indexes: { readonly nodes: IndexNodes; readonly at: number }[] = []
+    for (const nodes of reads?.indexNodes.values() ?? []) indexes.push({ nodes, at: tracked.indexOf(nodes.declared) })
     const touched: number[] = []
     const touch = (node: number): void => void touched.push(node)
     let looked = 0
@@ -277,8 +279,9 @@ export class View<R> implements Dependent {
     for (let i = 0; i < changes.length; i++) {
       const key = changes[i]?.key ?? ''
       for (const row of rows.changedBy(part, i)) this.#touch(row)
-      const keyNode = reads?.keyNodes.find(key)
-      if (keyNode !== undefined) touched.push(keyNode)
+      const removed = rows.removedBy?.(part, i)
+      if (removed !== undefined) this.#dirty.push(removed)
+      reads?.changed(key, ordinals[i] ?? -1, touch)
       for (const { nodes, at } of indexes)
         nodes.changed({ key, before: memberships[i]?.[at], now: memberships[i]?.[tracked.length + at] }, touch)
       for (const node of touched) {
@@ -293,8 +296,10 @@ export class View<R> implements Dependent {
   }
 
   #touch(row: number): void {
-    if (this.#isDirty.get(row) !== 0) return
-    this.#isDirty.set(row, 1)
+    const bits = this.#isDirty.get(row >>> 5)
+    const bit = 1 << (row & 31)
+    if ((bits & bit) !== 0) return
+    this.#isDirty.set(row >>> 5, bits | bit)
     this.#dirty.push(row)
   }
 
@@ -306,7 +311,12 @@ export class View<R> implements Dependent {
     this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
     for (let at = 0; at < this.#dirty.length; at++) {
       const row = this.#dirty[at] ?? 0
-      this.#isDirty.set(row, 0)
+      if (typeof row === 'string') {
+        this.#writeNothing(row, transaction)
+        yield
+        continue
+      }
+      this.#isDirty.set(row >>> 5, this.#isDirty.get(row >>> 5) & ~(1 << (row & 31)))
       const steps = this.#of.rows.prepare?.(row)
       if (steps !== undefined) yield* steps
       if (differing === undefined) this.#callRow(row, transaction, kept)
@@ -318,6 +328,7 @@ export class View<R> implements Dependent {
 
   #auditRow(row: number, transaction: StoreTransaction<R>, differing: string[]): void {
     const key = this.#of.rows.keyOf(row)
+    if (key === undefined) return
     const changes = transaction.changes.length
     const wasInvalid = this.#writer.invalid.has(this.#invalidKeyOf(key))
     const isValid = this.#callRow(row, transaction, undefined)
@@ -326,9 +337,14 @@ export class View<R> implements Dependent {
 
   /** Returns whether the function has returned. */
   #callRow(row: number, transaction: StoreTransaction<R>, kept: Set<string> | undefined): boolean {
-    this.#evaluations++
     const { rows, edges, results } = this.#of
     const key = rows.keyOf(row)
+    if (key === undefined) {
+      edges.begin(row)
+      edges.end()
+      return true
+    }
+    this.#evaluations++
     let value: unknown
     let found: ReadonlyMap<string, unknown> | undefined
     let failure: { readonly error: unknown } | undefined
@@ -349,19 +365,33 @@ export class View<R> implements Dependent {
       throw toSourceError(new OptionError(message, { option: 'each' }), { phase: 'derive', source: this.#of.name })
     }
     if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
-    else if (results === 'one') this.#writeOne(key, value === GONE ? undefined : value, transaction, kept)
+    else if (value === GONE) this.#writeNothing(key, transaction)
+    else if (results === 'one') this.#writeOne(row, key, value, transaction, kept)
     else this.#writeAll(key, found ?? new Map(), transaction, kept)
-    if (value === GONE) for (const other of rows.remove(row)) this.#touch(other)
+    if (value === GONE) for (const other of rows.remove?.(row) ?? []) this.#touch(other)
     return failure === undefined
   }
 
-  #writeOne(key: string, object: unknown, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
+  /** A row has no results any more. */
+  #writeNothing(key: string, transaction: StoreTransaction<R>): void {
+    for (const each of this.#keysOf(key)) this.#remove(each, transaction)
+    transaction.markValid(this.#invalidKeyOf(key))
+    if (this.#of.results !== 'one') this.#keys.delete(key)
+  }
+
+  #writeOne(
+    row: number,
+    key: string,
+    object: unknown,
+    transaction: StoreTransaction<R>,
+    kept: Set<string> | undefined,
+  ): void {
     if (object === undefined) {
-      transaction.markValid(key)
-      this.#remove(key, transaction)
+      this.#writeNothing(key, transaction)
       return
     }
-    transaction.put({ key, object })
+    // Without functions that return nothing, the results are in the order of the rows.
+    transaction.put({ key, object }, row)
     kept?.add(key)
   }
 

@@ -5,6 +5,7 @@ import { RunToCompletion } from '../../util/run-to-completion.js'
 import { SerialQueue } from '../../util/serial-queue.js'
 import type { Steps } from '../../util/steps.js'
 import type { DeclaredIndex } from '../indexes/index-builder.js'
+import type { Ordinal } from '../ordinals.js'
 
 /**
  * The values of one object in the tracked indexes, in the order of `Commit.tracked`: all values before a change, then all
@@ -35,6 +36,8 @@ export interface Commit<T> {
 /** The transaction of one store in a commit of its domain: it is complete, cannot fail any more, and is not visible. */
 export interface DomainPart extends Omit<Commit<unknown>, 'position' | 'source' | 'tracked'> {
   readonly tracked: readonly unknown[]
+  /** By change: the ordinal of the object after it; of a deleted one before it. */
+  readonly ordinals: readonly Ordinal[]
   /** The writer of the store. */
   readonly writer: object
   /** Makes it visible. */
@@ -249,7 +252,14 @@ export class CommitGroup {
 
   /** The part of the empty store. It is the first to be published and reported. */
   #own(partitions: ReadonlySet<object>): DomainPart {
-    const nothing = { changes: [], memberships: [], tracked: [], version: undefined, committedAt: undefined }
+    const nothing = {
+      changes: [],
+      memberships: [],
+      tracked: [],
+      ordinals: [],
+      version: undefined,
+      committedAt: undefined,
+    }
     const publish = (): void => this.#writer.committed(undefined)
     const report = (): undefined => void this.#onCommit(partitions)
     return { ...nothing, origin: 'watch', writer: this.#writer, publish, report }

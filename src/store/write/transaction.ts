@@ -60,6 +60,7 @@ export class StoreTransaction<T> implements DomainPart {
   readonly #undoables: readonly Undoable[]
   readonly changes: Change<T>[] = []
   readonly memberships: Membership[] = []
+  readonly ordinals: Ordinal[] = []
   /** The version after it, and the time of its commit at the source. */
   version: Version | undefined
   committedAt: number | undefined
@@ -203,9 +204,11 @@ export class StoreTransaction<T> implements DomainPart {
     else this.markInvalid(key, ingest.invalid(key, record.reason, this.#partition.name), version)
   }
 
-  put(arrived: Entry<unknown>): void {
+  /** A right `guess` at the ordinal of the key needs no hash of the key. */
+  put(arrived: Entry<unknown>, guess?: Ordinal): void {
     const { store, ingest, invalid } = this.#writer
-    const ordinal = store.ordinalOf(arrived.key)
+    const isRight = guess !== undefined && store.entryAt(guess)?.key === arrived.key
+    const ordinal = isRight ? guess : store.ordinalOf(arrived.key)
     if (this.#isForeign(arrived.key, 'put', ordinal)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     const result = ingest.ingest(arrived, current, this.#ignoreVersions, this.#partition.name)
@@ -332,19 +335,20 @@ export class StoreTransaction<T> implements DomainPart {
     const version = this.#version
     const origin = this.#origin
     if (current === undefined) {
-      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, membership, at)
+      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, membership)
       return
     }
     const previous = current.object
     if (!isOther) {
-      this.#record({ type: 'update', key, object, previous, version, origin }, membership, at)
+      this.#record({ type: 'update', key, object, previous, version, origin }, at, membership)
       return
     }
     this.#record(
       { type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' },
+      at,
       membership,
     )
-    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, this.#membershipOf(undefined), at)
+    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, this.#membershipOf(undefined))
   }
 
   /**
@@ -361,12 +365,12 @@ export class StoreTransaction<T> implements DomainPart {
       ownership.assign(undefined, ordinal)
       this.#released.push(key)
     }
-    if (entry === undefined || this.#isSilent) return
+    if (ordinal === undefined || entry === undefined || this.#isSilent) return
     const previous = entry.object
     const object = last === undefined ? previous : last
     const version = this.#version
     const change = { type: 'delete', key, object, previous, version, origin: this.#origin, finalState } as const
-    this.#record(gone === undefined ? change : { ...change, gone }, membership)
+    this.#record(gone === undefined ? change : { ...change, gone }, ordinal, membership)
   }
 
   /** Returns the values of an object before a change, with room for those after it; undefined if none is tracked. */
@@ -383,11 +387,12 @@ export class StoreTransaction<T> implements DomainPart {
     for (let i = 0; i < tracked.length; i++) membership[from + i] = tracked[i]?.index.valueAt(ordinal)
   }
 
-  /** Collects a change. `ordinal` is that of the object after the change, if it is stored then. */
-  #record(change: Change<T>, membership: unknown[] | undefined, ordinal?: Ordinal): void {
+  /** Collects a change. */
+  #record(change: Change<T>, ordinal: Ordinal, membership: unknown[] | undefined): void {
     this.changes.push(change)
+    this.ordinals.push(ordinal)
     if (membership === undefined) return
-    if (ordinal !== undefined) this.#copyValues(ordinal, membership, this.tracked.length)
+    if (change.type !== 'delete') this.#copyValues(ordinal, membership, this.tracked.length)
     this.memberships.push(membership)
   }
 }

@@ -51,6 +51,27 @@ describe('[X6] a function runs again if and only if its object or something that
     expect(await callsAfter((source) => source.put('a', order('x', 1)))).toBe(1)
   })
 
+  test('an object that was deleted depends on nothing', async () => {
+    const { orders, customers, orderSource, customerSource, start, settle } = shop({
+      orders: [
+        ['1', order('a', 1)],
+        ['2', order('b', 1)],
+      ],
+    })
+    let calls = 0
+    const view = derive({ from: orders, reads: [customers], each: (o) => ++calls > 0 && customers.has(o.customer) })
+    await start(view)
+    orderSource.delete('1')
+    await settle()
+    expect([calls, view.inspect().view?.reads, contentOf(view).size]).toEqual([2, 1, 1])
+    customerSource.put('a', { name: 'A', country: 'de' })
+    orderSource.put('3', order('c', 1))
+    await settle()
+    customerSource.put('c', { name: 'C', country: 'de' })
+    await settle()
+    expect([calls, view.inspect().view?.reads, view.get('3')]).toEqual([4, 2, true])
+  })
+
   test('a value of an index: its objects, or only their number', async () => {
     const objects = await readingOrders((orders) => orders.by.customer('x').length, {
       a: order('x', 1),
