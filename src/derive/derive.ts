@@ -142,7 +142,7 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
   const { equals, onInvalid, indexes } = options
   const declared = { ...(equals && { equals }), ...(onInvalid && { onInvalid }), ...(indexes && { indexes }) }
   const shared = { clock, random, slices: router.slices, freeze }
-  const context = new InformerContext<R, I>({ ...declared, ...shared }, undefined, { isNumbered })
+  const context = new InformerContext<R, I>({ ...declared, ...shared }, undefined, { isNumbered, hasVersions: false })
   const { whole, writer } = context.indexer
   const view = new View<R>(
     {

@@ -47,7 +47,7 @@ export class InformerContext<T, I = unknown> {
     /** Returns the stored object for an object of the source. */
     prepare: ((object: unknown, key: string) => T | undefined) | undefined,
     /** See `WriterOptions`. */
-    { remembersFiltered = false, isNumbered = false }: Pick<WriterOptions<T>, 'remembersFiltered' | 'isNumbered'>,
+    hooks: Pick<WriterOptions<T>, 'remembersFiltered' | 'isNumbered' | 'hasVersions'>,
   ) {
     this.clock = options.clock ?? systemClock
     this.random = options.random ?? systemRandom
@@ -72,8 +72,7 @@ export class InformerContext<T, I = unknown> {
         intern: options.intern,
         onInvalid: options.onInvalid,
         onReleased: (part) => this.sources.runners.get(part)?.reflector.relist('another source released a key'),
-        remembersFiltered,
-        isNumbered,
+        ...hooks,
         sourceOf: (part) => {
           const name = part === undefined ? this.sources.name : nameOf(part)
           return name === undefined ? undefined : { name, title: this.titleOf(name) }

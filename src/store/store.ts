@@ -1,6 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { finish, type Steps } from '../util/steps.js'
+import { EntryTable } from './entry-table.js'
 import type { StoreIndex } from './indexes/store-index.js'
 import { OrdinalTable } from './ordinal-table.js'
 import type { Ordinal } from './ordinals.js'
@@ -36,9 +37,11 @@ export function entriesAt<T>(
  * in any state.
  */
 export class Store<T> implements Undoable {
-  readonly #ordinals = new OrdinalTable((ordinal, key) => this.#entries[ordinal]?.key === key)
-  /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
-  readonly #entries: (Entry<T> | undefined)[] = []
+  readonly #ordinals = new OrdinalTable((ordinal, key) => this.#entries.keyAt(ordinal) === key)
+  /** Invariant: `#entries.at(o)` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
+  readonly #entries: EntryTable<T>
+  /** The array of `#entries`: a read of it is faster. Empty if entries are made when they are read. */
+  readonly #wholeEntries: readonly (Entry<T> | undefined)[]
   readonly #free: Ordinal[] = []
   readonly #indexes = new StoreIndexes<T>()
   readonly #pins = new PinLayers<T>()
@@ -55,7 +58,9 @@ export class Store<T> implements Undoable {
   /** The packed content whose entries the store does not contain, until they are written. */
   #kept: KeptBase<T> | undefined
 
-  constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true) {
+  constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true, hasVersions = true) {
+    this.#entries = new EntryTable(hasVersions)
+    this.#wholeEntries = this.#entries.whole
     this.#maxObjects = maxObjects
     this.#freezesResults = freezesResults
   }
@@ -153,7 +158,8 @@ export class Store<T> implements Undoable {
         if (entry !== undefined) {
           this.#indexes.fill(this.#entries.length, entry)
           this.#overwrite(at, kept)
-          this.#ordinals.add(entry.key, this.#entries.push(entry) - 1)
+          this.#ordinals.add(entry.key, this.#entries.length)
+          this.#entries.set(this.#entries.length, entry)
         }
         yield
       }
@@ -196,25 +202,24 @@ export class Store<T> implements Undoable {
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
-    return ordinal < 0 ? this.#kept?.entryAt(ordinal) : this.#entries[ordinal]
+    if (ordinal < 0) return this.#kept?.entryAt(ordinal)
+    return this.#wholeEntries[ordinal] ?? this.#entries.at(ordinal)
   }
 
   entryOf(key: string): Entry<T> | undefined {
     const ordinal = this.#ordinals.get(key)
-    return ordinal === undefined ? this.#kept?.entryOf(key) : this.#entries[ordinal]
+    if (ordinal === undefined) return this.#kept?.entryOf(key)
+    return this.#wholeEntries[ordinal] ?? this.#entries.at(ordinal)
   }
 
   keys(): string[] {
-    const own = this.#ownEntries().map(({ key }) => key)
+    const own = this.#entries.all().map(({ key }) => key)
     return this.#kept === undefined ? own : [...this.#kept.keys(), ...own]
   }
 
   entries(): Entry<T>[] {
-    return this.#kept === undefined ? this.#ownEntries() : [...this.#kept.entries(), ...this.#ownEntries()]
-  }
-
-  #ownEntries(): Entry<T>[] {
-    return this.#entries.filter((entry) => entry !== undefined)
+    const own = this.#entries.all()
+    return this.#kept === undefined ? own : [...this.#kept.entries(), ...own]
   }
 
   /** Returns all objects, in the same array until an object changes. */
@@ -244,9 +249,9 @@ export class Store<T> implements Undoable {
     const ordinal = at ?? this.#nextOrdinal()
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#list = undefined
-    this.#journal.record(ordinal, this.#entries[ordinal])
+    this.#journal.record(ordinal, this.#entries.at(ordinal))
     if (at === undefined) this.#occupy(ordinal, entry.key)
-    this.#entries[ordinal] = entry
+    this.#entries.set(ordinal, entry)
     for (const index of this.#indexes.all) index.set(ordinal, entry)
     return ordinal
   }
@@ -258,8 +263,8 @@ export class Store<T> implements Undoable {
       return
     }
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
-    this.#journal.record(ordinal, this.#entries[ordinal])
-    this.#entries[ordinal] = entry
+    this.#journal.record(ordinal, this.#entries.at(ordinal))
+    this.#entries.set(ordinal, entry)
   }
 
   delete(key: string): Entry<T> | undefined {
@@ -278,7 +283,7 @@ export class Store<T> implements Undoable {
     this.#journal.record(ordinal, entry)
     if (this.#pins.size > 0) this.#pins.newest?.keepKey(key, ordinal)
     for (const index of this.#indexes.all) index.delete(ordinal)
-    this.#entries[ordinal] = undefined
+    this.#entries.set(ordinal, undefined)
     this.#ordinals.delete(key, ordinal)
     this.#free.push(ordinal)
     return entry
@@ -289,7 +294,7 @@ export class Store<T> implements Undoable {
     this.#list = undefined
     if (this.#kept !== undefined) this.#dropKept(this.#kept)
     this.#ordinals.clear()
-    this.#entries.length = 0
+    this.#entries.clear()
     this.#free.length = 0
     this.#indexes.rebuild(this.#entries)
   }
@@ -373,7 +378,7 @@ export class Store<T> implements Undoable {
 
   #occupy(ordinal: Ordinal, key: string): void {
     this.#ordinals.add(key, ordinal)
-    if (ordinal === this.#entries.length) this.#entries.push(undefined)
+    if (ordinal === this.#entries.length) this.#entries.set(ordinal, undefined)
     else this.#free.pop()
   }
 
@@ -389,7 +394,7 @@ export class Store<T> implements Undoable {
       this.#kept?.restore(ordinal)
       return
     }
-    const current = this.#entries[ordinal]
+    const current = this.#entries.at(ordinal)
     if (before !== undefined && current === undefined) {
       this.#free.pop()
       this.#ordinals.add(before.key, ordinal)
@@ -397,26 +402,24 @@ export class Store<T> implements Undoable {
       this.#ordinals.delete(current.key, ordinal)
       this.#free.push(ordinal)
     }
-    this.#entries[ordinal] = before
+    this.#entries.set(ordinal, before)
   }
 
   #copyToPins(ordinal: Ordinal): void {
-    this.#pins.keep(ordinal, this.#entries[ordinal])
+    this.#pins.keep(ordinal, this.#entries.at(ordinal))
   }
 
   /** Free ordinals count too: later pins of the smaller table do not keep what is written at them. */
   #copyAllToPins(): void {
     for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) this.#copyToPins(ordinal)
-    for (const [ordinal, entry] of this.#entries.entries()) {
+    for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) {
+      const entry = this.#entries.at(ordinal)
       if (entry === undefined) continue
       this.#pins.newest?.keepKey(entry.key, ordinal)
       for (const index of this.#indexes.all) index.delete(ordinal)
     }
   }
 }
-
-/** By ordinal. */
-type Entries<T> = readonly (Entry<T> | undefined)[]
 
 /** The indexes of a store. */
 class StoreIndexes<T> {
@@ -445,7 +448,7 @@ class StoreIndexes<T> {
   }
 
   /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
-  *add(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
+  *add(index: StoreIndex<T>, entries: EntryTable<T>, kept: KeptBase<T> | undefined): Steps {
     if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
     yield* this.#fill(index, entries)
     this.all.push(index)
@@ -465,11 +468,11 @@ class StoreIndexes<T> {
    * Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new
    * ones.
    */
-  *#fill(index: StoreIndex<T>, entries: Entries<T>): Steps {
+  *#fill(index: StoreIndex<T>, entries: EntryTable<T>): Steps {
     this.isFilling = true
     try {
       for (let ordinal = 0; ordinal < entries.length; ordinal++) {
-        const entry = entries[ordinal]
+        const entry = entries.at(ordinal)
         if (entry === undefined) continue
         index.set(ordinal, entry)
         yield
@@ -485,7 +488,7 @@ class StoreIndexes<T> {
   }
 
   /** Rebuilds all indexes from the entries. On an error, returns it; the indexes are damaged then. */
-  rebuild(entries: Entries<T>): unknown {
+  rebuild(entries: EntryTable<T>): unknown {
     try {
       this.#areDamaged = true
       for (const index of this.all) {
@@ -500,7 +503,7 @@ class StoreIndexes<T> {
   }
 
   /** @throws SourceError UNAVAILABLE when the indexes are damaged, and one more attempt to rebuild them fails. */
-  assertIntact(entries: Entries<T>): void {
+  assertIntact(entries: EntryTable<T>): void {
     if (!this.#areDamaged) return
     const thrown = this.rebuild(entries)
     if (!this.#areDamaged) return

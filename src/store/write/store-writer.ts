@@ -34,6 +34,8 @@ export interface WriterOptions<T> extends Partial<IngestOptions<T>> {
   readonly remembersFiltered?: boolean | undefined
   /** Whether the positions of the store are the numbers of its commits, also with one partition. Default: false. */
   readonly isNumbered?: boolean | undefined
+  /** Whether objects have versions or uids. Default: true. */
+  readonly hasVersions?: boolean | undefined
   readonly clock?: Clock | undefined
   /** The size of writes, and of their slices. */
   readonly slices?: Slices | undefined
@@ -76,7 +78,7 @@ export class StoreWriter<T> {
     this.#clock = hooks.clock ?? systemClock
     this.#slices = hooks.slices ?? DEFAULT_SLICES
     this.warn = hooks.report ?? (({ message, code }) => emitWarning(message, { code }))
-    this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment())
+    this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment(), hooks.hasVersions)
     this.ingest = new Ingest({
       prepare: hooks.prepare,
       equals: hooks.equals,
