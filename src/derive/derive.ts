@@ -152,7 +152,8 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
       rows,
       edges,
       hasVersion: !isNumbered,
-      others: () => otherStores(inputs, name),
+      // Not in each commit: a read of the environment takes long.
+      others: isDevelopment() ? () => otherStores(inputs, name) : () => [],
       clock,
       warn: (message) => context.events.warning(message),
       failed: (error) => source.fail(error),
@@ -208,7 +209,6 @@ function rowsOf(
 
 /** In development the function of a view cannot read an informer that `reads` does not name. */
 function otherStores(inputs: readonly ReadInput[], view: string): readonly OtherStore[] {
-  if (!isDevelopment()) return []
   const named = new Set<unknown>(inputs.map(({ input }) => input))
   return informers.all.flatMap((informer) => {
     const its = internalsOf(informer)
