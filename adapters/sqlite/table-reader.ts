@@ -24,11 +24,13 @@ export class TableReader<T> {
   readonly #table: Table & { readonly t: number }
   readonly #names: readonly string[]
   readonly #placeNames: readonly string[]
-  /** The columns of a page. */
+  /** The columns of a page, and of changes. */
   readonly #selected: readonly string[]
   readonly #key: readonly KeyColumn[]
   /** The positions of the key columns in a row. */
   readonly #keyAt: readonly number[]
+  /** The positions of the logged key columns in a row of changes. */
+  readonly #loggedAt: readonly number[]
   readonly #areBigInts: boolean
   /** Whether rows are left out by a condition. */
   readonly #isFiltered: boolean
@@ -41,9 +43,10 @@ export class TableReader<T> {
     this.#table = table
     this.#names = mirroredColumns(table, selection.columns)
     this.#placeNames = table.order.map((_, i) => `listwatch_p${i}`)
-    this.#selected = [...this.#names, ...this.#placeNames]
+    this.#selected = [...this.#names, ...this.#placeNames, ...LOGGED_NAMES.slice(0, table.key.length)]
     this.#key = table.key
     this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
+    this.#loggedAt = table.key.map((_, i) => this.#names.length + this.#placeNames.length + i)
     this.#isFiltered = selection.sql !== undefined
     this.#areBigInts = selection.integers === 'bigint'
     this.#sql = statementsOf(table, this.#names, selection.sql)
@@ -63,9 +66,9 @@ export class TableReader<T> {
   }
 
   #unfiltered(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
-    const { events, rows } = this.#puts(after ? this.#sql.page : this.#sql.firstPage, ...(after ?? []), ...end, size)
+    const { events, rows } = this.#events(after ? this.#sql.page : this.#sql.firstPage, ...(after ?? []), ...end, size)
     const last = rows.length < size ? undefined : rows.at(-1)
-    return { events, to: last?.slice(this.#names.length).map(placeValue) }
+    return { events, to: last?.slice(this.#names.length, this.#loggedAt[0]).map(placeValue) }
   }
 
   /** A condition may leave out most rows. The event loop would wait until it has found `size` others. */
@@ -73,18 +76,12 @@ export class TableReader<T> {
     const from = after ?? []
     const to = this.#place(after ? this.#sql.end : this.#sql.firstEnd, ...from, ...end, size - 1)
     const page = after ? this.#sql.page : this.#sql.firstPage
-    return { events: this.#puts(page, ...from, ...(to ?? end), NO_LIMIT).events, to }
+    return { events: this.#events(page, ...from, ...(to ?? end), NO_LIMIT).events, to }
   }
 
   /** Reads the current state of the keys that the log has after `after`, up to `end`. */
   changed(after: number, end: number): ListEvent<T>[] {
-    const { t } = this.#table
-    const { events } = this.#puts(this.#sql.puts, t, after, end)
-    for (const row of this.#exact(this.#sql.deletes, LOGGED_NAMES.slice(0, this.#key.length), t, after, end)) {
-      const key = this.#keyOf(row)
-      if (key !== undefined) events.push({ type: 'delete', key })
-    }
-    return events
+    return this.#events(this.#sql.changes, this.#table.t, after, end).events
   }
 
   /** Returns the number of rows of the log after `after`. */
@@ -97,7 +94,7 @@ export class TableReader<T> {
     return row?.map(placeValue)
   }
 
-  #puts(sql: string, ...values: SqliteValue[]): { events: ListEvent<T>[]; rows: Rows } {
+  #events(sql: string, ...values: SqliteValue[]): { events: ListEvent<T>[]; rows: Rows } {
     if (!this.#areBigInts) {
       const events: ListEvent<T>[] = []
       const rows = this.#connection.rows(sql, this.#selected, false, ...values)
@@ -113,11 +110,18 @@ export class TableReader<T> {
     return this.#connection.rows(sql, names, true, ...values) ?? []
   }
 
-  /** Adds the event of a row. */
+  /** Adds the event of a row. A row without a place is gone; its key comes from the log. */
   #decode(row: readonly unknown[], events: ListEvent<T>[]): true {
+    const names = this.#names
+    if (row[names.length] === null) {
+      const key = this.#keyOf(row, this.#loggedAt)
+      if (key !== undefined) events.push({ type: 'delete', key })
+      return true
+    }
     const object: Record<string, unknown> = {}
     let tooLarge: string | undefined
-    for (const [i, name] of this.#names.entries()) {
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i] ?? ''
       let value = row[i]
       if (typeof value === 'bigint' && !this.#areBigInts) {
         if (Number.isSafeInteger(Number(value))) value = Number(value)
@@ -126,17 +130,18 @@ export class TableReader<T> {
       if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
       else object[name] = value
     }
-    const key = this.#keyOf(this.#keyAt.map((at) => row[at]))
+    const key = this.#keyOf(row, this.#keyAt)
     if (key === undefined) this.hasLeftOut = true
     else if (tooLarge === undefined) events.push({ type: 'put', key, object: trusted<T>(object) })
     else events.push({ type: 'invalid', key, error: beyondNumbers(tooLarge, key) })
     return true
   }
 
-  #keyOf(values: readonly unknown[]): string | undefined {
+  /** The key in these columns of a row. */
+  #keyOf(row: readonly unknown[], at: readonly number[]): string | undefined {
     const parts: string[] = []
     for (const [i, { type }] of this.#key.entries()) {
-      const part = keyPart(values[i], type)
+      const part = keyPart(row[at[i] ?? -1], type)
       if (part === undefined) return undefined
       parts.push(part)
     }
@@ -220,9 +225,8 @@ function statementsOf({ name, order, key }: Table, columns: readonly string[], s
     end: `SELECT ${placed} FROM ${table} WHERE ${row} > ${marks} AND ${row} <= ${marks} ORDER BY ${sorted('ASC')} LIMIT 1 OFFSET ?`,
     firstPage: `SELECT ${selected} FROM ${table} WHERE ${row} <= ${marks}${condition} ORDER BY ${sorted('ASC')} LIMIT ?`,
     page: `SELECT ${selected} FROM ${table} WHERE ${row} > ${marks} AND ${row} <= ${marks}${condition} ORDER BY ${sorted('ASC')} LIMIT ?`,
-    puts: `SELECT ${selected} FROM ${logged} CROSS JOIN ${table} WHERE ${isKey.join(' AND ')}${condition}`,
-    deletes: `SELECT ${LOGGED_NAMES.slice(0, key.length).join(', ')} FROM ${logged}
-    WHERE NOT EXISTS (SELECT 1 FROM ${table} WHERE ${isKey.join(' AND ')}${condition})`,
+    changes: `SELECT ${selected}, ${LOGGED_NAMES.slice(0, key.length).join(', ')}
+    FROM ${logged} LEFT JOIN ${table} ON ${isKey.join(' AND ')}${condition}`,
   }
 }
 
