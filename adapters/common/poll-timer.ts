@@ -17,6 +17,14 @@ const BUSY_DELAY_MS = 5
 const SHORT_POLL_MS = 2
 /** After such a poll a reader rests this many times as long as the poll exceeded SHORT_POLL_MS. */
 const REST_FACTOR = 2
+/** A reader rests if changes arrive faster than this, in changes a millisecond. */
+const FAST = 3
+/** The number of changes above that rate that may arrive without a rest. */
+const BURST = 64
+/** The number of changes above that, so that a reader does not rest long after a burst. */
+const MOST_ABOVE = 8
+/** The time between two reads of a reader that rests, in milliseconds. */
+const REST_MS = 2
 
 /**
  * Schedules the polls of a watch: at once after a wake-up or a change, and soon again, because not all commits are
@@ -25,12 +33,15 @@ const REST_FACTOR = 2
 export class PollTimer {
   readonly #clock: Clock
   readonly #timer: WakeableTimer
+  readonly #pace: ReadPace
   readonly #longestMs: number
   #delayMs = MIN_DELAY_MS
   #promptPolls = 0
   /** How many polls in succession found changes. */
   #succession = 0
   #hasFound = false
+  /** How many changes the last poll found. */
+  #changes = 0
   #isWoken = false
   #wasWoken = false
   /** Whether polls find changes without wake-ups: more is committed than is announced. */
@@ -43,11 +54,17 @@ export class PollTimer {
   constructor(clock: Clock, longestMs: number) {
     this.#clock = clock
     this.#timer = new WakeableTimer(clock)
+    this.#pace = new ReadPace(clock)
     this.#longestMs = longestMs
     this.#polledAt = clock.now()
   }
 
-  /** Ends the wait of `next` at once. */
+  /** Whether changes arrive so fast that no wake-up makes a poll earlier. */
+  get isPaced(): boolean {
+    return this.#pace.isFast
+  }
+
+  /** Ends the wait of `next` at once, unless changes arrive fast. */
   wake(): void {
     this.#isWoken = true
     this.#delayMs = MIN_DELAY_MS
@@ -56,8 +73,9 @@ export class PollTimer {
   }
 
   /** Reports that the last poll returned changes: the next one is due at once, or soon if writers are busy. */
-  changed(): void {
+  changed(changes: number): void {
     this.#hasFound = true
+    this.#changes = changes
     this.#tookMs = this.#clock.now() - this.#polledAt
     this.#delayMs = ++this.#succession > MAX_SUCCESSION ? BUSY_DELAY_MS : 0
     this.#promptPolls = PROMPT_POLLS
@@ -71,9 +89,12 @@ export class PollTimer {
     const tookMs = this.#hasFound ? this.#tookMs : this.#clock.now() - this.#polledAt
     if (!this.#hasFound) this.#succession = 0
     this.#hasFound = false
+    const paceMs = this.#pace.restMs(this.#changes)
+    this.#changes = 0
+    if (paceMs > 0) await this.#clock.sleep(paceMs)
     if (!this.#isWoken && !signal.aborted) {
       const restMs = REST_FACTOR * (tookMs - SHORT_POLL_MS)
-      await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)), signal)
+      await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)) - paceMs, signal)
       if (this.#promptPolls > 0) {
         this.#promptPolls--
         this.#delayMs = MIN_DELAY_MS
@@ -93,5 +114,35 @@ export class PollTimer {
     const unlink = onAbort(signal, () => this.#timer.wake())
     await this.#timer.sleep(ms)
     unlink()
+  }
+}
+
+/**
+ * The rests of a reader. If changes arrive fast, each read waits for some of them: then they share the cost of a read
+ * and of a batch, and writers have the processor meanwhile.
+ */
+export class ReadPace {
+  readonly #clock: Clock
+  /** The number of changes above the rate, with a limit. */
+  #surplus = 0
+  #readAt: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#readAt = clock.now()
+  }
+
+  /** Whether changes arrive fast. */
+  get isFast(): boolean {
+    return this.#surplus > BURST
+  }
+
+  /** Returns the milliseconds before the next read, after one that found this number of changes. */
+  restMs(changes: number): number {
+    const now = this.#clock.now()
+    const surplus = Math.max(0, this.#surplus - FAST * (now - this.#readAt)) + changes
+    this.#surplus = Math.min(surplus, BURST + MOST_ABOVE)
+    this.#readAt = now
+    return this.isFast ? REST_MS : 0
   }
 }

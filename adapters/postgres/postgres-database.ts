@@ -200,7 +200,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       if (lost.size > 0) tables = tables.filter(({ collection }) => !lost.has(collection))
       if (read !== undefined || lost.size > 0) {
         const parts: Parts = read ?? new Map()
-        if (parts.size > 0) timer.changed()
+        if (parts.size > 0) timer.changed(parts.values().reduce((sum, { length }) => sum + length, 0))
         yield batchOf(tables, parts, lost, positions)
         lost.clear()
       }

@@ -153,7 +153,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
             batch = await this.#readAgain(batch.version, context, onListed)
             version = parseVersion(batch.version)
           }
-          if (batch.events.length > 0) timer.changed()
+          if (batch.events.length > 0) timer.changed(batch.events.length)
           yield batch
         }
         if (clock.now() >= trimAt) {

@@ -160,7 +160,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
           dataVersion = seen['data_version']
           isRequested ||= delta.at.n !== at.n
           ;({ reader, at, events } = delta)
-          if (events.length > 0) timer.changed()
+          if (events.length > 0) timer.changed(events.length)
         }
         const now = clock.now()
         if (now - checkedAt >= CHECK_MS) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PollTimer } from '../../../../adapters/common/poll-timer.js'
+import { PollTimer, ReadPace } from '../../../../adapters/common/poll-timer.js'
 import { VirtualClock } from '../../../../testing/index.js'
 
 const LONGEST_MS = 1_000
@@ -17,7 +17,7 @@ async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs =
     while (!stop.signal.aborted) {
       looks.push(clock.now())
       await clock.sleep(lookMs)
-      pace.changed()
+      pace.changed(1)
       if (useMs > 0) await clock.sleep(useMs)
       await pace.next(stop.signal)
     }
@@ -69,7 +69,7 @@ test('[P15] the time between two polls doubles up to the longest, and no further
 
 test('[P15] after a change or a wake-up polls are 1 ms apart for a while, before the time doubles', async () => {
   const ones = Array.from({ length: 8 }, () => 1)
-  expect(await delaysOf((timer) => timer.changed(), 11)).toEqual([...ones, 2, 4])
+  expect(await delaysOf((timer) => timer.changed(1), 11)).toEqual([...ones, 2, 4])
   expect(await delaysOf((timer) => timer.wake(), 11)).toEqual([...ones, 1, 2])
 })
 
@@ -81,10 +81,60 @@ test('a reader expects changes after a wake-up, and while it finds changes witho
     await next(timer)
     timer.wake()
     await next(timer)
-    timer.changed() // It was announced.
+    timer.changed(1) // It was announced.
     await next(timer)
-    timer.changed()
+    timer.changed(1)
     for (let polls = 0; polls < 10; polls++) await next(timer) // None of them finds any.
   }, 0)
   expect(expected).toEqual([false, true, false, ...Array.from({ length: 8 }, () => true), false, false])
+})
+
+test('a wake-up makes the next poll no earlier while changes arrive fast', async () => {
+  const clock = new VirtualClock(0)
+  const timer = new PollTimer(clock, LONGEST_MS)
+  const polls: number[] = []
+  const { signal } = new AbortController()
+  const running = (async (): Promise<void> => {
+    for (const changes of [100, 0, 0, 0]) {
+      timer.changed(changes)
+      timer.wake()
+      await timer.next(signal)
+      polls.push(clock.now())
+    }
+  })()
+  await clock.advance(50)
+  await running
+  expect(polls).toEqual([2, 4, 4, 4])
+})
+
+/** The rests after reads that are `everyMs` apart, and find this number of changes each. */
+async function restsOf(reads: number, everyMs: number, changes: number): Promise<number[]> {
+  const clock = new VirtualClock(0)
+  const pace = new ReadPace(clock)
+  const rests: number[] = []
+  for (let n = 0; n < reads; n++) {
+    await clock.advance(everyMs)
+    rests.push(pace.restMs(changes))
+  }
+  return rests
+}
+
+test('a reader of 3 changes a millisecond does not rest, however it divides them', async () => {
+  expect(new Set(await restsOf(1_000, 1, 3))).toEqual(new Set([0]))
+  expect(new Set(await restsOf(1_000, 10, 30))).toEqual(new Set([0]))
+})
+
+test('a reader of more changes rests after each read, once it has had 64 above that', async () => {
+  expect(await restsOf(70, 1, 4)).toEqual([
+    ...Array.from({ length: 61 }, () => 0),
+    ...Array.from({ length: 9 }, () => 2),
+  ])
+})
+
+test('a large transaction makes a reader rest for less than 3 ms', async () => {
+  const clock = new VirtualClock(0)
+  const pace = new ReadPace(clock)
+  expect(pace.restMs(1_000_000)).toBe(2)
+  await clock.advance(3)
+  expect([pace.restMs(0), pace.isFast]).toEqual([0, false])
 })
