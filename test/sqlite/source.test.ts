@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -167,6 +168,28 @@ test('two mirrors of one source, a stop in the middle of a change, and a start o
   await other.until(() => rowsOf(writer, 'items'))
   expect(other.lists()).toBe(1)
 })
+
+test('the files are not watched while a writer is fast, because that makes its commits slower', async () => {
+  const { path, writer } = newFile(MANY)
+  const mirror = await mirrorOf(path, 'items')
+  const watches = (): number => watchesOf(dirname(path))
+  await expect.poll(watches, { timeout: 8_000, interval: 5 }).toBe(1)
+  const commit = writer.prepare('UPDATE items SET v = v + 1 WHERE id = ?')
+  const watchesAfterCommits = (): number => {
+    for (let id = 1; id <= 200; id++) commit.run(id)
+    return watches()
+  }
+  await expect.poll(watchesAfterCommits, { timeout: 8_000, interval: 1 }).toBe(0)
+  await mirror.until(() => rowsOf(writer, 'items'))
+  await expect.poll(watches, { timeout: 8_000, interval: 5 }).toBe(1)
+})
+
+/** How often this process watches a folder, as Linux knows it. */
+function watchesOf(folder: string): number {
+  const watch = new RegExp(`^inotify wd:\\w+ ino:${statSync(folder).ino.toString(16)} `, 'gm')
+  const files = readdirSync('/proc/self/fd').filter((file) => existsSync(`/proc/self/fdinfo/${file}`))
+  return files.flatMap((file) => readFileSync(`/proc/self/fdinfo/${file}`, 'utf8').match(watch) ?? []).length
+}
 
 test('a version that the log has lost, or after too many changes, is VERSION_EXPIRED', async () => {
   const { path, writer } = newFile(MANY)
