@@ -1,4 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
+import { ReadPace } from '../../common/poll-timer.js'
 import { expired, forked } from '../../common/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
@@ -127,7 +128,7 @@ export class CollectionReader {
 
   /**
    * Yields entries after this position, until none arrive for `blockMs`. The next entries are requested before the
-   * previous ones are yielded.
+   * previous ones are yielded, or 2 ms after that if they arrive fast.
    */
   async *follow(
     after: Position | Absent,
@@ -135,11 +136,16 @@ export class CollectionReader {
   ): AsyncGenerator<readonly LogEntry[]> {
     const request = (id: string): Promise<RedisReply> =>
       this.#within(this.#entries, this.#session.command(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
+    const { clock } = this.#session
+    const pace = new ReadPace(clock)
     for (let coming = request(this.#idBefore(after)); ; ) {
+      const { size } = this.#entries
       const entries = this.#entriesIn(await coming)
       const last = entries.at(-1)
       if (last === undefined) return
-      coming = request(textOf(repliesIn(last)[0]))
+      const id = textOf(repliesIn(last)[0])
+      const restMs = entries.length < size ? pace.restMs(entries.length) : 0 // A full page has more after it.
+      coming = restMs > 0 ? clock.sleep(restMs).then(() => request(id)) : request(id)
       coming.catch(() => {}) // The consumer may have stopped.
       yield written(entries)
     }

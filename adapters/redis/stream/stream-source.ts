@@ -20,6 +20,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
+import { ReadPace } from '../../common/poll-timer.js'
 import { propertiesOf } from '../../common/properties.js'
 import { notPromised } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
@@ -254,11 +255,16 @@ class StreamSource<T> implements RedisStreamSource<T> {
 
   async *#watch(session: Session, { after, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const reader = this.#reader(session, parsePosition(after), { most: MAX_ENTRIES })
+    const { clock } = session
+    const pace = new ReadPace(clock)
     for (;;) {
       const { entries, isAll } = await reader.next()
       if (entries.length === 0) await checkRole(session, this.#warnings.through(warn))
       yield { events: this.#events(entries), version: formatPosition(reader.position) }
-      if (isAll) await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
+      if (!isAll) continue
+      const restMs = pace.restMs(entries.length)
+      if (restMs > 0) await clock.sleep(restMs)
+      else await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
     }
   }
 
