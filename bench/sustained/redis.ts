@@ -41,6 +41,7 @@ export const redisStream: Engine = {
     redisStreamSource<Row>({
       client: new Redis(address),
       stream: 'bench',
+      whenTrimmed: 'fold', // The newest entry of each row remains.
       decode: (fields) => ({ key: fields.get('key') ?? '', object: JSON.parse(fields.get('row') ?? '') as Row }),
     }),
   follow: (address, onRow) => followStream(address, 'bench', (fields) => onRow(JSON.parse(fields[3] ?? '') as Row)),
