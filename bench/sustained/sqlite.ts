@@ -42,8 +42,10 @@ export const sqlite: Engine = {
   async follow(path, onRow) {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
     const last = database.prepare('SELECT max(n) AS n FROM listwatch_log')
-    const changed = database.prepare(`SELECT bench.* FROM (SELECT DISTINCT k1 FROM listwatch_log WHERE n > ? AND n <= ?)
-      CROSS JOIN bench ON id = k1`)
+    // A row whose columns are NULL was deleted.
+    const changed =
+      database.prepare(`SELECT k1, bench.* FROM (SELECT DISTINCT k1 FROM listwatch_log WHERE n > ? AND n <= ?)
+      LEFT JOIN bench ON id = k1`)
     let from = Number(last.get()?.['n'])
     void (async () => {
       for (;;) {
@@ -51,7 +53,7 @@ export const sqlite: Engine = {
         const to = Number(last.get()?.['n'])
         const rows = to > from ? changed.all(from, to) : []
         database.exec('COMMIT')
-        for (const row of rows) onRow(row as unknown as Row)
+        for (const row of rows) if (row['id'] !== null) onRow(row as unknown as Row)
         from = to
         await sleep(1)
       }
