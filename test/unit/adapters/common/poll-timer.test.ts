@@ -89,7 +89,7 @@ test('a reader expects changes after a wake-up, and while it finds changes witho
   expect(expected).toEqual([false, true, false, ...Array.from({ length: 8 }, () => true), false, false])
 })
 
-test('a wake-up makes the next poll no earlier while changes arrive fast', async () => {
+test('[P15] a wake-up makes the next poll no earlier while changes arrive fast', async () => {
   const clock = new VirtualClock(0)
   const timer = new PollTimer(clock, LONGEST_MS)
   const polls: number[] = []
