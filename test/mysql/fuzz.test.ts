@@ -1,25 +1,13 @@
-import { randomInt } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 import { describeMysql } from '../servers/index.js'
+import { checksOf, testCampaigns } from '../support/fuzz.js'
 import { campaign } from './campaign.js'
 
-const CHECKS = Number(process.env['LISTWATCH_MYSQL_CHECKS'] ?? 6)
-const SEED = Number(process.env['LISTWATCH_MYSQL_SEED'] ?? randomInt(1_000_000))
-const TIMEOUT_MS = 120_000 + CHECKS * 30_000
+const CHECKS = checksOf('MYSQL', 6)
 
 describe.concurrent('faults of every kind, and overlapping', () => {
   describeMysql('leave a mirror that is what the table has, of', (server) => {
-    test.concurrent(
-      'one server',
-      async () => {
-        process.stdout.write(`mysql fuzz: ${server.name}, LISTWATCH_MYSQL_SEED=${SEED}\n`)
-        const { divergences, ...counts } = await campaign(server, SEED, CHECKS)
-        process.stdout.write(`mysql fuzz: ${server.name}: ${JSON.stringify(counts)}\n`)
-        expect(divergences, `seed ${SEED}`).toEqual([])
-        expect(counts.writes).toBeGreaterThan(CHECKS)
-        expect(counts.missing).toEqual([])
-      },
-      TIMEOUT_MS,
-    )
+    const run = ({ seed, checks }: { seed: number; checks: number }) => campaign(server, seed, checks)
+    testCampaigns('MYSQL', 120_000 + CHECKS * 60_000, [{ title: server.name, checks: CHECKS, run }])
   })
 })

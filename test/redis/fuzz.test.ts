@@ -1,30 +1,15 @@
-import { randomInt } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 import { describeRedis } from '../servers/index.js'
-import { drawn } from '../support/draw.js'
+import { checksOf, testCampaigns } from '../support/fuzz.js'
 import { campaign } from './campaign.js'
 
-const CHECKS = Number(process.env['LISTWATCH_REDIS_CHECKS'] ?? 60)
-const SEED = Number(process.env['LISTWATCH_REDIS_SEED'] ?? randomInt(1_000_000))
 /** Two campaigns against each of two servers. */
-const EACH = Math.ceil(CHECKS / 4)
-const TIMEOUT_MS = 120_000 + EACH * 20_000
+const EACH = Math.ceil(checksOf('REDIS', 60) / 4)
 
 describe.concurrent('faults of every kind, and overlapping', () => {
   describeRedis('leave mirrors that are what the server has', (server) => {
-    test.concurrent.each(drawn([0, 1]))(
-      'campaign %i',
-      async (number) => {
-        const seed = SEED + number
-        process.stdout.write(`redis fuzz: ${server.name}, LISTWATCH_REDIS_SEED=${seed}, ${EACH} checks\n`)
-        const { checks, divergences, writes, relists, missing } = await campaign({ server, seed, checks: EACH })
-        process.stdout.write(`redis fuzz: ${server.name}, seed ${seed}: ${writes} writes, ${relists} relists\n`)
-        expect(divergences, `seed ${seed}`).toEqual([])
-        expect(checks).toBeGreaterThanOrEqual(EACH)
-        expect(writes).toBeGreaterThan(EACH)
-        expect(missing).toEqual([])
-      },
-      TIMEOUT_MS,
-    )
+    const run = (of: { seed: number; checks: number }) => campaign({ server, ...of })
+    const campaigns = [0, 1].map((number) => ({ title: `campaign ${number} of ${server.name}`, checks: EACH, run }))
+    testCampaigns('REDIS', 120_000 + EACH * 20_000, campaigns)
   })
 })
