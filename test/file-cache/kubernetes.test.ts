@@ -8,50 +8,34 @@ import { createWidgets, setSpecOfWidgets, WIDGETS } from '../kubernetes/widgets.
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeObject } from '../servers/kube-client.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
-import { type Life, life, resumedFrom } from './life.js'
+import { type Life, life, testResume, type Values } from './life.js'
 import { folder } from './support.js'
 
 let namespaces = 0
 
-interface ConfigMaps {
-  create(name: string, n: number): Promise<void>
-  update(name: string, n: number): Promise<void>
-  remove(name: string): Promise<void>
-  /** Runs a mirror of the namespace. */
-  run(expected: Readonly<Record<string, number>>, options?: Partial<KubernetesSourceOptions>): Promise<Life>
-}
-
 /** A namespace of its own, and a mirror of its ConfigMaps with a cache. */
-async function configMaps(kubernetes: Kubernetes, isAudited = false): Promise<ConfigMaps> {
+async function configMaps(kubernetes: Kubernetes, isAudited = false) {
   const namespace = `warm-${++namespaces}`
   const path = join(folder(), 'a.cache')
   const { admin } = kubernetes
   await admin.create('/api/v1/namespaces', { metadata: { name: namespace } })
   const collection = `/api/v1/namespaces/${namespace}/configmaps`
+  const known = new Set<string>()
   return {
-    create: async (name, n) => void (await admin.create(collection, CONFIGMAPS.draft(name, n))),
-    update: async (name, n) => void (await admin.patch(`${collection}/${name}`, { data: { n: String(n) } })),
-    remove: (name) => admin.delete(`${collection}/${name}`),
-    run(expected, options) {
-      const kubeConfig = kubernetes.config()
-      const source = kubernetesSource<KubeObject>({
-        kubeConfig,
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        namespace,
-        ...options,
-      })
-      const named = Object.entries(expected).map(([name, n]) => [`${namespace}/${name}`, String(n)])
-      const view = (object: KubeObject): unknown => Object(object['data']).n
-      return life({ source, cache: { path }, expected: Object.fromEntries(named), isAudited, view }).then(
-        withoutNamespace,
-      )
+    async put(values: Values): Promise<void> {
+      for (const [name, n] of Object.entries(values)) {
+        if (n === undefined) await admin.delete(`${collection}/${name}`)
+        else if (known.has(name)) await admin.patch(`${collection}/${name}`, { data: { n: String(n) } })
+        else await admin.create(collection, CONFIGMAPS.draft(name, n))
+        known.add(name)
+      }
     },
-  }
-
-  function withoutNamespace(done: Life): Life {
-    const short = (texts: readonly string[]): string[] => texts.map((text) => text.replace(`${namespace}/`, ''))
-    return { ...done, initial: short(done.initial), changes: short(done.changes) }
+    run(expected: Values, options?: Partial<KubernetesSourceOptions>): Promise<Life> {
+      const of = { kubeConfig: kubernetes.config(), apiVersion: 'v1', kind: 'ConfigMap', namespace }
+      const source = kubernetesSource<KubeObject>({ ...of, ...options })
+      const view = (object: KubeObject): unknown => Number(Object(object['data']).n)
+      return life({ source, cache: { path }, expected, prefix: `${namespace}/`, isAudited, view })
+    },
   }
 }
 
@@ -59,35 +43,22 @@ describeKubernetes('a warm start from Kubernetes', (server) => {
   const own = useKubernetes(server)
   const uncached = useKubernetes(server, { watchCache: false })
 
-  test('resumes without a list, and delivers the saved objects, then the changes', async () => {
-    const { create, update, remove, run } = await configMaps(own.kubernetes)
-    for (const name of ['a', 'b', 'c']) await create(name, 1)
-    expect(await run({ a: 1, b: 1, c: 1 })).toMatchObject({ initial: ['a', 'b', 'c'], changes: [] })
-    await update('a', 2)
-    await remove('c')
-    await create('d', 2)
-    expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'c'], ['update a', 'delete c', 'add d']))
-    // Nothing has happened since.
-    expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'd'], []))
-  })
+  testResume(() => configMaps(own.kubernetes))
 
   test('lists once after the history was compacted', async () => {
-    const { create, update, remove, run } = await configMaps(uncached.kubernetes)
-    for (const name of ['a', 'b']) await create(name, 1)
+    const { put, run } = await configMaps(uncached.kubernetes)
+    await put({ a: 1, b: 1 })
     await run({ a: 1, b: 1 })
-    await update('a', 2)
-    await remove('b')
+    await put({ a: 2, b: undefined })
     await uncached.kubernetes.compact()
     const after = await run({ a: 2 })
-    expect(after).toMatchObject({ initial: ['a'], changes: [] })
-    expect(after.lists).toBe(1)
+    expect(after).toMatchObject({ lists: 1, initial: ['a'], changes: [] })
     expect(after.errors).toContain('VERSION_EXPIRED')
   })
 
   test('lists once with another label selector', async () => {
-    const { create, run } = await configMaps(own.kubernetes)
-    await create('a', 1)
-    await create('b', 2)
+    const { put, run } = await configMaps(own.kubernetes)
+    await put({ a: 1, b: 2 })
     await run({ a: 1, b: 2 })
     const after = await run({ b: 2 }, { labelSelector: 'half=0' })
     expect(after).toMatchObject({ lists: 1, initial: ['b'], errors: [] })
@@ -134,11 +105,10 @@ describeKubernetes('a warm start from Kubernetes', (server) => {
   // The restored server may have passed the saved version already. Then only an audit can see the difference.
   test('shows the content of a backup that was restored meanwhile, after a list or an audit', async () => {
     const { kubernetes } = own
-    const { create, update, run } = await configMaps(kubernetes, true)
-    await create('a', 1)
+    const { put, run } = await configMaps(kubernetes, true)
+    await put({ a: 1 })
     const backup = await kubernetes.etcd.backup()
-    await update('a', 2)
-    await create('b', 2)
+    await put({ a: 2, b: 2 })
     await run({ a: 2, b: 2 })
     await kubernetes.restore(backup)
     const { changes, initial } = await run({ a: 1 })

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { type FileCacheOptions, fileCache } from '../../caches/file/index.js'
 import type { ListContext, ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
+import type { Change } from '../../src/queue/change.js'
 import { waitUntil } from '../servers/wait-until.js'
 
 export interface LifeOptions<T> {
@@ -10,6 +11,8 @@ export interface LifeOptions<T> {
   readonly source: ListerWatcher<T>
   readonly cache: FileCacheOptions
   readonly expected: Readonly<Record<string, unknown>>
+  /** What all keys begin with, and is left out. */
+  readonly prefix?: string
   /** Whether the mirror is audited, so that an audit may repair it. Default: false. */
   readonly isAudited?: boolean
   /** What of an object is compared. Default: all. */
@@ -29,7 +32,7 @@ export interface Life {
 
 /** Runs a mirror until it has the expected content and its watch is live, and stops it, so that it saves. */
 export async function life<T>(options: LifeOptions<T>): Promise<Life> {
-  const { source, cache, expected, isAudited = false, view = (object) => object } = options
+  const { source, cache, expected, prefix = '', isAudited = false, view = (object) => object } = options
   const [initial, changes, errors, warnings]: [string[], string[], string[], string[]] = [[], [], [], []]
   let lists = 0
   const counted = new Proxy(source, {
@@ -52,15 +55,14 @@ export async function life<T>(options: LifeOptions<T>): Promise<Life> {
     logger,
   })
   informer.on('error', ({ code }) => errors.push(code))
-  informer.subscribe({
-    add: ({ key, origin }) => void (origin === 'initial' ? initial.push(key) : changes.push(`add ${key}`)),
-    update: ({ key }) => void changes.push(`update ${key}`),
-    delete: ({ key }) => void changes.push(`delete ${key}`),
-  })
+  const nameOf = (key: string): string => key.slice(prefix.length)
+  const note = ({ type, key, origin }: Change<T>): void =>
+    void (origin === 'initial' ? initial.push(nameOf(key)) : changes.push(`${type} ${nameOf(key)}`))
+  informer.subscribe({ add: note, update: note, delete: note })
   try {
     informer.start()
     const content = (): unknown =>
-      Object.fromEntries(Array.from(informer.entries(), ([key, each]) => [key, view(each)]))
+      Object.fromEntries(Array.from(informer.entries(), ([key, each]) => [nameOf(key), view(each)]))
     await waitUntil('the content', () => isDeepStrictEqual(content(), expected), 30_000).catch(() => {
       expect({ content: content(), errors, status: informer.status }).toEqual({ content: expected })
     })
@@ -80,4 +82,43 @@ function isOfCache(warning: string): boolean {
 /** What a life is that resumed from this content, without a list. */
 export function resumedFrom(keys: readonly string[], changes: readonly string[]): Life {
   return { lists: 0, initial: [...keys].sort(), changes: [...changes].sort(), errors: [], warnings: [] }
+}
+
+/** Objects by their names; undefined deletes one. */
+export type Values = Readonly<Record<string, number | undefined>>
+
+/** A collection of a backend, which has nothing at first, and a mirror of it with a cache. */
+export interface WarmCollection {
+  put(values: Values): Promise<unknown>
+  run(expected: Values): Promise<Life>
+}
+
+export function testResume(open: () => WarmCollection | Promise<WarmCollection>, rule = '', kind = ''): void {
+  test(`${rule}resumes without a list, and delivers the saved objects, then the changes${kind}`, async () => {
+    const { put, run } = await open()
+    await put({ a: 1, b: 1, c: 1 })
+    expect((await run({ a: 1, b: 1, c: 1 })).lists).toBe(1)
+    await put({ a: 2, c: undefined, d: 2 })
+    expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'c'], ['update a', 'delete c', 'add d']))
+    // Nothing has happened since.
+    expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'd'], []))
+  })
+}
+
+/** `forget` ends the history after the saved version. */
+export function testExpiry<W extends WarmCollection>(
+  title: string,
+  open: () => W | Promise<W>,
+  forget: (of: W) => Promise<unknown>,
+): void {
+  test(title, async () => {
+    const warm = await open()
+    await warm.put({ a: 1, b: 1 })
+    await warm.run({ a: 1, b: 1 })
+    await warm.put({ a: 2 })
+    await warm.put({ b: undefined, c: 2 })
+    await forget(warm)
+    const after = await warm.run({ a: 2, c: 2 })
+    expect(after).toMatchObject({ lists: 1, initial: ['a', 'c'], changes: [], errors: ['VERSION_EXPIRED'] })
+  })
 }

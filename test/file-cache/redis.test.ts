@@ -5,14 +5,10 @@ import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
-import { type Life, life, resumedFrom } from './life.js'
+import { type Life, life, testExpiry, testResume, type Values, type WarmCollection } from './life.js'
 import { folder } from './support.js'
 
-type Values = Readonly<Record<string, number | undefined>>
-
-interface Collection {
-  put(values: Values): Promise<void>
-  run(expected: Values): Promise<Life>
+interface Collection extends WarmCollection {
   /** The key of the stream with its history. */
   readonly history: string
   readonly keys: readonly string[]
@@ -67,15 +63,7 @@ describeRedis('a warm start from Redis', (server) => {
     ['collection', collection],
     ['stream', stream],
   ] as const) {
-    test(`resumes without a list, and delivers the saved objects, then the changes (${kind})`, async () => {
-      const { put, run } = open(own.redis)
-      await put({ a: 1, b: 1, c: 1 })
-      expect((await run({ a: 1, b: 1, c: 1 })).lists).toBe(1)
-      await put({ a: 2, d: 2, c: undefined })
-      expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'c'], ['update a', 'add d', 'delete c']))
-      // Nothing has happened since.
-      expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'd'], []))
-    })
+    testResume(() => open(own.redis), '', ` (${kind})`)
 
     test(`lists once if the collection was deleted and made again (${kind})`, async () => {
       const { put, run, keys } = open(own.redis)
@@ -89,13 +77,9 @@ describeRedis('a warm start from Redis', (server) => {
     })
   }
 
-  test('lists once after its history was trimmed', async () => {
-    const { put, run, history } = collection(own.redis)
-    await put({ a: 1, b: 1 })
-    await run({ a: 1, b: 1 })
-    await put({ a: 2 })
-    await put({ c: 2, b: undefined })
-    await own.redis.client().xtrim(history, 'MAXLEN', 0)
-    expect(await run({ a: 2, c: 2 })).toMatchObject({ lists: 1, changes: [], errors: ['VERSION_EXPIRED'] })
-  })
+  testExpiry(
+    'lists once after its history was trimmed',
+    () => collection(own.redis),
+    ({ history }) => own.redis.client().xtrim(history, 'MAXLEN', 0),
+  )
 })
