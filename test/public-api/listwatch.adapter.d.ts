@@ -34,11 +34,7 @@ export interface DeltaBatch<T> {
   readonly isBoundary: boolean
   readonly version: Version | undefined
 }
-export interface DeltaFIFOOptions<T> {
-  readonly capacity?: number
-  readonly delivery?: 'every' | 'latest'
-  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
-}
+export interface DeltaFIFOOptions<T> {} // docs/reference/options.md
 export interface Entry<T> {
   readonly key: string
   readonly object: T

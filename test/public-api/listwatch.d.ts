@@ -76,14 +76,8 @@ export declare class DeltaFIFO<T> implements Sink<T> {
   replace(): ListTransaction<T>
   get version(): Version | undefined
 }
-export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {
-  readonly each: (object: T, key: string) => Iterable<readonly [name: string, result: R]>
-  readonly from?: Informer<T, unknown>
-}
-export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {
-  readonly each: (object: T, key: string) => R | undefined
-  readonly from: Informer<T, unknown>
-}
+export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
+export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
 export interface Equal<T, V> extends Index<T, V> {
   (value: V): readonly T[]
 }
@@ -93,11 +87,7 @@ export interface FailingKey {
   readonly lastError: string
   readonly retryAt: number | undefined
 }
-export interface GroupByOptions<T, V, R, I extends object, S extends string = never> extends ViewOptions<R, I> {
-  readonly each: (value: V, group: { readonly count: number } & { readonly [K in S]: number }) => R | undefined
-  readonly index: Index<unknown, NoInfer<V>> & Pick<Index<unknown, V>, 'values'> & Pick<Index<T, NoInfer<V>>, 'entries'>
-  readonly sums?: { readonly [K in S]: (object: T) => number | null | undefined }
-}
+export interface GroupByOptions<T, V, R, I extends object, S extends string = never> extends ViewOptions<R, I> {} // docs/reference/options.md
 export interface Handlers<T> {
   add?(change: Added<T>, context: { readonly signal: AbortSignal }): unknown
   delete?(change: Deleted<T>, context: { readonly signal: AbortSignal }): unknown
@@ -108,10 +98,7 @@ export interface Health {
   readonly isReady: boolean
   readonly reason: string
 }
-export interface HealthOptions {
-  readonly silentAfterMs?: number | undefined
-  readonly stuckAfterMs?: number | undefined
-}
+export interface HealthOptions {} // docs/reference/options.md
 export interface Index<T, V> {
   count(value: V): number
   entries(value: V): IteratorObject<[key: string, object: T], undefined>
@@ -169,23 +156,7 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   readonly versions: ReadonlyMap<string, Version>
   waitFor(version: Version, wait?: VersionWait): Promise<void>
 }
-export interface InformerOptions<S, I extends object, P = S, T = P> {
-  readonly audit?: false | { readonly periodMs?: number }
-  readonly cache?: MirrorCache
-  readonly clock?: Clock
-  readonly equals?: (a: T, b: T) => boolean
-  readonly freeze?: boolean
-  readonly indexes?: (ix: IndexBuilder<T>) => I
-  readonly intern?: boolean
-  readonly logger?: Logger
-  readonly name?: string
-  readonly onAccessLost?: 'keep' | 'clear'
-  readonly onInvalid?: 'omit' | 'keep-previous'
-  readonly random?: Random
-  readonly schema?: StandardSchema<P>
-  readonly source: ListerWatcher<S> | SourceSet<S>
-  readonly transform?: (object: P, key: string) => T | undefined
-}
+export interface InformerOptions<S, I extends object, P = S, T = P> {} // docs/reference/options.md
 export interface Inspection {
   readonly at: string
   readonly indexes: {
@@ -319,10 +290,7 @@ export interface Ordered<T, V> extends Index<T, V> {
   entriesIn(range?: IndexRange<V>): IteratorObject<[key: string, object: T], undefined>
 }
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
-export interface RateLimit {
-  readonly burst?: number
-  readonly perSecond: number
-}
+export interface RateLimit {} // docs/reference/options.md
 export interface ReconcileContext<T> {
   readonly attempt: number
   readonly fence: number | undefined
@@ -333,35 +301,14 @@ export interface ReconcileContext<T> {
   requeueAfter(delayMs: number): void
   readonly signal: AbortSignal
 }
-export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
-  readonly after?: readonly { synced(wait?: Wait): Promise<void> }[]
-  readonly leases?: Leases
-  readonly priority?: (key: string, reason: ReconcileContext<T>['reason']) => number
-  readonly rateLimit?: RateLimit
-  readonly retry?: RetryOptions
-  readonly watches?: { readonly [K in keyof W]: ControllerWatch<W[K]> }
-}
+export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {} // docs/reference/options.md
 export declare class Reflector<T> {
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   run(options: { readonly signal: AbortSignal }): Promise<void>
 }
-export interface RetryOptions {
-  readonly maxAttempts?: number
-  readonly maxMs?: number
-  readonly minMs?: number
-}
+export interface RetryOptions {} // docs/reference/options.md
 export type Scalar = string | number | bigint | boolean | Date
-export interface Scope<T, I = {}> {
-  readonly concurrency?: number
-  readonly filter?: (object: T, key: string) => boolean
-  readonly key?: string
-  readonly name?: string
-  readonly resyncMs?: number
-  readonly signal?: AbortSignal | undefined
-  readonly timeoutMs?: number
-  readonly when?: (change: Updated<T>) => boolean
-  readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
-}
+export interface Scope<T, I = {}> {} // docs/reference/options.md
 export declare class SourceError extends Error {
   constructor(message: string, options: SourceErrorOptions)
   readonly code: SourceErrorCode
@@ -437,11 +384,7 @@ export interface StoreView<T, I = {}> {
   readonly size: number
   readonly version: Version | undefined
 }
-export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
-  readonly capacity?: number
-  readonly delivery?: 'every' | 'latest'
-  readonly onOverflow?: 'coalesce' | 'fail'
-}
+export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {} // docs/reference/options.md
 export interface Subscription extends AsyncDisposable {
   readonly backlog: { readonly keys: number; readonly oldestMs: number; readonly oldestKey?: string | undefined }
   close(options?: { readonly drain?: boolean }): Promise<void>
@@ -457,21 +400,9 @@ export interface Updated<T> extends ChangeBase<T> {
   readonly type: 'update'
 }
 export type Version = string
-export interface VersionWait extends Wait {
-  readonly source?: string | undefined
-}
-export interface ViewOptions<R, I extends object> {
-  readonly audit?: false | { readonly periodMs?: number }
-  readonly equals?: (a: R, b: R) => boolean
-  readonly indexes?: (ix: IndexBuilder<R>) => I
-  readonly name?: string
-  readonly onInvalid?: 'omit' | 'keep-previous'
-  readonly reads?: readonly Informer<unknown, unknown>[]
-}
-export interface Wait {
-  readonly signal?: AbortSignal | undefined
-  readonly timeoutMs?: number | undefined
-}
+export interface VersionWait extends Wait {} // docs/reference/options.md
+export interface ViewOptions<R, I extends object> {} // docs/reference/options.md
+export interface Wait {} // docs/reference/options.md
 export declare function createInformer<S, I extends object, P = S, T = P>(
   options: InformerOptions<S, I, P, T>,
 ): Informer<T, I>

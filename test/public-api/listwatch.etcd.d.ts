@@ -15,9 +15,7 @@ export interface EtcdClient {
 export interface EtcdCluster {
   collection<T = unknown>(options: EtcdCollectionOptions<T>): EtcdSource<T>
 }
-export interface EtcdClusterOptions extends Omit<EtcdSourceOptions<unknown>, keyof EtcdCollectionOptions<unknown>> {
-  readonly holdMs?: number
-}
+export interface EtcdClusterOptions extends Omit<EtcdSourceOptions<unknown>, keyof EtcdCollectionOptions<unknown>> {} // docs/reference/options.md
 export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
 export type EtcdCollectionOptions<T> = Pick<EtcdSourceOptions<T>, 'prefix' | 'range' | 'codec' | 'keys' | 'pageSize'>
 export interface EtcdCredentials {
@@ -41,28 +39,9 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
-export interface EtcdSourceOptions<T> {
-  readonly auth?: EtcdAuth | (() => EtcdAuth | Promise<EtcdAuth>)
-  readonly client?: EtcdClient
-  readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
-  readonly credentials?: EtcdCredentials | (() => EtcdCredentials | Promise<EtcdCredentials>)
-  readonly endpoints?: string | readonly string[]
-  readonly heartbeatMs?: number
-  readonly keys?: EtcdKeys
-  readonly maxCatchup?: number
-  readonly pageSize?: number
-  readonly prefix?: KeyBytes
-  readonly range?: EtcdRange
-  readonly requireLeader?: boolean
-  readonly timeoutMs?: number
-}
+export interface EtcdSourceOptions<T> {} // docs/reference/options.md
 export type KeyBytes = string | Uint8Array
-export interface LeaseOptions {
-  readonly group: string
-  readonly leaseMs?: number
-  readonly mode?: 'share' | 'leader'
-  readonly renewMs?: number
-}
+export interface LeaseOptions {} // docs/reference/options.md
 export declare function etcdCluster(options: EtcdClusterOptions): EtcdCluster
 export declare function etcdLeases(options: EtcdLeasesOptions): Leases
 export declare function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T>

@@ -8,9 +8,7 @@ export interface CollectionsScope<M extends ServedInformers> extends Pick<Reques
 export interface HttpCollections {
   collection<T = unknown>(name: string): ListerWatcher<T>
 }
-export interface HttpCollectionsOptions extends HttpSourceOptions {
-  readonly holdMs?: number
-}
+export interface HttpCollectionsOptions extends HttpSourceOptions {} // docs/reference/options.md
 export interface HttpServing extends AsyncDisposable {
   (request: Request): Promise<Response>
   close(): Promise<void>
@@ -20,14 +18,7 @@ export interface HttpSource<T> extends ListerWatcher<T> {
   head(context: SourceContext): Promise<Version>
   isLaterEpoch(at: Version, mark: Version): boolean
 }
-export interface HttpSourceOptions {
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-  readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>)
-  readonly heartbeatMs?: number
-  readonly name?: string
-  readonly upstream?: UpstreamVersions
-  readonly url: string | URL
-}
+export interface HttpSourceOptions {} // docs/reference/options.md
 export interface MirrorScope<I = {}> {
   readonly where?: { readonly [K in keyof I]?: I[K] extends Index<unknown, infer V> ? V : never }
 }
@@ -51,17 +42,8 @@ export type RequestHeaders = Headers | Readonly<Record<string, string>>
 export interface RequestScope<I = {}> extends MirrorScope<I> {
   readonly signal?: AbortSignal
 }
-export interface ServeCollectionsOptions<M extends ServedInformers> extends Omit<ServeHttpOptions, 'scope'> {
-  readonly scope?: (request: Request) => CollectionsScope<M> | Response | Promise<CollectionsScope<M> | Response>
-}
-export interface ServeHttpOptions<I = {}> {
-  readonly clock?: Clock
-  readonly heartbeatMs?: number
-  readonly historyBytes?: number
-  readonly maxScopes?: number
-  readonly scope?: (request: Request) => RequestScope<I> | Response | Promise<RequestScope<I> | Response>
-  readonly watchMs?: number
-}
+export interface ServeCollectionsOptions<M extends ServedInformers> extends Omit<ServeHttpOptions, 'scope'> {} // docs/reference/options.md
+export interface ServeHttpOptions<I = {}> {} // docs/reference/options.md
 export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>>
 export interface UpstreamVersions {
   hasReached(at: Version, mark: Version): boolean

@@ -5,13 +5,7 @@ export interface Inspector extends AsyncDisposable {
   readonly token: string
   readonly url: string
 }
-export interface InspectorOptions {
-  readonly host?: string | undefined
-  readonly hosts?: readonly string[] | undefined
-  readonly port?: number | undefined
-  readonly showSecrets?: boolean | undefined
-  readonly token?: string | undefined
-}
+export interface InspectorOptions {} // docs/reference/options.md
 export declare function serveInspector(
   informers: Iterable<Informer<unknown, object>>,
   options?: InspectorOptions,

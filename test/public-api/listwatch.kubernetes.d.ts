@@ -25,29 +25,19 @@ export interface EventRecorder {
   event(regarding: KubernetesReference, event: KubernetesEvent): void
   flush(): Promise<void>
 }
-export interface EventRecorderOptions {
-  readonly controller: string
-  readonly instance?: string
-  readonly onError?: (error: SourceError) => void
-}
+export interface EventRecorderOptions {} // docs/reference/options.md
 export interface FieldConflict {
   readonly field: string
   readonly manager: string
 }
-export interface FinalizerOptions<T> {
-  readonly cleanup: (key: string, context: ObjectContext<T>) => Promise<void>
-  readonly reconcile: (key: string, context: ObjectContext<T>) => Promise<void>
-}
+export interface FinalizerOptions<T> {} // docs/reference/options.md
 export interface KubeConfigLike {
   applyToHTTPSOptions(options: RequestOptions): Promise<void>
   getCurrentCluster(): { readonly server: string; readonly proxyUrl?: string | undefined } | null
   getCurrentContext(): string
 }
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
-export interface KubernetesApplyOptions {
-  readonly force?: boolean
-  readonly signal?: AbortSignal
-}
+export interface KubernetesApplyOptions {} // docs/reference/options.md
 export interface KubernetesEvent {
   readonly action?: string
   readonly note?: string
@@ -55,10 +45,7 @@ export interface KubernetesEvent {
   readonly related?: KubernetesReference
   readonly type?: 'Normal' | 'Warning'
 }
-export interface KubernetesLeasesOptions extends LeaseOptions {
-  readonly kubeConfig: KubeConfigProvider
-  readonly namespace: string
-}
+export interface KubernetesLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface KubernetesNamespaces<T> extends SourceSet<T> {
   addNamespace(namespace: string): void
   removeNamespace(namespace: string): void
@@ -109,25 +96,7 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
-export interface KubernetesSourceOptions {
-  readonly apiVersion?: string
-  readonly fieldSelector?: string | undefined
-  readonly heartbeatMs?: number
-  readonly kind?: string
-  readonly kubeConfig: KubeConfigProvider
-  readonly labelSelector?: string | undefined
-  readonly maxObjectBytes?: number
-  readonly maxWatchMs?: number
-  readonly metadataOnly?: boolean
-  readonly namespace?: string | undefined
-  readonly pageSize?: number
-  readonly plural?: string
-  readonly probeMs?: number | false | undefined
-  readonly shard?: KubernetesShard | undefined
-  readonly streamingLists?: boolean
-  readonly stripManagedFields?: boolean
-  readonly timeoutMs?: number
-}
+export interface KubernetesSourceOptions {} // docs/reference/options.md
 export interface KubernetesWriter {
   apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>
   applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
@@ -141,11 +110,7 @@ export interface KubernetesWriter {
     functions: FinalizerOptions<T>,
   ): (key: string, context: ReconcileContext<T>) => Promise<void>
 }
-export interface KubernetesWriterOptions {
-  readonly fieldManager: string
-  readonly kubeConfig: KubeConfigProvider
-  readonly timeoutMs?: number
-}
+export interface KubernetesWriterOptions {} // docs/reference/options.md
 export interface KubernetesWritten {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }
 }
@@ -156,10 +121,7 @@ export interface Owned {
     readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string }[]
   }
 }
-export interface OwnedByOptions {
-  readonly apiVersion?: string
-  readonly isNamespaced?: boolean
-}
+export interface OwnedByOptions {} // docs/reference/options.md
 export interface RenamedFields {
   _continue: 'continue'
   _default: 'default'

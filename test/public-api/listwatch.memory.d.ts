@@ -11,12 +11,7 @@ export interface MemoryDatabase {
   restore(fn: (tx: MemoryTransaction) => void): Version
   stall(): void
 }
-export interface MemoryDatabaseOptions {
-  readonly heartbeatMs?: number
-  readonly history?: number
-  readonly holdMs?: number
-  readonly name?: string
-}
+export interface MemoryDatabaseOptions {} // docs/reference/options.md
 export interface MemoryLeases extends Leases {
   deliver(): void
   disturb(fault: LeaseFault, times?: number): void
@@ -24,9 +19,7 @@ export interface MemoryLeases extends Leases {
   readonly records: readonly LeaseRecord[]
   setAvailable(isAvailable: boolean): void
 }
-export interface MemoryLeasesOptions extends LeaseOptions {
-  readonly clock?: Clock
-}
+export interface MemoryLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface MemoryRelayStore extends RelayStore {
   readonly collection: MemorySource<string>
   deliver(): void
@@ -36,11 +29,7 @@ export interface MemoryRelayStore extends RelayStore {
   setAvailable(isAvailable: boolean): void
   readonly texts: ReadonlyMap<string, string>
 }
-export interface MemoryRelayStoreOptions {
-  readonly maxBytes?: number
-  readonly maxChanges?: number
-  readonly name?: string
-}
+export interface MemoryRelayStoreOptions {} // docs/reference/options.md
 export interface MemorySource<T> extends ListerWatcher<T> {
   compact(): void
   corrupt(key: string, error: unknown): Version
@@ -54,12 +43,7 @@ export interface MemorySource<T> extends ListerWatcher<T> {
   stall(): void
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
 }
-export interface MemorySourceOptions<T> {
-  readonly entries?: Iterable<readonly [string, T]>
-  readonly heartbeatMs?: number
-  readonly history?: number
-  readonly name?: string
-}
+export interface MemorySourceOptions<T> {} // docs/reference/options.md
 export interface MemoryTransaction {
   delete(collection: ListerWatcher<unknown>, key: string): void
   put<T>(collection: ListerWatcher<T>, key: string, object: T): void

@@ -9,23 +9,11 @@ export interface MysqlDatabase {
   mark(connection: Pick<MysqlClient, 'query'>): Promise<Version>
   table<T = unknown>(options: MysqlTableOptions): MysqlTable<T>
 }
-export interface MysqlDatabaseOptions extends Pick<MysqlSourceOptions, 'connect' | 'timeoutMs' | 'serverId'> {
-  readonly holdMs?: number
-}
+export interface MysqlDatabaseOptions extends Pick<MysqlSourceOptions, 'connect' | 'timeoutMs' | 'serverId'> {} // docs/reference/options.md
 export interface MysqlSource<T> extends MysqlTable<T> {
   mark(connection: Pick<MysqlClient, 'query'>): Promise<Version>
 }
-export interface MysqlSourceOptions {
-  readonly columns?: readonly string[]
-  readonly connect: () => MysqlClient | Promise<MysqlClient>
-  readonly integers?: 'number' | 'bigint'
-  readonly maxDeltaRows?: number
-  readonly maxObjectBytes?: number
-  readonly serverId?: number
-  readonly sql?: string
-  readonly table: string
-  readonly timeoutMs?: number
-}
+export interface MysqlSourceOptions {} // docs/reference/options.md
 export interface MysqlTable<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>

@@ -18,36 +18,15 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
-export interface NatsKvSourceOptions<T> {
-  readonly bucket: string
-  readonly client: NatsClient
-  readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
-  readonly domain?: string
-  readonly heartbeatMs?: number
-  readonly subjects?: string | readonly string[]
-  readonly timeoutMs?: number
-  readonly verifyMs?: number
-}
-export interface NatsLeasesOptions extends LeaseOptions {
-  readonly bucket?: string
-  readonly client: NatsClient
-  readonly domain?: string
-  readonly streamReplicas?: number
-}
+export interface NatsKvSourceOptions<T> {} // docs/reference/options.md
+export interface NatsLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface NatsMessage {
   readonly data: Uint8Array
   readonly headers?: { readonly code: number; readonly description: string; get(name: string): string }
   readonly reply?: string
   readonly subject: string
 }
-export interface NatsRelayStoreOptions {
-  readonly client: NatsClient
-  readonly domain?: string
-  readonly heartbeatMs?: number
-  readonly relay: string
-  readonly streamReplicas?: number
-  readonly timeoutMs?: number
-}
+export interface NatsRelayStoreOptions {} // docs/reference/options.md
 export declare function natsKvSource<T = unknown>(options: NatsKvSourceOptions<T>): NatsKvSource<T>
 export declare function natsLeases(options: NatsLeasesOptions): Leases
 export declare function natsRelayStore(options: NatsRelayStoreOptions): RelayStore

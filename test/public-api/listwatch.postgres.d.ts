@@ -12,24 +12,14 @@ export interface ChangeLog {
   readonly table: string
   readonly wake: string
 }
-export interface ChangeLogOptions {
-  readonly bulk?: number
-  readonly grant?: readonly string[]
-  readonly key?: readonly string[]
-  readonly level?: 'auto' | 'statement' | 'row'
-  readonly table: string
-  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
-}
+export interface ChangeLogOptions {} // docs/reference/options.md
 export interface ChangeLogStatus {
   readonly notifyQueueUsage: number
   readonly oldestTransactionMs: number
   readonly schemaVersion: number | undefined
   readonly tables: readonly ChangeLog[]
 }
-export interface InstallLeasesOptions {
-  readonly grant?: readonly string[]
-  readonly groups?: readonly string[]
-}
+export interface InstallLeasesOptions {} // docs/reference/options.md
 export interface PgClient {
   connect(): Promise<unknown>
   end(): Promise<void>
@@ -58,10 +48,7 @@ export interface PostgresDatabaseOptions
   extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {
   readonly holdMs?: number
 }
-export interface PostgresLeasesOptions extends LeaseOptions {
-  readonly connect?: () => PgClient | Promise<PgClient>
-  readonly pool: PgPool
-}
+export interface PostgresLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface PostgresSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
@@ -70,19 +57,7 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   mark(tx: PgTransaction): Promise<Version>
   readonly waking: 'notify' | 'poll' | undefined
 }
-export interface PostgresSourceOptions {
-  readonly columns?: readonly string[]
-  readonly connect: () => PgClient | Promise<PgClient>
-  readonly maxDeltaRows?: number
-  readonly maxObjectBytes?: number
-  readonly pollIntervalMs?: number
-  readonly rls?: 'row-local'
-  readonly sql?: string
-  readonly table: string
-  readonly timeoutMs?: number
-  readonly trimEveryMs?: number | false
-  readonly wake?: 'notify' | 'poll'
-}
+export interface PostgresSourceOptions {} // docs/reference/options.md
 export type PostgresTable<T> = ListerWatcher<T> & Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
 export type PostgresTableOptions = Pick<
   PostgresSourceOptions,

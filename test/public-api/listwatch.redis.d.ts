@@ -16,24 +16,13 @@ export interface RedisCollectionSource<T> extends ListerWatcher<T> {
   head(context: SourceContext): Promise<Version>
   readonly heartbeatMs: number
 }
-export interface RedisCollectionSourceOptions<T> {
-  readonly client: RedisClient
-  readonly codec?: RedisCodecName | RedisDecode<T>
-  readonly collection: string
-  readonly heartbeatMs?: number
-  readonly keys?: RedisKeys
-  readonly shardCount?: number
-  readonly timeoutMs?: number
-}
+export interface RedisCollectionSourceOptions<T> {} // docs/reference/options.md
 export interface RedisDatabase extends AsyncDisposable {
   close(): Promise<void>
   collection<T = unknown>(name: string, options?: RedisDatabaseCollectionOptions<T>): RedisCollectionSource<T>
   commit(fn: (tx: RedisTransaction) => void, options?: ApplyOptions): Promise<Version>
 }
-export interface RedisDatabaseCollectionOptions<T> {
-  readonly codec?: RedisCodecName | { readonly decode: RedisDecode<T>; readonly encode: RedisEncode<T> }
-  readonly keys?: RedisKeys
-}
+export interface RedisDatabaseCollectionOptions<T> {} // docs/reference/options.md
 export interface RedisDatabaseOptions
   extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'>,
     Pick<RedisWriterOptions<unknown>, 'retention'> {
@@ -46,26 +35,9 @@ export type RedisKeys = 'string' | 'bytes'
 export interface RedisKeysSource<T> extends ListerWatcher<T> {
   readonly heartbeatMs: number
 }
-export interface RedisKeysSourceOptions<T> {
-  readonly client: RedisClient
-  readonly codec?: RedisCodecName | RedisDecode<T>
-  readonly heartbeatMs?: number
-  readonly keys?: RedisKeys
-  readonly maxKeys?: number
-  readonly prefix: string
-  readonly timeoutMs?: number
-}
-export interface RedisLeasesOptions extends LeaseOptions {
-  readonly client: RedisClient
-  readonly waitForReplicas?: number
-}
-export interface RedisRelayStoreOptions {
-  readonly client: RedisClient
-  readonly heartbeatMs?: number
-  readonly relay: string
-  readonly retention?: number
-  readonly timeoutMs?: number
-}
+export interface RedisKeysSourceOptions<T> {} // docs/reference/options.md
+export interface RedisLeasesOptions extends LeaseOptions {} // docs/reference/options.md
+export interface RedisRelayStoreOptions {} // docs/reference/options.md
 export interface RedisShardedWriter<T> extends RedisWriter<T> {
   shardOf(key: string): string
   readonly shards: ReadonlyMap<string, RedisWriter<T>>
@@ -75,15 +47,7 @@ export interface RedisStreamSource<T> extends ListerWatcher<T> {
   head(context: SourceContext): Promise<Version>
   readonly heartbeatMs: number
 }
-export interface RedisStreamSourceOptions<T> {
-  readonly client: RedisClient
-  readonly decode: StreamDecode<T>
-  readonly heartbeatMs?: number
-  readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>
-  readonly stream: string
-  readonly timeoutMs?: number
-  readonly whenTrimmed?: 'refuse' | 'fold'
-}
+export interface RedisStreamSourceOptions<T> {} // docs/reference/options.md
 export interface RedisTransaction {
   delete(collection: ListerWatcher<unknown>, key: string): void
   put<T>(collection: ListerWatcher<T>, key: string, object: NoInfer<T>): void
@@ -99,17 +63,7 @@ export interface RedisWriter<T> extends AsyncDisposable {
   apply(changes: readonly RedisChange<T>[], options?: ApplyOptions): Promise<Version>
   close(): Promise<void>
 }
-export interface RedisWriterOptions<T> {
-  readonly client: RedisClient
-  readonly clock?: Clock
-  readonly codec?: RedisCodecName | RedisEncode<T>
-  readonly collection: string
-  readonly keys?: RedisKeys
-  readonly random?: Random
-  readonly retention?: number
-  readonly shardCount?: number
-  readonly timeoutMs?: number
-}
+export interface RedisWriterOptions<T> {} // docs/reference/options.md
 export type StreamChange<T> =
   | { readonly key: string; readonly object: T | undefined }
   | { readonly key: string; readonly error: unknown }

@@ -13,10 +13,7 @@ export interface RelaySource<T> extends ListerWatcher<T> {
   head(context: SourceContext): Promise<Version>
   isLaterEpoch(at: Version, mark: Version): boolean
 }
-export interface RelaySourceOptions {
-  readonly store: RelayStore
-  readonly upstream?: UpstreamVersions
-}
+export interface RelaySourceOptions {} // docs/reference/options.md
 export type RelayState = 'waiting' | 'standby' | 'comparing' | 'live' | 'backing-off' | 'stopped'
 export interface RelayStatus {
   readonly backlog: { readonly keys: number; readonly oldestMs: number }
@@ -28,13 +25,7 @@ export interface RelayStatus {
   readonly state: RelayState
   readonly version: Version | undefined
 }
-export interface ServeRelayOptions {
-  readonly clock?: Clock
-  readonly leases?: Leases
-  readonly logger?: Logger
-  readonly random?: Random
-  readonly secrets?: boolean
-}
+export interface ServeRelayOptions {} // docs/reference/options.md
 export declare function relayCache(store: RelayStore): MirrorCache
 export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>
 export declare function serveRelay<T, I>(

@@ -5,11 +5,7 @@ export interface ChangeLog {
   readonly problems: readonly string[]
   readonly table: string
 }
-export interface ChangeLogOptions {
-  readonly keepRows?: number
-  readonly key?: readonly string[]
-  readonly table: string
-}
+export interface ChangeLogOptions {} // docs/reference/options.md
 export interface ChangeLogStatus {
   readonly epoch: string | undefined
   readonly journalMode: string
@@ -29,17 +25,7 @@ export interface SqliteSource<T> extends ListerWatcher<T> {
   key(...columns: readonly (string | number | bigint | Uint8Array)[]): string
   mark(database: Pick<SqliteDatabase, 'prepare'>): Version
 }
-export interface SqliteSourceOptions {
-  readonly columns?: readonly string[]
-  readonly connect: () => SqliteDatabase
-  readonly integers?: 'number' | 'bigint'
-  readonly maxDeltaRows?: number
-  readonly pollIntervalMs?: number
-  readonly sql?: string
-  readonly table: string
-  readonly timeoutMs?: number
-  readonly wake?: 'file' | 'poll'
-}
+export interface SqliteSourceOptions {} // docs/reference/options.md
 export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[]
   get(...values: SqliteValue[]): unknown

@@ -16,12 +16,7 @@ export interface InformerCollectionConfig<T extends object> {
   readonly sync: { readonly rowUpdateMode: 'full'; readonly sync: (collection: CollectionSync<T>) => () => void }
   readonly utils: { readonly waitFor: (version: Version, wait?: VersionWait) => Promise<void> }
 }
-export interface InformerCollectionOptions<T extends object, I extends object = {}> {
-  readonly getKey?: (object: T) => string
-  readonly id?: string
-  readonly informer: Informer<T, I>
-  readonly where?: Scope<T, I>['where']
-}
+export interface InformerCollectionOptions<T extends object, I extends object = {}> {} // docs/reference/options.md
 export declare function informerCollectionOptions<T extends object, I extends object = {}>(
   options: InformerCollectionOptions<T, I>,
 ): InformerCollectionConfig<T>

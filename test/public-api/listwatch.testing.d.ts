@@ -34,9 +34,7 @@ export interface ConformanceChange {
   readonly key: string
   readonly value: string | undefined
 }
-export interface ConformanceOptions {
-  readonly heartbeatMs: number
-}
+export interface ConformanceOptions {} // docs/reference/options.md
 export type ConformanceOutcome = { readonly type: 'passed' } | { readonly type: 'skipped'; readonly reason: string }
 export interface LeasesCase {
   readonly name: string

@@ -24,9 +24,7 @@ export interface FakeKubernetes extends AsyncDisposable {
   readonly requests: readonly FakeRequest[]
   readonly watches: number
 }
-export interface FakeKubernetesOptions {
-  readonly resources?: readonly FakeResource[]
-}
+export interface FakeKubernetesOptions {} // docs/reference/options.md
 export interface FakeObject extends KubernetesObject {
   readonly [field: string]: unknown
   readonly metadata: KubernetesObject['metadata'] & { readonly [field: string]: unknown }
