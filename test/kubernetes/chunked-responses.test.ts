@@ -70,16 +70,6 @@ describe('an answer, however its bytes come', () => {
       expect([mirror.informer.size, mirror.errors]).toEqual([0, []])
     }))
 
-  test('with an object without a name is invalid, and the rest of it is there', () =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      const { collection } = mirror.fake
-      await collection.watching[0]?.event('MODIFIED', { metadata: { resourceVersion: collection.pass() } })
-      await mirror.follows('k1', 1)
-      expect(mirror.errors).toMatchObject([{ code: 'DECODE' }])
-      expect(mirror.errors[0]?.message).toContain('it has no metadata.name')
-      expect([mirror.relists, mirror.informer.status.reconnects]).toEqual([0, 0])
-    }))
-
   test('of an unknown kind is accepted', () =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       await mirror.fake.collection.watching[0]?.event('SOMETHING', mirror.fake.collection.at()[0])

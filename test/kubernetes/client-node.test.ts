@@ -97,18 +97,6 @@ describeKubernetes('with a server', (server) => {
     await isThere
     expect(heard).toEqual(['a'])
   })
-
-  test("an informer in the place of client-node's continues after an error, which client-node does not", async () => {
-    const { admin, path, informer, delivered } = await stage()
-    const errors: unknown[] = []
-    informer.on('error', (error) => errors.push(error))
-    await informer.start()
-    await own.kubernetes.api.kill()
-    await until('the error', () => errors.length > 0)
-    await own.kubernetes.api.start()
-    await admin.create(path, draft('after', 1))
-    await until('what happened afterwards', () => delivered.includes('add after 1'))
-  })
 })
 
 test('[D8] a listFn that selects less than the path causes one warning; the whole path is mirrored', async () => {

@@ -1,11 +1,8 @@
-import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
-import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { createInformer, type Informer, SourceError, type Version } from '../../src/index.js'
+import { SourceError, type Version } from '../../src/index.js'
 import { SeededRandom } from '../../testing/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAnyList, isHead, isStreamedList, isWatch } from './fake.js'
-import type { FakeObject } from './fake-collection.js'
 import type { Exchange } from './fake-exchange.js'
 import { contentsOf, Mirror, type MirrorOptions } from './mirror.js'
 
@@ -71,18 +68,6 @@ describe('a kubeConfig that changes to another cluster', () => {
       expect(mirror.relists).toBe(1)
     }),
   )
-
-  test('is followed when the next list comes from there, with known versions', () =>
-    withMove({}, async (move) => {
-      const { mirror, go } = move
-      await mirror.live()
-      go()
-      mirror.fake.collection.pass()
-      mirror.fake.collection.compact()
-      mirror.fake.rule(isAnyList, refused)
-      for (const watch of mirror.fake.collection.watching) watch.end()
-      await arrived(move)
-    }))
 
   test('is followed when the head is read, and that version is not waited for', () =>
     withMove({}, async (move) => {
@@ -186,14 +171,6 @@ async function watched({ source, clock }: Mirror, after: Version): Promise<strin
   }
 }
 
-/** One with a source of its own. */
-function informerOf({ clock }: Mirror, kubeConfig: () => KubeConfig): Informer<FakeObject> {
-  const source = kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
-  const informer = createInformer({ source, clock, audit: false })
-  informer.on('error', () => {})
-  return informer
-}
-
 describe('several informers of one source whose kubeConfig changes to another cluster', () => {
   test('follow when one of them lists there, even those with an open watch', () =>
     withMove({}, async (move) => {
@@ -225,22 +202,4 @@ describe('several informers of one source whose kubeConfig changes to another cl
       await arrived(move)
     }),
   )
-
-  test('list once each if they have sources of their own that share a watch', () =>
-    withMove({}, async ({ mirror, other, go }) => {
-      let hasMoved = false
-      const kubeConfig = (): KubeConfig => (hasMoved ? other.config() : mirror.fake.config())
-      const informers = [1, 2].map(() => informerOf(mirror, kubeConfig))
-      for (const informer of informers) {
-        informer.start()
-        await mirror.untilPassing('its watch', () => informer.status.state === 'live')
-      }
-      expect(mirror.fake.collection.watching.length).toBe(1)
-      hasMoved = true
-      go()
-      mirror.fake.rule(isQuestion, refused)
-      for (const informer of informers) await mirror.untilPassing('the other cluster', () => informer.has('default/o1'))
-      expect(other.lists.length).toBe(2)
-      for (const informer of informers) await informer.stop()
-    }))
 })

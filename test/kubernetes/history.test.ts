@@ -96,19 +96,6 @@ describe('a history that went back', () => {
       expect([mirror.relists, mirror.errors]).toEqual([0, []])
     })
   })
-
-  test('under the watches of several mirrors leaves no ghost in any of them', () =>
-    withBackup({ audit: { periodMs: 20_000 } }, async ({ mirror, restore, converged }) => {
-      await using other = mirror.beside()
-      await mirror.untilPassing('the other to be there', () => other.has('default/ghost'))
-      restore()
-      await mirror.untilPassing('the audit', () => mirror.errors.length > 0)
-      await converged()
-      await mirror.untilPassing(
-        'the other to be the same',
-        () => !other.has('default/ghost') && other.has('default/k3'),
-      )
-    }))
 })
 
 describe('a history that went back in the middle of a list', () => {

@@ -102,14 +102,6 @@ describe('beside a watch of a history that is over, and still open', () => {
         await restored.right(await joining)
       }))
 
-  test('two new informers share another watch', () =>
-    Restored.with(async (restored) => {
-      const before = await restored.informer()
-      await restored.restore(before)
-      await restored.right(await restored.informer(), await restored.informer())
-      expect(restored.backup.watching.length).toBe(1)
-    }))
-
   test('the informer that detects that lists once, and so do the other followers', () =>
     Restored.with(async (restored) => {
       const [first, second] = [await restored.informer(), await restored.informer()]
@@ -136,15 +128,6 @@ describe('beside a watch of a history that is over, and still open', () => {
       expect([after.status.relists, before.status.relists]).toEqual([0, 1])
     }),
   )
-
-  test('its followers list once as soon as one of them has resumed', () =>
-    Restored.with(async (restored) => {
-      const [first, second] = [await restored.informer(), await restored.informer()]
-      await restored.restore(first, second)
-      void first.relist().catch(() => {})
-      await restored.right(first, second)
-      expect(second.status.relists).toBe(1)
-    }))
 })
 
 test('beside a watch that is further than the list of a new informer: the informer follows another watch if its list came from a server that is behind; other followers continue', () =>

@@ -234,16 +234,4 @@ describe('a mirror that was disconnected once', () => {
       await shared.watch(listed)
       expect(shared.heads).toBe(1)
     }))
-
-  test('and was stopped while the resource was missing lists only once', () =>
-    Shared.with(async (shared) => {
-      const { fake } = shared
-      const missing = fake.rule(isAny, (exchange) => exchange.refuse(MISSING))
-      await expect(shared.list()).rejects.toMatchObject({ code: 'NOT_FOUND' })
-      missing()
-      await shared.watch(await shared.list())
-      await shared.breakOff()
-      await shared.watch(fake.collection.version)
-      expect(shared.heads).toBeGreaterThan(0)
-    }))
 })

@@ -38,19 +38,6 @@ describe('no request is sent before Retry-After', () => {
     }),
   )
 
-  test.each([429, 503])('if one informer joins, and then another one (%i)', (code) =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      const requested = refusing(mirror, code)
-      await mirror.pass(20_000)
-      await using _other = mirror.beside()
-      await mirror.untilPassing('a request', () => requested() > 0)
-      await using _third = mirror.beside()
-      mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-      await mirror.pass(40_000)
-      expect([requested(), mirror.informer.status.state, mirror.errors]).toEqual([1, 'live', []])
-    }),
-  )
-
   test.each([429, 503])('if fresh() is called, a reader waits, or an audit is due (%i)', (code) =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       const requested = refusing(mirror, code)
@@ -104,13 +91,3 @@ describe('no request is sent before Retry-After', () => {
       expect(mirror.fake.lists.filter(({ query }) => query.has('continue'))).toHaveLength(2)
     }))
 })
-
-test('a silent watch fails on 503, and nothing is sent before Retry-After', () =>
-  Mirror.live({ fill: 1 }, async (mirror) => {
-    const requested = refusing(mirror, 503, 90)
-    mirror.informer.waitFor(mirror.fake.collection.pass()).catch(() => {})
-    await mirror.pass(73_000)
-    expect([requested(), mirror.errors]).toEqual([1, []])
-    await mirror.pass(4_000)
-    expect([requested(), mirror.errors.map(({ code }) => code)]).toEqual([1, ['UNAVAILABLE']])
-  }))

@@ -158,18 +158,6 @@ describe('a client that joins a watch that has been silent', () => {
       expect([await second.upTo(version), await first.upTo(version)]).toEqual([['put default/k0'], ['put default/k0']])
       expect(collection.watching.length).toBe(1)
     }))
-
-  test('takes nothing from the other if that is refused', () =>
-    withScene(async ({ fake, clock, follow, joined }) => {
-      const { collection } = fake
-      const start = collection.version
-      const first = await joined()
-      await clock.advance(20_000)
-      fake.next(isWatch, (exchange) => exchange.refuse({ code: 503 }))
-      await expect(follow(start).next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-      expect(await first.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
-      expect(fake.watches.length).toBe(2)
-    }))
 })
 
 describe('of two that share a watch, the one that opened it', () => {
@@ -186,18 +174,6 @@ describe('of two that share a watch, the one that opened it', () => {
       await begun[1]
       expect(await second.upTo(fake.collection.put('k0', 'after'))).toEqual(['put default/k0'])
       expect(fake.watches.length).toBe(1)
-    }))
-
-  test('may stop before another connection takes over', () =>
-    withScene(async ({ fake, clock, joined }) => {
-      const { collection } = fake
-      const [first, second] = [await joined(), await joined()]
-      await first.stop()
-      collection.forget(collection.watching[0])
-      const version = collection.put('k0', 'after')
-      const delivered = second.upTo(version)
-      await passing(clock, 'another connection', () => fake.watches.length > 1)
-      expect(await delivered).toEqual(['put default/k0'])
     }))
 
   test('may stop as the last, while a third comes: that one opens a watch', () =>

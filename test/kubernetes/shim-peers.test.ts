@@ -44,31 +44,6 @@ const opened = (fake: FakeKubernetes): Promise<void> =>
 
 /** What other informers of JavaScript were found to do wrong; each letter is a story of theirs, and here how it must end. */
 describe("makeInformer in the place of client-node's: known failures of other informers", () => {
-  test('A: an object has one shape, whether it came with a list or with a watch', () =>
-    withInformer(filled, async ({ fake, informer, healed }) => {
-      await informer.start()
-      fake.collection.put('k0', 'changed')
-      await healed()
-      const shapes = informer
-        .list()
-        .map(({ apiVersion, kind, metadata }) => [apiVersion, kind, metadata['creationTimestamp']])
-      expect(new Set(shapes.map(String))).toEqual(new Set(['v1,ConfigMap,2026-01-02T03:04:05Z']))
-    }))
-
-  test('G: a start after an error, as users of client-node had to call it, makes no second watch', () =>
-    withInformer(filled, async ({ fake, informer, delivered, errors, healed }) => {
-      informer.on('error', () => void informer.start())
-      await informer.start()
-      await opened(fake)
-      for (const watch of fake.collection.watching) watch.reset()
-      await waitUntil('the event', () => errors.length > 0)
-      fake.collection.put('k1', 'after')
-      await healed()
-      await opened(fake)
-      expect([fake.collection.watching.length, fake.lists.length]).toEqual([1, 1])
-      expect(delivered).toEqual(['add k0 0', 'add k1 1', 'update k1 after'])
-    }))
-
   test('the only object, deleted and recreated while it was stopped, is delivered as a delete and an add, and kept', () =>
     withInformer(
       ({ collection }) => collection.fill(1),

@@ -55,16 +55,6 @@ describe('a watch of what is quiet', () => {
       expect([mirror.fake.watches.length, mirror.errors]).toEqual([1, []])
     }))
 
-  test('is read while another is opened', () =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      let held: Exchange | undefined
-      mirror.fake.next(isHead, (exchange) => (held = exchange))
-      await mirror.untilPassing('a request for another', () => held !== undefined)
-      const version = mirror.fake.collection.put('k0', 'after')
-      await mirror.until('the event to be there', () => mirror.hasReached(version))
-      expect([mirror.fake.watches.length, held?.isOpen]).toEqual([1, true])
-    }))
-
   test.each([503, 403])('is kept if it receives data again, although another is refused (%i)', (code) =>
     Mirror.live({ fill: 1 }, async (mirror) => {
       let held: Exchange | undefined
