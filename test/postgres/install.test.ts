@@ -14,7 +14,6 @@ import {
   type Database,
   dropRoles,
   errorOf,
-  expectMirrorEqualsTable,
   expectMirrored,
   hasty,
   mirror,
@@ -158,15 +157,6 @@ describePostgres('installing', (postgres) => {
       await db.sql('DROP TABLE high')
       expect(await db.sql(OBJECTS)).toEqual(before)
     })
-
-    test('can be mirrored again after another installation, by one more list', async () => {
-      const db = await at.installed(TABLE)
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(`${uninstallChangeLogSql({ table: 't' })}; UPDATE t SET n = 42`)
-      await db.install('t')
-      await expectMirrorEqualsTable(rows)
-      expect(rows.informer.status.relists).toBe(1)
-    })
   })
 
   describe('with grant', () => {
@@ -198,13 +188,6 @@ describePostgres('installing', (postgres) => {
       await tx.query('BEGIN')
       await rows.source.mark(tx)
       expect([rows.informer.status.relists, rows.errors]).toEqual([0, []])
-    })
-
-    test('the role trims as a reader does', async () => {
-      const db = await granted()
-      await db.install('t', { grant: [db.role] })
-      const reader = await db.connect({ user: db.role })
-      expect((await reader.query('SELECT listwatch.tend()::int AS removed')).rows).toEqual([{ removed: 0 }])
     })
 
     const forbidden = [
@@ -242,32 +225,6 @@ describePostgres('installing', (postgres) => {
       await waitUntil('the failure', () => informer.status.state === 'failed')
       expect(informer.status.lastError).toMatchObject({ code: 'UNAUTHORIZED' })
       expect(informer.size).toBe(2)
-    })
-
-    test('no role can use its own table to make the mirrors of others list again', async () => {
-      const db = await granted()
-      await db.install('t', { grant: [db.role] })
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(`CREATE SCHEMA mine AUTHORIZATION ${db.role}`)
-      const role = await db.connect({ user: db.role })
-      await role.query('CREATE TABLE mine.x (id int)')
-      const attach = `CREATE TRIGGER x AFTER TRUNCATE ON mine.x EXECUTE FUNCTION ${await db.log('t')}_t()`
-      expect(await errorOf(role.query(attach))).toMatchObject({ code: '42501' })
-      await role.query('TRUNCATE mine.x')
-      await expectMirrorEqualsTable(rows)
-      expect(rows.informer.status.relists).toBe(0)
-    })
-
-    test('the owner of a partitioned table can make partitions of it, whichever role installed', async () => {
-      const db = await granted()
-      await db.sql(`CREATE SCHEMA mine AUTHORIZATION ${db.role}`)
-      const owner = await db.connect({ user: db.role })
-      await owner.query('CREATE TABLE mine.p (id int PRIMARY KEY) PARTITION BY RANGE (id)')
-      await db.install('mine.p')
-      const rows = await mirror(db, { table: 'mine.p' })
-      await owner.query('CREATE TABLE mine.low PARTITION OF mine.p FOR VALUES FROM (0) TO (100)')
-      await owner.query('INSERT INTO mine.p VALUES (1)')
-      await expectMirrorEqualsTable(rows)
     })
   })
 

@@ -132,15 +132,6 @@ describePostgres('a key', (postgres) => {
       await expectMirrorEqualsTable(rows, { key: ['b', 'a'] })
     })
 
-    test('works besides a primary key', async () => {
-      const db = await at.database()
-      await db.sql(`CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL UNIQUE); INSERT INTO t VALUES (1, 'one')`)
-      await db.install('t', { key: ['code'] })
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(`UPDATE t SET code = 'eins'; INSERT INTO t VALUES (2, 'two')`)
-      await expectMirrorEqualsTable(rows, { key: ['code'] })
-    })
-
     const refused: readonly (readonly [string, string, RegExp, ChangeLogOptions['key']?])[] = [
       [
         'a table without a primary key',

@@ -1,4 +1,4 @@
-import { Client, Pool } from 'pg'
+import { Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { installLeases, type PostgresLeasesOptions, postgresLeases } from '../../adapters/postgres/index.js'
 import type { LeaseSession, LeaseView } from '../../src/adapter.js'
@@ -180,17 +180,4 @@ describePostgres('leases in Postgres', (postgres) => {
       expect(rows).toEqual([{ synchronous_commit: setting === 'remote_apply' ? setting : 'on' }])
     },
   )
-
-  test('installing a change log, or the leases again, keeps the leases', async () => {
-    const db = await installed()
-    await renew(sessionOf(poolOf(db)))
-    await db.sql('CREATE TABLE t (id int PRIMARY KEY)')
-    await db.install('t')
-    expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
-    const client = new Client(db.config())
-    await client.connect()
-    await installLeases(client)
-    await client.end()
-    expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
-  })
 })

@@ -94,14 +94,6 @@ describePostgres('the log', (postgres) => {
       expect((await resumed(source, version)).events).toEqual([{ type: 'put', key: '1', object: { id: 1, n: 1 } }])
     })
 
-    test('of several tables loses what is old of each', async () => {
-      const db = await at.installed(TABLE)
-      await db.sql('CREATE TABLE u (id int PRIMARY KEY); INSERT INTO u VALUES (1)')
-      await db.install('u')
-      await db.sql('UPDATE t SET n = 1; DELETE FROM u')
-      expect(await trimChangeLogs(await db.connect(), 0)).toBe(21)
-    })
-
     test('by a reader is trimmed a little at a time', async () => {
       const db = await at.installed(TABLE)
       await db.sql('INSERT INTO t SELECT g, 0 FROM generate_series(21, 15000) g')
@@ -161,15 +153,6 @@ describePostgres('the log', (postgres) => {
       await db.sql(AN_HOUR_LATER)
       await db.sql(WRITE)
       expect(await logged(db)).toBe(2 * KEYS)
-    })
-
-    test('keeps no writer waiting for a trim that is under way', async () => {
-      const db = await written(4)
-      const other = await db.connect()
-      await other.query(`BEGIN; SELECT listwatch.trim('0 s')`)
-      await db.sql(`SET lock_timeout = '1s'; ${WRITE}`)
-      await other.query('ROLLBACK')
-      expect(await db.value('SELECT max(n) FROM t')).toBe(5)
     })
 
     test('does not fail the statement of a writer whose trim fails', async () => {

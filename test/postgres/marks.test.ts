@@ -88,22 +88,6 @@ describePostgres('a mark', (postgres) => {
     expect(informer.get('1')).toEqual({ id: 1, n: 1 })
   })
 
-  test('is not delayed by an older transaction that stays open', async () => {
-    const db = await at.installed(TABLE)
-    const { source, informer } = await mirror(db, { table: 't' })
-    const old = await db.connect()
-    await old.query('BEGIN; UPDATE t SET n = 7 WHERE id = 2')
-    const tx = await writing(db)
-    const mark = await source.mark(tx)
-    await tx.query('COMMIT')
-    await informer.waitFor(mark, { timeoutMs: 60_000 })
-    expect([informer.get('1'), informer.get('2')]).toEqual([
-      { id: 1, n: 42 },
-      { id: 2, n: 2 },
-    ])
-    await old.query('ROLLBACK')
-  })
-
   test('may also be a version or a head', async () => {
     const db = await at.installed(TABLE)
     const source = db.source({ table: 't' })
@@ -136,16 +120,6 @@ describePostgres('a mark', (postgres) => {
     expect((await waiting).code).toBe('EPOCH_CHANGED')
     expect((await errorOf(informer.waitFor(mark))).code).toBe('EPOCH_CHANGED')
     await tx.query('ROLLBACK')
-  })
-
-  test('is the same to a writer who is the first to speak after that', async () => {
-    const db = await at.installed(TABLE)
-    await db.sql('DELETE FROM listwatch.state; DELETE FROM listwatch.mark')
-    const tx = await writing(db)
-    const source = db.source({ table: 't' })
-    const mark = await source.mark(tx)
-    await tx.query('COMMIT')
-    expect(source.hasReached((await listed(source)).version, mark)).toBe(true)
   })
 
   test('that is invalid is PROTOCOL', async () => {

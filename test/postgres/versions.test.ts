@@ -10,7 +10,6 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
-  expectMirrored,
   listed,
   mirror,
   resumed,
@@ -92,13 +91,6 @@ describePostgres('a version', (postgres) => {
         message: expect.stringContaining(`(${why})`),
       })
     })
-
-    test('under a mirror by exactly one more list', async () => {
-      const db = await at.installed(TABLE)
-      const rows = await mirror(db, { table: 't' })
-      await expectMirrored(rows, 'TRUNCATE t; INSERT INTO t VALUES (1, 42)')
-      expect([rows.informer.status.relists, rows.errors.length]).toEqual([1, 1])
-    })
   })
 
   describe('is refused', () => {
@@ -160,16 +152,6 @@ describePostgres('the connections of a source', (postgres) => {
     }
     await expectMirrorEqualsTable(rows)
     expect([rows.informer.status.relists, (await backends(db)).length]).toEqual([0, 1])
-  })
-
-  test('are one after many lists', async () => {
-    const db = await at.installed(TABLE)
-    const { informer } = await mirror(db, named)
-    for (let n = 1; n <= 3; n++) {
-      await db.sql('TRUNCATE t')
-      await waitUntil('the next', () => informer.status.relists >= n && informer.status.state === 'live')
-    }
-    await waitUntil('those of the lists to end', async () => (await backends(db)).length === 1)
   })
 
   test('of head(), or of a list by hand, end with the result', async () => {
