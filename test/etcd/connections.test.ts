@@ -120,18 +120,6 @@ describeEtcd('a connection that fails', (server) => {
     }
   })
 
-  test('by a network that is down for long is retried until it succeeds', () =>
-    stage(async (mirror) => {
-      await mirror.fill(20)
-      await mirror.live()
-      mirror.proxy.hold()
-      await mirror.put(['k1', 1])
-      await mirror.until('the silence to be noticed', () => mirror.errors.length > 0)
-      mirror.proxy.pass()
-      await mirror.healed()
-      expect(mirror.relists).toBe(0)
-    }))
-
   test('is retried at another endpoint, if a host is dead or never responds', async () => {
     await using silent = await startFaultProxy({ targetPort: own.etcd.port })
     silent.hold()

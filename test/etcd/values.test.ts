@@ -36,15 +36,6 @@ describeEtcd('keys and values', (server) => {
     expect(new Set([...informer.list()])).toEqual(new Set([3, 4]))
   })
 
-  test('a codec that returns a promise makes every value invalid, with the reason', async () => {
-    await own.etcd.client().put('/promise/a').value('1')
-    const codec = async (): Promise<never> => await Promise.reject(new Error('later'))
-    const source = etcdSource({ endpoints: own.etcd.endpoint, prefix: '/promise/', codec })
-    await using informer = createInformer({ source, logger })
-    await informer.start().synced({ timeoutMs: 60_000 })
-    expect(informer.invalid.get('/promise/a')?.message).toContain('the codec returned a promise')
-  })
-
   test('bytes are delivered unchanged, and so are keys that are not UTF-8 with keys: "bytes"', async () => {
     const client = own.etcd.client()
     const key = Buffer.from([0x2f, 0x62, 0x2f, 0xff, 0x00])

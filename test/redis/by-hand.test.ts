@@ -13,15 +13,6 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
   const admin = () => own.redis.admin
 
   describe('an entry added to its stream', () => {
-    test('does not prevent the first list of a mirror, even without writes', async () => {
-      await using stage = await Stage.open({ redis: own.redis })
-      await stage.fill(20)
-      for (let n = 0; n < 5; n++) await admin().xadd(stage.key('s'), '*', 'by', 'hand')
-      await stage.live()
-      await stage.healed()
-      expect(stage.codes).toEqual([])
-    })
-
     test('is not delivered by a watch', async () => {
       await using stage = await Stage.open({ redis: own.redis })
       await stage.fill(20)
@@ -43,16 +34,6 @@ describeRedis('writes of other clients to the keys of a collection', (server) =>
       await stage.until('it to be reported', () => stage.informer.get('k1')?.n === 5)
       await stage.healed()
       expect([stage.relists, stage.codes]).toEqual([1, ['EPOCH_CHANGED']])
-    })
-
-    test('before the collection exists is ignored, and later writes are delivered', async () => {
-      await using stage = await Stage.open({ redis: own.redis })
-      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
-      await stage.live()
-      await admin().xadd(stage.key('s'), '*', 'by', 'hand')
-      await stage.informer.waitFor(await stage.put(['k1', 5]), { timeoutMs: 60_000 })
-      await stage.healed()
-      expect(stage.codes).toEqual([])
     })
 
     test('that remains of a deleted collection is not a part of the next one', async () => {

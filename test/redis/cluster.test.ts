@@ -100,23 +100,6 @@ describeRedis('a cluster', (server) => {
     })
   })
 
-  test('shards are in several slots, and each is a source', async () => {
-    const name = `cluster-${++names}`
-    await using writer = redisWriter<Item>({ client: client(), collection: name, shardCount: 8 })
-    for (let n = 0; n < 100; n++) await writer.apply([{ put: `k${n}`, object: { n } }])
-    const sources = redisCollectionSource<Item>({ client: client(), collection: name, shardCount: 8 })
-    const lists = await Promise.all(Object.values(sources).map((source) => listed(source)))
-    expect(lists.reduce((sum, { objects }) => sum + objects.size, 0)).toBe(100)
-    const owners = new Set<number>()
-    for (const shard of Object.keys(sources)) {
-      const hash = `{${name}/${shard}}:h`
-      const owner = await cluster().ownerOf(hash)
-      expect(await cluster().nodes[owner]?.client().exists(hash)).toBe(1)
-      owners.add(owner)
-    }
-    expect(owners.size).toBeGreaterThan(1)
-  })
-
   test('an informer of all shards mirrors one collection, and waits for writes to one shard', async () => {
     const of = { client: client(), collection: `cluster-${++names}`, shardCount: 8 }
     await using writer = redisWriter<Item>(of)

@@ -78,20 +78,6 @@ describeRedis('a failover', (server) => {
   })
 
   describe.each(kinds)('of $name', (kind) => {
-    test.concurrent('that loses nothing: the mirror resumes at its version', async () => {
-      await using pair = await replicated(server, kind)
-      const { master, replica, mirror } = pair
-      mirror.cut()
-      await write(kind, master, NAME, 'a', 2)
-      await master.client().wait(1, 10_000)
-      await master.kill()
-      await replica.promote()
-      await write(kind, replica, NAME, 'b')
-      pair.takeOver()
-      await mirror.shows({ a: 2 })
-      expect([mirror.codes, mirror.informer.status.relists]).toEqual([[], 0])
-    })
-
     test.concurrent('that loses mirrored writes, and is behind the mirror: they are removed', async () => {
       await using pair = await replicated(server, kind)
       const { master, replica, mirror } = pair

@@ -241,13 +241,4 @@ describeRedis('a consistent snapshot of plain keys', (server) => {
     expect(await nextEvents()).toEqual([{ type: 'replace', entries: [{ type: 'put', key: 'a', object: 1 }] }])
     await watch.return?.()
   })
-
-  test('counts only keys that hold strings', async () => {
-    const prefix = `moment-${++prefixes}:`
-    const admin = own.redis.client()
-    await admin.hset(`${prefix}hash`, 'a', '1')
-    await admin.set(`${prefix}a`, '1')
-    const client = userClient('ioredis 6', own.redis.port)
-    expect((await listed(redisKeysSource({ client, prefix, maxKeys: 1 }))).objects.size).toBe(1)
-  })
 })

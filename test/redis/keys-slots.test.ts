@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { redisKeysSource } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
-import { waitUntil } from '../servers/wait-until.js'
 import { listed } from '../support/source-calls.js'
 import { startForTests } from '../support/start-for-tests.js'
 import { userClient } from './drivers.js'
@@ -90,31 +89,6 @@ describeRedis('plain keys in a cluster', (server) => {
     })
     await shows(all(1))
     expect([deleted, mirror.codes]).toEqual([[], []])
-  })
-
-  test.runIf(server.name === 'valkey 9.1')('are followed if their slot moves as a whole', async () => {
-    const { cluster, prefix, mirror, deleted, set, shows } = await open(ten)
-    await using _ = mirror
-    await mirror.live()
-    const from = await cluster.ownerOf(prefix)
-    const [source, target] = [from, await cluster.another(from)].map((at) => cluster.nodes[at]?.client())
-    const slot = String(await source?.call('CLUSTER', 'KEYSLOT', prefix))
-    const id = String(await target?.call('CLUSTER', 'MYID'))
-    await source?.call('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', id)
-    await waitUntil('the slot to have moved', async () => (await cluster.ownerOf(prefix)) !== from)
-    await cluster.agreed()
-    await set('new', 2)
-    await shows({ ...all(1), new: 2 })
-    expect([deleted, mirror.codes]).toEqual([[], []])
-  })
-
-  test('are found at their new server, if the client has not noticed the move', async () => {
-    const { mirror, user, prefix, move, shows } = await open(['a', 'b'])
-    await using _ = mirror
-    await user.get(`${prefix}a`)
-    await move()
-    mirror.informer.start()
-    await shows({ a: 1, b: 1 })
   })
 
   test('are empty only if the server of their slot confirms it', async () => {

@@ -107,12 +107,6 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await refuses(typed, 'PROTOCOL', `WRONGTYPE typed-stream is not a stream ${ANOTHER_KIND}`)
       })
 
-      test('a user that may not', async () => {
-        await user('nobody', '~*')
-        const nobody = source({ username: 'nobody', password: 'secret-nobody' })
-        await refuses(nobody, 'UNAUTHORIZED', 'see the guide for the ACL')
-      })
-
       test('a user with the permissions of the guide mirrors streams and plain keys, also if memory is short', async () => {
         await using redis = await RedisServer.start({ server })
         const admin = redis.client()
@@ -144,23 +138,6 @@ describeRedis('what is wrong is said in one line, with what to do', (server) => 
         await admin.config('SET', 'maxmemory', '1')
         expect(await mirrorAs(stream, () => admin.xtrim('prices', 'MAXLEN', 0))).toEqual([2, 0])
         expect(await mirrorAs(keys, () => admin.del('user:b'))).toEqual([2, 1])
-      })
-
-      test('a user without permission for server checks can read, with a warning about each skipped check', async () => {
-        const warnings: Error[] = []
-        const note = (warning: Error): unknown => warnings.push(warning)
-        process.on('warning', note)
-        await user('blind', '~*', ...READER, '-role', '-info')
-        const blind = source({ username: 'blind', password: 'secret-blind' }, 'blind')
-        await listed(blind)
-        await listed(blind)
-        await new Promise((resolve) => setImmediate(resolve))
-        process.off('warning', note)
-        const said = warnings.filter(({ name }) => name === 'ListwatchWarning').map(({ message }) => message)
-        expect(said).toEqual([
-          expect.stringContaining('it is unknown whether this is the master'),
-          expect.stringContaining('it is unknown whether this server evicts keys'),
-        ])
       })
 
       test('the logger of an informer gets the warnings, each once, and the process none', async () => {

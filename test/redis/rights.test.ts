@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { followRotations } from '../support/load.js'
-import { context, listed, refusal } from '../support/source-calls.js'
+import { context, listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
 import { kinds, plainKeys } from './kinds.js'
 import { Mirror } from './mirror.js'
@@ -152,13 +152,5 @@ describeRedis('a user of the server', (server) => {
             message: expect.stringContaining('see the guide for the ACL'),
           })
       })
-
-    test('without permission for its keys fails with the reason', async () => {
-      const { name, client } = await clientOf((of) => `%R~{${of}}:m`, ...BOTH, ...READER)
-      expect(await refusal(redisCollectionSource({ client, collection: name }))).toMatchObject({
-        code: 'UNAUTHORIZED',
-        message: expect.stringContaining('see the guide for the ACL'),
-      })
-    })
   })
 })
