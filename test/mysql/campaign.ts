@@ -1,4 +1,3 @@
-import { cp, rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql, { type Connection } from 'mysql2/promise'
 import { mysqlSource } from '../../adapters/mysql/index.js'
@@ -128,27 +127,13 @@ class TableCampaign extends FaultCampaign<Item> {
     const replace = (each: SeededRandom): string => `REPLACE INTO items (id, n) VALUES ${some(each)}`
     const statements = (name: string, weight: number, ...texts: readonly string[]): Fault =>
       this.fault(name, weight, (each) => this.#session(...texts, replace(each)))
-    const backup = async (name: string): Promise<string> => {
-      const path = `${at.folder}/${name}`
-      await at.stop()
-      await cp(at.dataDir, path, { recursive: true })
-      await at.start()
-      return path
-    }
-    const putBack = async (path: string): Promise<void> => {
-      await at.kill()
-      await rm(at.dataDir, { recursive: true })
-      await cp(path, at.dataDir, { recursive: true })
-      await rm(path, { recursive: true })
-      await at.start()
-    }
     this.faults = [
       ...this.networkFaults,
       ...this.processFaults(
         () => at,
         () => at.start(),
       ),
-      ...this.restoreFaults(1, backup, putBack),
+      ...this.folderFaults(1, at, at.dataDir),
       this.fault('list', 2, async () => this.relist()),
       this.serverFault('kill its connections', 2, async () => {
         const rows = await at.sql(`SELECT id FROM information_schema.processlist WHERE user = 'mirror'`).catch(() => [])

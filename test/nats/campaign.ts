@@ -1,4 +1,3 @@
-import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NatsConnection } from '@nats-io/transport-node'
@@ -92,22 +91,6 @@ class ServerCampaign extends BucketCampaign {
 
   constructor(stage: Stage, nats: NatsServer, random: SeededRandom) {
     super(stage, random)
-    const data = join(nats.folder, 'data')
-    /** Copies the data folder of a server that is stopped. */
-    const backup = async (name: string): Promise<string> => {
-      const path = join(nats.folder, name)
-      await nats.stop()
-      await cp(data, path, { recursive: true })
-      await nats.start()
-      return path
-    }
-    const putBack = async (path: string): Promise<void> => {
-      await nats.kill()
-      await rm(data, { recursive: true })
-      await cp(path, data, { recursive: true })
-      await rm(path, { recursive: true })
-      await nats.start()
-    }
     const restoreStream = async (random: SeededRandom): Promise<boolean> => {
       // A server that starts or is busy may not respond in time.
       const saved = await backupOf(stage.admin, stage.stream).catch(() => undefined)
@@ -124,7 +107,7 @@ class ServerCampaign extends BucketCampaign {
         () => nats,
         () => nats.start(),
       ),
-      ...this.restoreFaults(2, backup, putBack),
+      ...this.folderFaults(2, nats, join(nats.folder, 'data')),
       ...this.bucketFaults,
       this.serverFault('restore the stream', 1, restoreStream),
       this.serverFault('restore the stream while away', 1, (random) => this.away(() => restoreStream(random))),

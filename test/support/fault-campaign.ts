@@ -1,3 +1,5 @@
+import { cp, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import type { FaultProxy } from '../servers/fault-proxy.js'
@@ -7,6 +9,8 @@ import type { Follower } from './follower.js'
 
 /** Resolves with `false` if the fault was impossible. */
 type RunFault = (random: SeededRandom) => Promise<unknown>
+
+type RestartedServer = ServerProcess & { start(): Promise<void> }
 
 /** A deck has each fault as often as its weight. */
 export type Fault = { readonly name: string; readonly weight: number; readonly run: RunFault }
@@ -192,6 +196,24 @@ export abstract class FaultCampaign<T> {
         })
       }),
     ]
+  }
+
+  /** The same with copies of a folder, which a server has while it runs. */
+  protected folderFaults(weight: number, server: RestartedServer, data: string): readonly Fault[] {
+    const backup = async (name: string): Promise<string> => {
+      const path = join(server.folder, name)
+      await server.stop()
+      await cp(data, path, { recursive: true })
+      await server.start()
+      return path
+    }
+    const putBack = async (path: string): Promise<void> => {
+      await server.kill()
+      await rm(data, { recursive: true })
+      await rename(path, data)
+      await server.start()
+    }
+    return this.restoreFaults(weight, backup, putBack)
   }
 
   protected moment(random: SeededRandom): Promise<void> {

@@ -13,10 +13,6 @@ export class Channel<V> implements AsyncIterableIterator<V, undefined> {
     return this.#end !== undefined || this.isReturned
   }
 
-  get isAwaited(): boolean {
-    return this.#waiting.length > 0
-  }
-
   emit(value: V): void {
     if (this.isLeft) this.isReturned = true
     const waiting = this.#waiting.shift()
