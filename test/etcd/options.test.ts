@@ -8,79 +8,46 @@ const good = { endpoints: 'localhost:2379', prefix: '/jobs/' }
 import { OptionError } from '../../src/contract/errors.js'
 
 describe('invalid options are rejected at the call, with the allowed values', () => {
-  const wrong: readonly (readonly [what: string, options: object | undefined, says: string])[] = [
-    ['nothing', {}, 'give either "client" (an Etcd3) or "endpoints"'],
-    ['no options', undefined, 'give either "client" (an Etcd3) or "endpoints"'],
+  const wrong: readonly (readonly [says: string, options: object | undefined])[] = [
+    ['give either "client" (an Etcd3) or "endpoints"', {}],
+    ['give either "client" (an Etcd3) or "endpoints"', undefined],
+    [`must not be empty; for all keys of the server say range: { from: '' }`, { ...good, prefix: '' }],
+    ['must be an Etcd3 of the package etcd3 1.x', { client: {}, prefix: 'a' }],
+    ['must be host:port, http://host:port or https://host:port', { ...good, endpoints: ['etcd://x'] }],
+    ['must not mix https with others', { ...good, endpoints: ['https://a:1', 'b:1'] }],
+    ['must be one of "json", "string", "bytes"', { ...good, codec: 'yaml' }],
+    ['must be an object with username and password', { ...good, auth: { username: 'a' } }],
+    ['must have a rootCertificate', { ...good, credentials: {} }],
     [
-      'a prefix that is empty by mistake',
-      { ...good, prefix: '' },
-      `must not be empty; for all keys of the server say range: { from: '' }`,
-    ],
-    ['an invalid client', { client: {}, prefix: 'a' }, 'must be an Etcd3 of the package etcd3 1.x'],
-    [
-      'an invalid endpoint',
-      { ...good, endpoints: ['etcd://x'] },
-      'must be host:port, http://host:port or https://host:port',
-    ],
-    [
-      'endpoints with and without TLS',
-      { ...good, endpoints: ['https://a:1', 'b:1'] },
-      'must not mix https with others',
-    ],
-    ['an invalid codec', { ...good, codec: 'yaml' }, 'must be one of "json", "string", "bytes"'],
-    ['a user without a password', { ...good, auth: { username: 'a' } }, 'must be an object with username and password'],
-    ['credentials without a certificate', { ...good, credentials: {} }, 'must have a rootCertificate'],
-    [
-      'a certificate in a string',
-      { ...good, credentials: { rootCertificate: 'PEM' } },
       'credentials: option "rootCertificate" must be PEM in a Buffer',
+      { ...good, credentials: { rootCertificate: 'PEM' } },
     ],
     [
-      'an invalid certificate',
-      { ...good, credentials: { rootCertificate: Buffer.from('nonsense') } },
       'credentials: option "rootCertificate" must be a certificate in PEM, which this is not',
+      { ...good, credentials: { rootCertificate: Buffer.from('nonsense') } },
     ],
+    ['auth: option "username" must be a string that is not', { ...good, auth: { username: '', password: '' } }],
     [
-      'no user',
-      { ...good, auth: { username: '', password: '' } },
-      'auth: option "username" must be a string that is not',
-    ],
-    [
-      'one of several endpoints',
-      { ...good, endpoints: ['a:1', 'etcd://x', 'b:1'] },
       'or an array of these, but "etcd://x" is not one, got an array',
+      { ...good, endpoints: ['a:1', 'etcd://x', 'b:1'] },
     ],
-    ['no endpoints', { ...good, endpoints: [] }, 'or an array of these, got an array'],
+    ['or an array of these, got an array', { ...good, endpoints: [] }],
     [
-      'an endpoint with a password',
-      { ...good, endpoints: 'me:secret@host:2379' },
       'or an array of these, but "***@host:2379" is not one, got a string',
+      { ...good, endpoints: 'me:secret@host:2379' },
     ],
+    ['but "http://***@host:2379" is not one', { ...good, endpoints: ['http://me:se/c@ret@host:2379'] }],
+    ['must be host:port', { ...good, endpoints: 'host:99999' }],
+    ['range: unknown option "end"; allowed are from, to', { endpoints: 'a:1', range: { from: 'a', end: 'b' } }],
     [
-      'a URL with a password',
-      { ...good, endpoints: ['http://me:se/c@ret@host:2379'] },
-      'but "http://***@host:2379" is not one',
-    ],
-    ['an invalid port', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
-    [
-      'a range that is misspelt',
-      { endpoints: 'a:1', range: { from: 'a', end: 'b' } },
-      'range: unknown option "end"; allowed are from, to',
-    ],
-    [
-      'a deadline before the end of a healthy silence',
-      { ...good, heartbeatMs: 5_000, timeoutMs: 5_000 },
       'option "timeoutMs" must be more than heartbeatMs (5000), got 5000',
+      { ...good, heartbeatMs: 5_000, timeoutMs: 5_000 },
     ],
-    [
-      'a default timeoutMs below heartbeatMs',
-      { ...good, heartbeatMs: 20_000 },
-      'option "timeoutMs" must be more than heartbeatMs (20000), got 15000',
-    ],
-    ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
-    ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, '],
+    ['option "timeoutMs" must be more than heartbeatMs (20000), got 15000', { ...good, heartbeatMs: 20_000 }],
+    ['must be a whole number of at least 1', { ...good, pageSize: 0 }],
+    ['unknown option "prefx"; allowed are client, endpoints, ', { ...good, prefx: 'a' }],
   ]
-  test.each(wrong)('%s', (_what, options, says) => {
+  test.each(wrong)('%s', (says, options) => {
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
     expect(make).toThrow(TypeError)
     expect(make).toThrow(says)
@@ -89,33 +56,22 @@ describe('invalid options are rejected at the call, with the allowed values', ()
   const client = { kv: { range() {}, txn() {} }, watchClient: { watch() {} }, maintenance: { status() {} } }
   const rootCertificate = Buffer.from(rootCertificates[0] ?? '')
   test.each([
-    ['neither client nor endpoints', { prefix: 'a' }, 'client', 'give either "client"'],
-    ['client and endpoints', { ...good, client }, 'client', 'give either "client"'],
-    ['endpoints without a value', { endpoints: undefined, prefix: 'a' }, 'endpoints', 'give either "client"'],
-    ['neither prefix nor range', { endpoints: 'a:1' }, 'prefix', 'give either "prefix"'],
-    ['prefix and range', { ...good, range: { from: 'a' } }, 'prefix', 'give either "prefix"'],
-    ['a range without a value', { endpoints: 'a:1', range: undefined }, 'range', 'give either "prefix"'],
-    ['auth with a client', { client, prefix: 'a', auth: { username: 'a', password: '' } }, 'auth', 'belong to'],
+    ['give either "client"', { prefix: 'a' }, 'client'],
+    ['give either "client"', { ...good, client }, 'client'],
+    ['give either "client"', { endpoints: undefined, prefix: 'a' }, 'endpoints'],
+    ['give either "prefix"', { endpoints: 'a:1' }, 'prefix'],
+    ['give either "prefix"', { ...good, range: { from: 'a' } }, 'prefix'],
+    ['give either "prefix"', { endpoints: 'a:1', range: undefined }, 'range'],
+    ['belong to', { client, prefix: 'a', auth: { username: 'a', password: '' } }, 'auth'],
+    ['belong to', { client, prefix: 'a', credentials: { rootCertificate } }, 'credentials'],
     [
-      'credentials with a client',
-      { client, prefix: 'a', credentials: { rootCertificate } },
-      'credentials',
-      'belong to',
-    ],
-    [
-      'a key without its certificate',
+      '"privateKey" and "certChain" belong together',
       { ...good, credentials: { rootCertificate, privateKey: Buffer.from('key') } },
       'credentials',
-      '"privateKey" and "certChain" belong together',
     ],
-    ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'range', 'nothing lies between'],
-    [
-      'a timeoutMs below heartbeatMs',
-      { ...good, timeoutMs: 1, heartbeatMs: 2 },
-      'timeoutMs',
-      'more than heartbeatMs (2), got 1',
-    ],
-  ])('%s is an OptionError that names the option', (_what, options, option, says) => {
+    ['nothing lies between', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'range'],
+    ['more than heartbeatMs (2), got 1', { ...good, timeoutMs: 1, heartbeatMs: 2 }, 'timeoutMs'],
+  ])('%s: an OptionError that names the option', (says, options, option) => {
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
     expect(make).toThrow(OptionError)
     expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining(says) }))
