@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { zshPaths } from '../servers/zsh.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, main, node, refusalOf, resultOf, shell, temporaryFolder } from './support.js'
+import { main, node, resultOf, shell, temporaryFolder } from './support.js'
 import { hasScript, Typing } from './typing.js'
 
 beforeAll(ensureBuilt)
@@ -41,10 +41,6 @@ test('the values of an option with choices', async () => {
 
 test('the values of an argument with choices', async () => {
   expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
-})
-
-test('an unknown shell is refused', async () => {
-  expect(await refusalOf(listwatch(['completion', 'tcsh']))).toContain('Allowed choices are bash, zsh, fish')
 })
 
 /** The words of a command line, and some of the lines that a shell then offers, each with its description after `separator`. */

@@ -4,11 +4,10 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
-import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { Program } from '../support/programs.js'
-import { example, expectStates, listwatch, refusalOf, SECRET, temporaryFolder } from './support.js'
+import { example, expectStates, listwatch, type Refusals, temporaryFolder, testRefusals } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -27,32 +26,18 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     await expectStates(child, write, '/jobs/1', [{ state: 'new' }, { state: 'done' }])
   })
 
-  const refused: readonly (readonly [what: string, args: readonly string[], says: string])[] = [
-    ['no prefix', ['etcd://localhost'], '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
-    ['an empty prefix', ['etcd://localhost', '--prefix', ''], 'must not be empty'],
+  const refused: Refusals = [
+    ['watch etcd://localhost', '--prefix is missing: etcd://host:2379 --prefix /jobs/'],
+    ["watch etcd://localhost --prefix ''", 'must not be empty'],
     [
-      'a table',
-      ['etcd://localhost', '--prefix', 'a', '--table', 't'],
+      'watch etcd://localhost --prefix a --table t',
       '--table is an option of Postgres, SQLite and MySQL; etcd has --prefix',
     ],
-    ['no server', ['etcd://127.0.0.1:1', '--prefix', 'a'], 'no server listens there: check host and port'],
-    ['no such host', ['etcd://no-such-host.invalid', '--prefix', 'a'], 'no such host: check its name'],
-    ['no URL', ['etcd://', '--prefix', 'a'], 'it should look like etcd://host:2379'],
+    ['watch etcd://127.0.0.1:1 --prefix a', 'no server listens there: check host and port'],
+    ['watch etcd://no-such-host.invalid --prefix a', 'no such host: check its name'],
+    ['watch etcd:// --prefix a', 'it should look like etcd://host:2379'],
   ]
-  test.each(refused)('%s: one line that says what to do', async (_what, args, says) => {
-    expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
-  })
-
-  test('a wrong password: one line that names its place in the URL, without the password', async () => {
-    await using etcd = await EtcdServer.start({ server })
-    const client = etcd.client()
-    await client.user('root').create('root')
-    await client.user('root').addRole('root')
-    await client.auth.authEnable()
-    const url = `etcd://root:${SECRET}@${etcd.endpoint}`
-    const says = await refusalOf(listwatch(['watch', url, '--prefix', '/jobs/']))
-    expect(says).toContain('give user and password in the URL: etcd://user:')
-  })
+  testRefusals(refused)
 
   test('API program 04: limits by tenant, with defaults, a bad value kept out', async () => {
     const client = own.etcd.client()

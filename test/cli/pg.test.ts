@@ -126,14 +126,6 @@ describeServer('postgres 18', 'pg', (postgres) => {
   })
 
   describe('uninstall', () => {
-    test('leaves nothing', async () => {
-      const db = await at.prepared(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
-      const before = await inventory(db)
-      for (const table of ['orders', 'more']) await said('install', urlOf(db), '--table', table)
-      expect(await said('uninstall', urlOf(db), '--all')).toBe('removed the schema listwatch and all triggers\n')
-      expect(await inventory(db)).toEqual(before)
-    })
-
     test('--table leaves the others as they are', async () => {
       const db = await at.prepared(`${ORDERS}; CREATE TABLE more (id int PRIMARY KEY)`)
       await said('install', urlOf(db), '--table', 'more')

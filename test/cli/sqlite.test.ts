@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { newFile, newPath, opened, rowsOf } from '../sqlite/support.js'
 import { ensureBuilt } from '../support/build.js'
 import { namesOf } from './doctor.js'
-import { example, listwatch, refusalOf, resultOf, synced } from './support.js'
+import { example, listwatch, refusalOf, resultOf, synced, testRefusals } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -60,16 +60,13 @@ test('sqlite install, status, epoch and uninstall, and the commands that read th
   expect(rowsOf(opened(path), 'sqlite_schema', `name LIKE 'listwatch%'`)).toEqual([])
 })
 
-test.each([
-  [['sqlite', 'install', '/none/app.db', '--table', 'orders'], '/none/app.db: unable to open database file'],
-  [['sqlite', 'install', 'app.db', '--table', 'orders', '--keep-rows', '0'], 'It must be a whole number from 1'],
-  [['sqlite', 'uninstall', 'app.db'], 'name a table with --table, or everything with --all'],
-  [
-    ['watch', 'app.db', '--table', 'orders', '--rls', 'row-local'],
-    '--rls is an option of Postgres; SQLite has --table',
-  ],
-  [['watch', 'app.db'], "required option '--table <name>' not specified"],
-])('%j is refused with the reason', async (args, reason) => expect(await refusalOf(listwatch(args))).toContain(reason))
+testRefusals([
+  ['sqlite install /none/app.db --table orders', '/none/app.db: unable to open database file'],
+  ['sqlite install app.db --table orders --keep-rows 0', 'It must be a whole number from 1'],
+  ['sqlite uninstall app.db', 'name a table with --table, or everything with --all'],
+  ['watch app.db --table orders --rls row-local', '--rls is an option of Postgres; SQLite has --table'],
+  ['watch app.db', "required option '--table <name>' not specified"],
+])
 
 test('doctor names each fault of a file, and its remedy', { timeout: 60_000 }, async () => {
   const { path, writer } = newFile(

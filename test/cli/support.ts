@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
-import { expect, onTestFinished, type TestContext } from 'vitest'
+import { expect, onTestFinished, type TestContext, test } from 'vitest'
 import type { Database } from '../postgres/support.js'
 import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { binary } from '../support/build.js'
@@ -137,4 +137,16 @@ export const SECRET = 'hunter2-or-so'
 export function urlOf(database: Database, user = 'postgres', password?: string): string {
   const { host, port } = database.config()
   return `postgres://${user}${password === undefined ? '' : `:${password}`}@${host}:${port}/${database.name}`
+}
+
+/** Lines of a shell that `listwatch` refuses by one line, with parts of that line. Single quotes are around a word that needs them. */
+export type Refusals = readonly (readonly [line: string, ...says: string[]])[]
+
+/** A test for each of them. `optionsOf` is called in the test. */
+export function testRefusals(refusals: Refusals, optionsOf: () => CommandOptions = () => ({})): void {
+  test.each(refusals)('listwatch %s: one line that says what to do', async (line, ...says) => {
+    const words = Array.from(line.matchAll(/'([^']*)'|\S+/g), ([word, quoted]) => quoted ?? word)
+    const refusal = await refusalOf(listwatch(words, optionsOf()))
+    for (const each of says) expect(refusal).toContain(each)
+  })
 }

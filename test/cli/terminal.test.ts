@@ -273,13 +273,6 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(session.terminal().wraps).toBe(0)
     })
 
-    test('query without a match prints no headings', async () => {
-      const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)', 'orders')
-      const { child, terminal } = onTerminal(['query', urlOf(db), '--table', 'orders', '--where', 'id=2'])
-      expect(await child.ended).toEqual({ code: 0, signal: null })
-      expect(terminal().text).toBe('listwatch: none of 1 objects meets the conditions')
-    })
-
     test('--fields selects the columns; get prints indented JSON', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, doc jsonb); INSERT INTO orders VALUES (1, '{"a":{"b":"c d"}}')`,

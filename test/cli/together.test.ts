@@ -7,7 +7,7 @@ import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, SECRET, synced, temporaryFolder, urlOf } from './support.js'
+import { listwatch, refusalOf, SECRET, synced, temporaryFolder, testRefusals, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -198,21 +198,11 @@ describeServer('etcd 3.6', 'watch of several prefixes', (server) => {
 
 const TOGETHER =
   'watch and serve mirror together several tables of Postgres, MariaDB or MySQL (--table), or several prefixes of etcd (--prefix)'
-test.each([
-  ['SQLite', ['watch', 'app.db', '--table', 'a', '--table', 'b'], 'tables of SQLite have no common history'],
-  ['Redis keys', ['watch', `redis://u:${SECRET}@h`, '--keys', 'a*', '--keys', 'b*'], 'It may be given once'],
-  ['Redis collections', ['watch', 'redis://h', '--collection', 'a', '--collection', 'b'], 'It may be given once'],
-  ['NATS', ['watch', 'nats://h', '--bucket', 'a', '--bucket', 'b'], 'It may be given once'],
-  ['another command', ['doctor', 'etcd://h', '--prefix', 'a', '--prefix', 'b'], 'give one --prefix'],
-])(
-  'several collections of %s are refused, and the line names the engines that have a common history',
-  async (_, args, says) => {
-    const line = await refusalOf(listwatch(args))
-    expect([line, line]).toEqual([expect.stringContaining(says), expect.stringContaining(TOGETHER)])
-  },
-)
-
-test('several resources of Kubernetes are refused', async () => {
-  const line = await refusalOf(listwatch(['watch', 'kubernetes://default/pods', '--table', 'a', '--table', 'b']))
-  expect(line).toContain('--table is an option of Postgres, SQLite and MySQL')
-})
+testRefusals([
+  ['watch app.db --table a --table b', 'tables of SQLite have no common history', TOGETHER],
+  [`watch redis://u:${SECRET}@h --keys a* --keys b*`, 'It may be given once', TOGETHER],
+  ['watch redis://h --collection a --collection b', 'It may be given once', TOGETHER],
+  ['watch nats://h --bucket a --bucket b', 'It may be given once', TOGETHER],
+  ['doctor etcd://h --prefix a --prefix b', 'give one --prefix', TOGETHER],
+  ['watch kubernetes://default/pods --table a --table b', '--table is an option of Postgres, SQLite and MySQL'],
+])

@@ -221,27 +221,4 @@ describeServer('etcd 3.6', 'verify etcd://', (server) => {
     const args = ['verify', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--for', '1s']
     expect(await resultOf(listwatch(args))).toEqual({ code: 0, output: '1 keys compared, 0 differ\n', errors: '' })
   })
-
-  test('a misspelt prefix: the hint names what to check; no hint if a key has an invalid value', async () => {
-    const verify = ['verify', `etcd://${own.etcd.endpoint}`, '--for', '1ms', '--prefix']
-    const { code, output, errors } = await resultOf(listwatch([...verify, '/jbos/']))
-    expect({ code, output }).toEqual({ code: 0, output: '0 keys compared, 0 differ\n' })
-    expect(errors).toContain('listwatch: no key begins with "/jbos/" yet: check --prefix')
-    await own.etcd.client().put('/odd/1').value('notjson')
-    expect((await resultOf(listwatch([...verify, '/odd/']))).errors).not.toContain('yet: check')
-  })
-
-  test('a mirror of another prefix: the output names both prefixes', async () => {
-    const client = own.etcd.client()
-    await client.put('/jobs/1').value('{"n":1}')
-    const argsOf = (prefix: string): string[] => [`etcd://${own.etcd.endpoint}`, '--prefix', prefix]
-    const address = await served(argsOf('/jobs/'), 1)
-    const { code, output } = await resultOf(listwatch(['verify', ...argsOf('/users/'), '--against', address]))
-    expect(output.split('\n').slice(-3)).toEqual([
-      '0 keys compared, 1 differ',
-      'the mirror reads etcd:/jobs/, and this command etcd:/users/',
-      '',
-    ])
-    expect(code).toBe(1)
-  })
 })
