@@ -1,3 +1,4 @@
+import { outcomeOf } from './outcome.js'
 import {
   type CollectionBatch,
   type CollectionSource,
@@ -93,8 +94,16 @@ export class SplitHistory implements SharedHistory, SplitSource {
     /** The positions that the watch has not reached yet. */
     const ahead = new Map([...positions].filter(([, position]) => position !== after))
     let pending = new Map<string, WatchEvent<unknown>[]>()
+    let reached = after
     for await (const { events, version, committedAt } of this.#source.watch({ ...context, after })) {
-      for (const [collection, own] of this.#split(events, positions)) {
+      const isRepeated = version === reached
+      // The collections have this.
+      if (!isRepeated && reaches(reached, version)) {
+        context.alive?.()
+        continue
+      }
+      reached = version
+      for (const [collection, own] of this.#split(isRepeated ? outcomeOf(events) : events, positions)) {
         const position = ahead.get(collection)
         // The list of this collection has the changes up to its position.
         if (position !== undefined && position !== version && reaches(position, version)) continue

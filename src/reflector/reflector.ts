@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../contract/clock.js'
 import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
+import { outcomeOf } from '../contract/outcome.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import {
   DEFAULT_HEARTBEAT_MS,
@@ -11,7 +12,6 @@ import {
   type WatchContext,
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
-import { outcomeOf } from '../queue/change.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
 import { splitSource } from '../../../src/contract/split-source.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -426,4 +427,34 @@ test('[Q1] the collections of a split source have its keys and change in one com
   await clock.advance(0)
   expect([[...(a?.entries() ?? [])], [...(b?.entries() ?? [])]]).toEqual([[['a/1', 2]], [['b/1', 2]]])
   expect(() => splitSource({ ...source, hasReached: undefined } as never, () => 'a')).toThrow(/cannot compare versions/)
+})
+
+test('[I3][I6][C33] a split source that repeats its batches brings no collection back to an earlier state', async () => {
+  const put = (key: string, at: number) => ({ type: 'put', key, object: { at } }) as const
+  const repeated = { version: '6', events: [put('a/1', 5), put('a/1', 6)] }
+  const batches = [
+    { version: '3', events: [put('a/1', 3)] },
+    ...[repeated, repeated],
+    { version: '8', events: [put('b/1', 8)] },
+    { version: '7', events: [put('a/1', 7)] },
+  ]
+  const source: ListerWatcher<unknown> = {
+    name: 'source',
+    async *list() {},
+    async *watch() {
+      yield* batches
+    },
+    hasReached: (at, mark) => Number(at) >= Number(mark),
+  }
+  const positions = new Map([
+    ['a', '4'],
+    ['b', '8'],
+  ])
+  const { signal } = new AbortController()
+  const context = { positions, signal, clock: new VirtualClock(), random: new SeededRandom(1) }
+  const { history } = splitSource(source, (key) => key.split('/')[0]).collection('a')
+  const found: unknown[] = []
+  for await (const batch of history.watch({ ...context, onProgressRequest: () => {} })) found.push(batch)
+  const a = [put('a/1', 5), put('a/1', 6), put('a/1', 6)]
+  expect(found).toEqual([{ version: '8', parts: new Map(Object.entries({ a, b: [put('b/1', 8)] })) }])
 })
