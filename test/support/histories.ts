@@ -26,6 +26,8 @@ export class FaultyDatabase implements SharedHistory {
   readonly slow = new Map<string, Promise<unknown>>()
   /** Whether the next batch ends the watch instead. */
   isEnding = false
+  /** Whether the next watch yields nothing. */
+  isSilent = false
   /** For how many seconds the next watches work before their first batch. */
   catchUpS = 0
   /** Called before each batch. */
@@ -80,6 +82,10 @@ export class FaultyDatabase implements SharedHistory {
     this.open++
     this.context = context
     using _ = { [Symbol.dispose]: () => this.open-- }
+    if (this.isSilent) {
+      this.isSilent = false
+      await unlessAborted(context.signal, () => new Promise<never>(() => {}))
+    }
     for (let second = 0; second < this.catchUpS; second++) {
       await context.clock.sleep(1_000, context.signal)
       context.alive?.()

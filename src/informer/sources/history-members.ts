@@ -32,6 +32,8 @@ interface Upstream {
   readonly ending: AbortController
   batches: AsyncIterator<CollectionBatch> | undefined
   isReading: boolean
+  /** The time of the last batch, or of the last call of `alive`. */
+  activeAt: number
   /** The next batch, if it has arrived. */
   batch: CollectionBatch | undefined
 }
@@ -103,6 +105,12 @@ export class HistoryMembers {
     }
   }
 
+  /** Whether the watch that is read yields nothing any more. */
+  isSilent(heartbeatMs: number): boolean {
+    const { isReading = false, activeAt = 0 } = this.#upstream ?? {}
+    return isReading && this.#clock.now() - activeAt > 2 * heartbeatMs + 5_000
+  }
+
   requestProgress(): void {
     for (const listener of this.#progressListeners) listener()
   }
@@ -171,6 +179,7 @@ export class HistoryMembers {
       ending,
       batches: undefined,
       isReading: false,
+      activeAt: this.#clock.now(),
       batch: undefined,
     }
     this.#upstream = upstream
@@ -202,7 +211,9 @@ export class HistoryMembers {
       isUnconfirmed: ready.some(({ watching }) => watching?.isUnconfirmed === true),
       hasWaiters,
       alive: () => {
-        if (this.#upstream?.ending.signal === signal) this.#bookmark()
+        if (this.#upstream?.ending.signal !== signal) return
+        this.#upstream.activeAt = this.#clock.now()
+        this.#bookmark()
       },
       onProgressRequest: (listener) => {
         this.#progressListeners.add(listener)
@@ -229,6 +240,7 @@ export class HistoryMembers {
       const next = await upstream.batches?.next()
       if (this.#upstream !== upstream) return
       upstream.isReading = false
+      upstream.activeAt = this.#clock.now()
       if (next === undefined || next.done === true) {
         this.#failed(upstream)
         return
@@ -370,7 +382,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
     const keepAlive = async (): Promise<void> => {
       for (;;) {
         await context.clock.sleep(ALIVE_MS, timer.signal)
-        context.alive?.()
+        if (!this.members.isSilent(this.heartbeatMs ?? DEFAULT_HEARTBEAT_MS)) context.alive?.()
       }
     }
     keepAlive().catch(() => {}) // The list has ended.

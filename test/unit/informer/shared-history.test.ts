@@ -403,6 +403,16 @@ test('[Q10] relists that wait for a slot of their group and for each other do no
   expect(all.map(({ status }) => status.state)).toEqual(['live', 'live', 'live'])
 })
 
+test('[C1][Q10] a watch that is silent while all first lists wait for it is opened again', async () => {
+  const { clock, database, group, rows } = await shop({ isStarted: false })
+  database.isSilent = true
+  group.start()
+  await clock.advance(5_000)
+  expect([rows(), database.opened]).toEqual([[undefined, undefined, undefined], 1])
+  await clock.advance(60_000)
+  expect([rows(), database.opened]).toEqual([[1, 1, 1], 2])
+})
+
 test('[Q10] a second informer of the same collection is refused with an OptionError', async () => {
   const { clock, orders, informerOf } = await shop()
   const second = informerOf('orders').start()
