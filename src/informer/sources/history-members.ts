@@ -1,5 +1,5 @@
 import type { Clock } from '../../contract/clock.js'
-import { ABORTED, OptionError, SourceError } from '../../contract/errors.js'
+import { ABORTED, isEpochChange, OptionError, SourceError } from '../../contract/errors.js'
 import {
   type CollectionBatch,
   type CollectionSource,
@@ -172,6 +172,12 @@ export class HistoryMembers {
   }
 
   #open(ready: readonly HistoryMember[]): void {
+    for (const member of ready) {
+      const error = epochErrorOf(member, ready)
+      if (error === undefined) continue
+      member.fail({ thrown: error })
+      return
+    }
     this.#close()
     const ending = new AbortController()
     const upstream: Upstream = {
@@ -294,6 +300,23 @@ export class HistoryMembers {
       member.hasLeft = !member.isIn
     }
   }
+}
+
+/** Why a watch of a member that has left cannot continue, if the others show another epoch. Their own one is not over. */
+function epochErrorOf(
+  { isIn, isListing, position, hasReached }: HistoryMember,
+  ready: readonly HistoryMember[],
+): unknown {
+  if (isIn || isListing || position === undefined) return undefined
+  for (const other of ready) {
+    if (!other.isIn || other.position === undefined) continue
+    try {
+      hasReached?.(other.position, position)
+    } catch (error) {
+      if (isEpochChange(error)) return error
+    }
+  }
+  return undefined
 }
 
 /** Whether the history of all members is over. */

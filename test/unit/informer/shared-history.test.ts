@@ -312,6 +312,25 @@ test('[Q8] a list of the epoch before is read again at once with all others', as
   ])
 })
 
+test('[C9][Q8] a collection that comes back with the epoch before is listed, and the others are not', async () => {
+  const { clock, database, all, items, rows, write } = await shop({ holdMs: 0 })
+  for (const at of [2, 3, 4]) {
+    database.lost.set('items', 'UNAVAILABLE')
+    write(at)
+    await clock.advance(at < 4 ? 3_000 : 0)
+  }
+  database.database.restore((tx) => {
+    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  })
+  for (let ms = 0; ms < 1_000 && rows()[0] !== 5; ms += 10) await clock.advance(10)
+  expect([rows(), items.status.state]).toEqual([[5, 5, expect.any(Number)], 'backing-off'])
+  await clock.advance(20_000)
+  expect([rows(), all.map(({ status }) => status.relists)]).toEqual([
+    [5, 5, 5],
+    [1, 1, 1],
+  ])
+})
+
 test('[Q9] an informer that starts later joins in one commit, and the others advance until then', async () => {
   const { clock, database, rows, write, informerOf } = await shop()
   const { promise, resolve } = Promise.withResolvers<void>()
