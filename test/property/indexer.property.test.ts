@@ -200,6 +200,7 @@ class Model {
       named.add(event.key)
     }
     if (events.every(({ key }) => key !== undefined)) this.forget(new Set(outcomes.keys()))
+    else for (const key of named) if (!outcomes.has(key)) this.settle(key, 'gone')
     for (const [key, outcome] of outcomes) this.settle(key, outcome)
     for (const key of invalid) this.settle(key, 'invalid')
     if (byContent)

@@ -179,6 +179,14 @@ export class Relist<T> implements ListWriter<T> {
     const claimed = this.#claimed
     const transaction = new StoreTransaction(writer, partition, 'relist', { version, ignoreVersions, claimed })
     writer.replaced(partition)
+    if (!this.#isComplete) {
+      // The list has named these.
+      for (const key of this.#deleted) {
+        if (!this.#invalid.has(key)) transaction.markValid(key)
+        partition.filtered.delete(key)
+        transaction.remove(key)
+      }
+    }
     for (const [key, error] of this.#invalid) transaction.markInvalid(key, error, this.#versions.get(key))
     if (this.#isComplete) {
       for (const key of partition.invalid.keys()) if (!this.#invalid.has(key)) transaction.markValid(key)

@@ -127,4 +127,22 @@ describe('[C29][C30] an object that does not decode', () => {
     await clock.advance(300_000)
     expect([informer.get('a'), informer.has('b'), source.lists.length]).toEqual([3, false, 3])
   })
+
+  test('[C31] without a key it suppresses no deletion that the same list names', async () => {
+    const keyless = { type: 'invalid', error: new Error('garbage') } as const
+    const last = [
+      put('a', 2),
+      keyless,
+      put('b', 2),
+      { type: 'delete', key: 'b' },
+      { type: 'delete', key: 'd' },
+    ] as const
+    const source = scripted<number>({
+      onList: (list, nth) => list.answer(nth === 1 ? [put('a', 1), put('b', 1), put('c', 1)] : last, `${nth}`),
+    })
+    const { clock, informer } = await running(informerOf(source))
+    void informer.relist()
+    await clock.advance(2_000)
+    expect([informer.version, Object.fromEntries(informer.entries())]).toEqual(['2', { a: 2, c: 1 }])
+  })
 })
