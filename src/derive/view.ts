@@ -165,6 +165,7 @@ export class View<R> implements Dependent {
     const version = hasVersion ? inputs[0]?.input.context.indexer.version : undefined
     this.#isCurrent = false
     this.#isListing = true
+    this.#undoAbandoned()
     try {
       rows.clear?.()
       edges.clear()
@@ -197,6 +198,7 @@ export class View<R> implements Dependent {
 
   *#auditSome(found: Found): Steps {
     if (!this.#isCurrent) return
+    this.#undoAbandoned()
     const { rows, hasVersion } = this.#of
     const version = hasVersion ? this.#writer.position : undefined
     const transaction = new StoreTransaction(this.#writer, this.#part, 'relist', { version })
@@ -234,6 +236,7 @@ export class View<R> implements Dependent {
     if (first === undefined || !this.#isCurrent) return undefined
     const { store } = this.#writer
     const { name, clock, warn } = this.#of
+    this.#undoAbandoned()
     store.hold()
     let transaction: StoreTransaction<R> | undefined
     this.#keys.begin()
@@ -263,6 +266,11 @@ export class View<R> implements Dependent {
       this.#of.failed(error)
       return undefined
     }
+  }
+
+  /** From now on the stores of stopped inputs have what their readers see. */
+  #undoAbandoned(): void {
+    for (const { writer } of this.#of.inputs) writer.undoAbandoned()
   }
 
   /** Finds the rows that a commit of an input concerns. */

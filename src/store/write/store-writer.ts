@@ -288,6 +288,13 @@ export class StoreWriter<T> {
     this.#transaction = undefined
   }
 
+  /** Undoes the transaction during which the writer was ended: the functions of views would read what it has written. */
+  undoAbandoned(): void {
+    if (!this.isAbandoned) return
+    this.undo()
+    this.store.release()
+  }
+
   /** Called by a transaction when it begins. */
   begun(transaction: { rollback(): void }): void {
     this.#transaction = transaction

@@ -95,6 +95,30 @@ describe('[X4] a commit that needs many evaluations', () => {
     expect(world.customers.get('a')?.name).toBe('B')
     expect(new Set(Array.from(view.list(), ({ name }) => name))).toEqual(new Set(['B']))
   })
+
+  test('a function never reads what an input had written when it was stopped', async () => {
+    const clock = new SliceClock()
+    const world = shop({ orders: ORDERS, customers: CUSTOMERS, clock, slices: sliceEachStep(0) })
+    const view = derive({
+      from: world.customers,
+      reads: [world.orders],
+      each: (_c, key) => ({ n: world.orders.by.customer.count(key) }),
+    })
+    await world.start(view)
+    clock.hold()
+    world.orderSource.transaction((tx) => {
+      for (let nth = 0; nth < 9; nth++) tx.put(`new ${nth}`, order('a', nth))
+    })
+    await clock.advance(0)
+    await clock.slice()
+    const stopped = world.orders.stop()
+    await clock.release()
+    await Promise.all([stopped, clock.advance(1_000)])
+    world.customerSource.put('a', { name: 'B', country: 'de' })
+    await clock.advance(0)
+    await Promise.all([view.relist(), clock.advance(10_000)])
+    expect(view.get('a')?.n).toBe(world.orders.by.customer.count('a'))
+  })
 })
 
 describe('[X14] a view starts when all inputs are synced', () => {
