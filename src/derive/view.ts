@@ -85,6 +85,7 @@ export class View<R> implements Dependent {
   #unaudited: Iterator<number> | undefined
   #isCurrent = false
   #isListing = false
+  #isEnded = false
 
   constructor(of: Definition, part: Partition<R>, writer: StoreWriter<R>) {
     this.#of = of
@@ -152,6 +153,7 @@ export class View<R> implements Dependent {
 
   /** Leaves the domain. */
   end(): void {
+    this.#isEnded = true
     this.#isCurrent = false
     this.#writer.domain.remove(this)
     for (const { reads } of this.#of.inputs) reads.clear()
@@ -318,6 +320,7 @@ export class View<R> implements Dependent {
   *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined, differing?: string[]): Steps {
     this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
     for (let at = 0; at < this.#dirty.length; at++) {
+      if (this.#isEnded) throw new SourceError(`${this.#of.name} was stopped`, { code: 'STOPPED', phase: 'derive' })
       const row = this.#dirty[at] ?? 0
       if (typeof row === 'string') {
         this.#writeNothing(row, transaction)

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Change, derive, groupBy, groupInformers, SourceError } from '../../../src/index.js'
+import { internalsOf } from '../../../src/informer/internals.js'
 import { outcomeOf } from '../../support/informers.js'
 import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
 import { contentOf, errorsOf, type Order, shop } from '../../support/views.js'
@@ -94,6 +95,29 @@ describe('[X4] a commit that needs many evaluations', () => {
     await Promise.all([stopped, clock.advance(1_000)])
     expect(world.customers.get('a')?.name).toBe('B')
     expect(new Set(Array.from(view.list(), ({ name }) => name))).toEqual(new Set(['B']))
+  })
+
+  test('ends with the stop of the view: its function is not called again, and its inputs keep nothing', async () => {
+    const clock = new SliceClock()
+    const orders = Array.from({ length: 9 }, (_, i) => [String(i), order('a', i)] as const)
+    const world = shop({ orders, customers: CUSTOMERS, clock, slices: sliceEachStep(1) })
+    let calls = 0
+    const view = derive({
+      from: world.orders,
+      reads: [world.customers],
+      each: () => ({ calls: ++calls, countries: world.customers.by.country('de').length }),
+    })
+    await world.start(view)
+    clock.hold()
+    world.customerSource.put('b', { name: 'B', country: 'de' })
+    await clock.advance(0)
+    await clock.slice()
+    const before = calls
+    const stopped = view.stop()
+    await clock.release()
+    await Promise.all([stopped, clock.advance(1_000)])
+    expect([calls, world.customers.has('b')]).toEqual([before, true])
+    expect(internalsOf(world.customers)?.input.context.indexer.writer.tracked).toEqual([])
   })
 
   test('a function never reads what an input had written when it was stopped', async () => {
