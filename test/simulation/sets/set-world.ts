@@ -3,7 +3,7 @@ import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-
 import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
-import { type Action, actions, kindOf, kindsOf } from '../workload/fault-plan.js'
+import { type Action, actions, kindOf, kindsOf, writes } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
 import { SetDriver } from './set-driver.js'
@@ -12,17 +12,6 @@ import { SetMembers } from './set-members.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
-const writing = [
-  'put',
-  'put again',
-  'delete',
-  'transaction',
-  'recreate',
-  'corrupt',
-  'give up',
-  'compact',
-  'restore',
-] as const
 const using = [
   'subscribe',
   'close',
@@ -37,7 +26,6 @@ const using = [
 ] as const
 const reading = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
-const writes = writing.map((kind) => kindOf(kind, actions[kind]))
 const uses = [
   ...[...using, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
   ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),

@@ -20,16 +20,16 @@ import { Snapshots } from '../checkers/snapshot-checker.js'
 import type { StopChecker } from '../checkers/stop-checker.js'
 import type { UnmergedFollower } from '../checkers/unmerged-follower.js'
 import { Callers } from '../workload/callers.js'
-import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
+import { type IndexesOf, RANKS } from '../workload/declared-indexes.js'
 import type { ActionKind } from '../workload/fault-plan.js'
 import type { Follower, IsIn } from '../workload/follower.js'
 import { follow, HandlerScript } from '../workload/handler-script.js'
 import type { InformerWaiters } from '../workload/informer-waiters.js'
-import { schemaOf } from '../workload/item-schema.js'
 import { misuse } from '../workload/misuse.js'
 import { Reconciler } from '../workload/reconciler.js'
 import { RelatedKeys } from '../workload/related-keys.js'
 import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.js'
+import { informerOptionsOf } from './informer-options.js'
 import type { Scenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
 
@@ -119,23 +119,9 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     source: InformerOptions<Item, Item, IndexesOf>['source'],
     cache?: MirrorCache,
   ): Informer<Item, IndexesOf> {
-    const { settings, decisions } = this.scenario
-    const omitted = settings.omits
-    return createInformer<Item, IndexesOf>({
-      source,
-      ...(cache !== undefined && { cache }),
-      clock: this.clock,
-      random: { next: () => decisions.next('jitter') },
-      indexes: (ix) => indexesOf(ix, (item) => this.defectAt(item)),
-      onInvalid: settings.onInvalid,
-      freeze: settings.freezes,
-      intern: settings.interns,
-      ...this.#slices(),
-      ...(settings.clears && { onAccessLost: 'clear' }),
-      audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
-      ...(settings.hasSchema && { schema: schemaOf(this.scenario) }),
-      ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
-    })
+    const options = informerOptionsOf(this.scenario, this.clock, (item) => this.defectAt(item))
+    this.#isSliced = options.slices !== undefined
+    return createInformer<Item, IndexesOf>({ ...options, source, ...(cache !== undefined && { cache }) })
   }
 
   /** Whether the changes of a large commit, or the objects of a replay, are still being queued in the subscriptions. */
@@ -157,15 +143,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     const { informer } = this
     if (informer instanceof SourceInformer) return informer
     throw new TypeError('not an informer of this library')
-  }
-
-  /** In two thirds of the schedules writes are cut into slices of a few changes. */
-  #slices(): Pick<InformerOptions<Item, Item, IndexesOf>, 'slices'> {
-    const { decisions } = this.scenario
-    if (decisions.chance('slices', 0.33)) return {}
-    this.#isSliced = true
-    const stepsPerCheck = 1 + decisions.below('steps of a slice', 4)
-    return { slices: { largeWrite: decisions.below('large write', 3), stepsPerCheck, sliceMs: 0, changesPerStep: 1 } }
   }
 
   start(): void {

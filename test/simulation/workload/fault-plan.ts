@@ -69,6 +69,20 @@ export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): r
   return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
 }
 
+const writing = [
+  'put',
+  'put again',
+  'delete',
+  'transaction',
+  'recreate',
+  'corrupt',
+  'give up',
+  'compact',
+  'restore',
+] as const
+/** The actions of writers of one of several sources, or of collections. */
+export const writes = writing.map((kind) => kindOf(kind, actions[kind]))
+
 /**
  * The times of all actions. They come in bursts, because faults that coincide reveal more. Each kind is drawn by
  * itself, so that a new kind moves no other.
