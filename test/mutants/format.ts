@@ -3,7 +3,7 @@ import type { Kind } from '../simulation/runner/schedule.js'
 import type { ActionKind } from '../simulation/workload/fault-plan.js'
 import type { Hunk, Mutant } from './mutant.js'
 
-const KINDS: readonly Kind[] = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share']
+const KINDS: readonly Kind[] = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share', 'views']
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 type Options = Writable<Omit<Mutant, 'name' | 'breaks' | 'folder' | 'hunks'>>

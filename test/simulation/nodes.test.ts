@@ -15,8 +15,8 @@ test('[I17] a seed has the same trace on Node 22 and on the current version', as
     `${RUNS}`,
     '--json',
   ])
-  const { trace, set, group, cache, failures } = JSON.parse(simulated)
+  const { trace, set, group, cache, views, failures } = JSON.parse(simulated)
   const here = await campaign({ runs: RUNS, seed: 1 })
   expect(failures).toEqual([])
-  expect([trace, set.trace, group.trace, cache.trace]).toEqual(mixedKinds.map((kind) => here[kind].trace))
+  expect([trace, set.trace, group.trace, cache.trace, views.trace]).toEqual(mixedKinds.map((kind) => here[kind].trace))
 })

@@ -7,7 +7,7 @@ type Readable = { readonly size: number; entries(): Iterable<[string, Item]> }
 
 /** The difference between a store and the state of the source, except for undecodable and omitted objects. */
 export function storeViolation(
-  { settings }: SourceScenario,
+  { settings }: Pick<SourceScenario, 'settings'>,
   state: State,
   store: Readable,
   what: string,

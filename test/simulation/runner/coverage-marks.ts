@@ -161,6 +161,24 @@ export const marksOf = {
     'a follower joined after all others had gone',
     'the memory of snapshots was released',
   ],
+  views: [
+    'a commit changed several collections',
+    'a collection was lost',
+    'a collection left its history',
+    'a collection came back to its history',
+    'a collection was followed again',
+    'a view read a view',
+    'a view read several histories',
+    'readers looked in the middle of a commit',
+    'a view was stopped in the middle of a commit',
+    'an input was stopped in the middle of a commit',
+    'an input was stopped under a view',
+    'the calls for a commit were those of the model',
+    'a function failed',
+    'a view could not commit',
+    'an audit found that a function is not pure',
+    'a wait for a view ended',
+  ],
 } as const
 
 export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

@@ -13,6 +13,7 @@ const ONE_IN: Readonly<Record<Kind, number>> = {
   replicas: 20,
   relay: 25,
   share: 25,
+  views: 100,
 }
 const RARER: Readonly<Partial<Record<Mark, number>>> = {
   'a reconcile failed again and again': 8_000,

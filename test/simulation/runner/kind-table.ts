@@ -47,4 +47,11 @@ export const kindTable: Readonly<Record<Kind, KindEntry>> = {
     // Its ports are those of the process.
     lanes: 1,
   },
+  views: {
+    of: 'collections of one history, with views',
+    load: async () => (await import('../views/view-world.js')).ViewWorld,
+    every: 50,
+    runs: 5_000,
+    chunk: 100,
+  },
 }

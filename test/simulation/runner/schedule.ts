@@ -3,9 +3,9 @@ import type { Mark } from './coverage-marks.js'
 
 /**
  * The kinds of schedules: one source, a set of sources in one store, a group of informers, processes over one cache,
- * replicas of a controller, relays of a mirror, or a share with its workers.
+ * replicas of a controller, relays of a mirror, a share with its workers, or collections of one history with views.
  */
-export const kinds = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share'] as const
+export const kinds = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share', 'views'] as const
 
 export type Kind = (typeof kinds)[number]
 export type Violation = { readonly invariant: Invariant; readonly message: string }

@@ -42,6 +42,10 @@ export type Invariant =
   | 'sets'
   /** A group's members start, sync and stop together, and relist within the limit. */
   | 'groups'
+  /** Informers over one history show one state of it. */
+  | 'histories'
+  /** A rule of views. */
+  | 'views'
   /** Objects of a source that refuses access are deleted if `onAccessLost` is `clear`, and kept otherwise. */
   | 'access'
   /** An error names what failed and its source, and contains no secret. */
