@@ -4,7 +4,7 @@ import { joinKey } from '../../../src/util/join-key.js'
 import type { Item } from '../backend/history.js'
 import { type IndexesOf, RANKS, TAGS, TENANTS } from '../workload/declared-indexes.js'
 import { mix, type Stream } from '../workload/random-decisions.js'
-import { placeOf, READS, type Reader } from './view-reads.js'
+import { type Place, placeOf, READS, type Read, type Reader } from './view-reads.js'
 
 /** What one call is for: an object, a group, or the whole view. */
 export interface Row {
@@ -38,13 +38,14 @@ interface Shape {
 
 const MOST_READS = 3
 
-/** A random function over random inputs: that of a view, and its model. It follows from what it has read where it reads next. */
+/** A random function over random inputs: that of a view, and its model. What it has read determines what it reads next. */
 export class ViewFunction {
   readonly shape: Shape
   readonly inputs: readonly Reader[]
   readonly reads: readonly Reader[]
   readonly isPure: boolean
-  readonly #asked: readonly (typeof READS)[number][]
+  /** What it reads of each of `reads`, and the place, if all calls read the same one. */
+  readonly #asked: readonly { readonly read: Read; readonly fixed: Place | undefined }[]
   readonly #keys: readonly string[]
   readonly #mayThrow: boolean
   readonly #isCoarse: boolean
@@ -52,11 +53,14 @@ export class ViewFunction {
   constructor(draw: Stream, all: readonly Reader[], keys: readonly string[]) {
     this.#keys = keys
     this.reads = Array.from({ length: draw.below(MOST_READS + 1) }, () => draw.pick(all))
-    this.#asked = this.reads.map(() => draw.pick(READS))
+    this.#asked = this.reads.map(() => ({
+      read: draw.pick(READS),
+      fixed: draw.chance(0.4) ? placeOf(mix(draw.below(1_000)), keys) : undefined,
+    }))
     this.#mayThrow = draw.chance(0.3)
     this.#isCoarse = draw.chance(0.4)
     this.isPure = draw.chance(0.85)
-    const numberOf = this.#mayThrow ? ({ n, rank }: Item) => (rank === 3 ? Number.NaN : n) : ({ n }: Item) => n
+    const numberOf = this.#mayThrow ? ({ rank }: Item) => (rank === 3 ? Number.NaN : rank) : ({ rank }: Item) => rank
     this.shape = shapeOf(draw, draw.pick(all), this.reads.length > 0, draw.chance(0.6) ? numberOf : undefined)
     this.inputs = [...new Set([...(this.shape.from === undefined ? [] : [this.shape.from]), ...this.reads])]
   }
@@ -64,9 +68,10 @@ export class ViewFunction {
   /** Calls it. Adds what decides whether it is called again to `depends`. An impure one depends on `outside`, too. */
   call({ n }: Row, outside: number, depends: Dependency[] = []): readonly Result[] {
     let digest = mix(this.isPure ? n : n + outside)
-    for (const [nth, { ask, depends: decides = ask }] of this.#asked.entries()) {
+    for (const [nth, { read, fixed }] of this.#asked.entries()) {
+      const { ask, depends: decides = ask } = read
       const from = this.reads[nth]
-      const at = placeOf(digest, this.#keys)
+      const at = fixed ?? placeOf(digest, this.#keys)
       if (from === undefined || digest % 5 === 4) break
       depends.push(() => decides(from, at))
       digest = mix(digest ^ ask(from, at).reduce(added, 0))

@@ -41,7 +41,9 @@ export const READS: readonly Read[] = [
   },
   { ask: ({ by }) => by.rank() },
   { ask: ({ by }, { rank }) => by.rank({ gte: rank, lt: rank + 2, limit: 2 }) },
-  { ask: ({ by }, { rank }) => by.rank({ lte: rank, reverse: true, limit: 1 }) },
+  {
+    ask: ({ by }, { rank }) => [2, 1].flatMap((limit) => by.rank({ lte: rank, reverse: true, limit })),
+  },
   { ask: ({ by }, { rank }) => objectsIn(by.rank.entriesIn({ gt: rank })) },
   { ask: ({ by }, { rank }) => objectsIn(by.rank.entries(rank)) },
   {

@@ -427,7 +427,7 @@ export class ViewSystem implements SystemUnderTest {
     this.#phase = 'converging'
     const { clock } = this.#scenario
     const tick = (): void => {
-      this.#hasMoved = true // An audit without a finding is no commit.
+      this.#hasMoved = true // An audit without a finding commits nothing.
       if (this.#phase !== 'done') clock.in(TICK_MS, tick)
     }
     tick()
