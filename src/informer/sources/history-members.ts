@@ -275,8 +275,8 @@ export class HistoryMembers {
     const { versions, parts, committedAt, lost } = batch
     upstream.batch = undefined
     const lostMembers = ready.filter(({ collection }) => lost?.has(collection))
-    // The others wait for a member that was in. They are brought to a later version with it.
-    const isHeld = lostMembers.some(({ isIn }) => isIn)
+    // The others wait for a member that has not left. They are brought to a later version with it.
+    const isHeld = lostMembers.some(({ hasLeft }) => !hasLeft)
     if (isHeld) this.#close()
     for (const member of lostMembers) {
       upstream.members.delete(member)

@@ -118,6 +118,16 @@ test('[Q4] first lists become visible together, after a batch that brings all to
   ])
 })
 
+test('[Q4] the first lists wait for a collection that is lost with their first batch', async () => {
+  const { clock, database, group, orders, rows } = await shop({ isStarted: false })
+  const seen: unknown[] = []
+  orders.subscribe({ add: () => void seen.push(rows()) })
+  database.lost.set('items', 'VERSION_EXPIRED')
+  group.start()
+  await clock.advance(5_000)
+  expect(seen).toEqual([[1, 1, 1]])
+})
+
 test('[Q4] a first list that takes longer than `holdMs` becomes visible after the others', async () => {
   const { clock, database, all, group, rows } = await shop({ holdMs: 5_000, isStarted: false })
   const { promise, resolve } = Promise.withResolvers<void>()
