@@ -17,6 +17,26 @@ const FAMILY = `CREATE TABLE parents (id INT PRIMARY KEY, name VARCHAR(9));
   CREATE TABLE others (id INT PRIMARY KEY, v INT); INSERT INTO others VALUES (1, 1);
   INSERT INTO parents VALUES (1, 'a'), (2, 'b'); INSERT INTO items VALUES (1, 1), (2, 1), (3, 2)`
 
+/** Each character set of keys, and a character that few others have. The servers allow no more columns in a key. */
+const CHARSETS = {
+  ascii: `'~'`,
+  latin1: `'é'`,
+  latin2: `'ł'`,
+  latin7: `'š'`,
+  cp1250: `'ř'`,
+  cp1251: `'Ж'`,
+  cp1256: `'ش'`,
+  cp1257: `'ž'`,
+  koi8r: `'я'`,
+  macroman: `'Ω'`,
+  ucs2: `'日'`,
+  utf16: `'😀'`,
+  utf16le: `'😀'`,
+  utf32: `'😀'`,
+  utf8mb3: `'日'`,
+  utf8mb4: `'😀'`,
+}
+
 /** Writes that a mirror must have in full, and the number of lists for them. */
 const cases: readonly Case[] = [
   [
@@ -112,6 +132,16 @@ const cases: readonly Case[] = [
     'keys of CHAR, latin1 and negative numbers',
     `CREATE TABLE items (a CHAR(9) CHARACTER SET latin1, t TINYINT, m MEDIUMINT, s SMALLINT UNSIGNED, v INT, PRIMARY KEY (a, t, m, s)); INSERT INTO items VALUES ('é', -128, -8388608, 65535, 1), ('', 127, 8388607, 0, 1)`,
     `UPDATE items SET v = 2; UPDATE items SET m = -1 WHERE t = 127; INSERT INTO items VALUES ('z  ', 0, 0, 0, 0)`,
+  ],
+  [
+    'keys of every character set',
+    `CREATE TABLE items (${Object.keys(CHARSETS)
+      .map((charset, n) => `${charset} ${n % 2 === 0 ? 'CHAR' : 'VARCHAR'}(4) CHARACTER SET ${charset}`)
+      .join()}, v INT, PRIMARY KEY (${Object.keys(CHARSETS).join()}));
+    INSERT INTO items VALUES (${Object.values(CHARSETS).join()}, 1), (${Object.values(CHARSETS).fill(`'x'`).join()}, 1)`,
+    `UPDATE items SET v = 2; INSERT INTO items VALUES (${Object.values(CHARSETS)
+      .map((character) => `CONCAT(${character}, ' b')`)
+      .join()}, 4); UPDATE items SET utf16 = 'y' WHERE ascii = 'x'`,
   ],
   [
     'keys of bytes',

@@ -1,5 +1,6 @@
 import { notFound, refused } from '../../common/source-errors.js'
 import { idOf, type KeyColumn, type KeyKind, type LoggedTable, type ParentTable } from '../binlog/binlog-types.js'
+import { isKnownCharset } from '../binlog/key-text.js'
 import type { Session } from '../connection/session.js'
 import type { Server } from '../server.js'
 import { quotedName, text } from '../sql-text.js'
@@ -34,9 +35,6 @@ const KEY_TYPES: Readonly<Record<string, KeyKind['type']>> = {
   binary: 'binary',
   varbinary: 'binary',
 }
-
-/** The character sets of keys: those that a `TextDecoder` decodes as the servers do. */
-const CHARSETS: ReadonlySet<string> = new Set(['utf8mb4', 'utf8mb3', 'utf8', 'ascii', 'latin1'])
 
 /** Returns the database and the name of a table: `orders`, `shop.orders`, or each in backticks. */
 export function parseTableName(
@@ -114,9 +112,8 @@ export async function findTable(session: Session, server: Server, given: string)
 function keyKind(type: KeyKind['type'], declared: string, charset: string, column: string): KeyKind {
   if (type === 'integer') return { type, isUnsigned: declared.includes('unsigned') }
   if (type === 'binary') return { type }
-  if (CHARSETS.has(charset)) return { type, charset }
-  const allowed = [...CHARSETS].join(', ')
-  throw refused(`the key column ${column} has the character set ${charset}; allowed are ${allowed}`)
+  if (isKnownCharset(charset)) return { type, charset }
+  throw refused(`the key column ${column} has the character set ${charset}; convert it to utf8mb4`)
 }
 
 /**
