@@ -10,7 +10,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { keyOf } from '../common/key-of-columns.js'
+import { keyOf } from '../common/columns.js'
 import { PollTimer } from '../common/poll-timer.js'
 import { propertiesOf } from '../common/properties.js'
 import { expired, forked, notFound, unavailable } from '../common/source-errors.js'

@@ -1,6 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
+import { mirroredColumns } from '../common/columns.js'
 import { refused } from '../common/source-errors.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
@@ -41,7 +42,7 @@ export class TableReader<T> {
   constructor(connection: Connection, table: Table & { readonly t: number }, selection: Selection) {
     this.#connection = connection
     this.#table = table
-    this.#names = mirroredColumns(table, selection.columns)
+    this.#names = mirroredColumns(table, selection.columns, { table: quoted(table.name), name: quoted })
     this.#placeNames = table.order.map((_, i) => `listwatch_p${i}`)
     this.#selected = [...this.#names, ...this.#placeNames, ...LOGGED_NAMES.slice(0, table.key.length)]
     this.#key = table.key
@@ -191,17 +192,6 @@ export function keyPart(value: unknown, type: KeyColumn['type']): string | undef
 
 function placeValue(value: unknown): SqliteValue {
   return typeof value === 'bigint' || typeof value === 'string' || value instanceof Uint8Array ? value : Number(value)
-}
-
-function mirroredColumns({ name, columns, key }: Table, wanted: readonly string[] | undefined): readonly string[] {
-  if (wanted === undefined) return columns
-  const find = (given: string): string => {
-    const found = columns.find((each) => each.toLowerCase() === given.toLowerCase())
-    if (found === undefined)
-      throw refused(`${quoted(name)} has no column ${quoted(given)}; it has ${columns.join(', ')}`)
-    return found
-  }
-  return [...new Set([...key.map((column) => column.name), ...wanted.map(find)])]
 }
 
 function statementsOf({ name, order, key }: Table, columns: readonly string[], sql: string | undefined) {

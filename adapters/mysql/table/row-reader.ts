@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Invalid, ListEvent, Put } from '../../../src/contract/source.js'
 import { joinKey, splitKey } from '../../../src/util/join-key.js'
-import { hexOf } from '../../common/key-of-columns.js'
+import { hexOf, mirroredColumns } from '../../common/columns.js'
 import { refused } from '../../common/source-errors.js'
 import type { KeyKind } from '../binlog/binlog-types.js'
 import type { Row, Session } from '../connection/session.js'
@@ -35,7 +35,7 @@ export class RowReader<T> {
 
   constructor(table: Table, { columns, sql, integers, maxObjectBytes = 16 * 1024 * 1024 }: Selection) {
     this.table = table
-    this.#names = mirroredColumns(table, columns)
+    this.#names = mirroredColumns(table, columns, { table: table.sql, name: quotedName })
     this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
     this.#bigintsAt = this.#names.flatMap((name, at) => (table.bigints.has(name) ? [at] : []))
     this.#areBigInts = integers === 'bigint'
@@ -163,13 +163,4 @@ function literal(part: string, { type }: KeyKind): string {
 function beyondNumbers(column: string, key: string): SourceError {
   const message = `the column ${quotedName(column)} has an integer beyond 2^53, which a number cannot hold; set integers: 'bigint'`
   return new SourceError(message, { code: 'DECODE', key })
-}
-
-function mirroredColumns({ sql, columns, key }: Table, wanted: readonly string[] | undefined): readonly string[] {
-  const find = (given: string): string => {
-    const found = columns.find((each) => each.toLowerCase() === given.toLowerCase())
-    if (found === undefined) throw refused(`${sql} has no column ${quotedName(given)}; it has ${columns.join(', ')}`)
-    return found
-  }
-  return [...new Set([...key.map(({ name }) => name), ...(wanted?.map(find) ?? columns)])]
 }

@@ -1,4 +1,5 @@
 import { joinKey } from '../../src/util/join-key.js'
+import { refused } from './source-errors.js'
 
 /**
  * Returns the key of a row. `columns`: the values of its key columns, in the order of the key. Bytes are hexadecimal.
@@ -14,6 +15,25 @@ export function keyOf(...columns: readonly (string | number | bigint | Uint8Arra
       throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
     }),
   )
+}
+
+/**
+ * Returns the names of the mirrored columns of a table: all, or those of the key and the wanted ones. Throws if the table
+ * has no such column.
+ */
+export function mirroredColumns(
+  table: { readonly columns: readonly string[]; readonly key: readonly { readonly name: string }[] },
+  wanted: readonly string[] | undefined,
+  quoted: { readonly table: string; name(column: string): string },
+): readonly string[] {
+  const { columns } = table
+  const key = table.key.map(({ name }) => name)
+  const find = (given: string): string => {
+    const found = columns.find((each) => each.toLowerCase() === given.toLowerCase())
+    if (found !== undefined) return found
+    throw refused(`${quoted.table} has no column ${quoted.name(given)}; it has ${columns.join(', ')}`)
+  }
+  return [...new Set(wanted === undefined ? [...columns, ...key] : [...key, ...wanted.map(find)])]
 }
 
 /** The part of a key for bytes. */
