@@ -210,6 +210,7 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
       const { lower } = await beginSnapshot(session, server)
       const table = await findTable(session, server, options.table)
       const reader = new RowReader<T>(table, options)
+      await reader.check(session)
       const version = formatVersion(await this.#stamped(session, lower, server, context))
       try {
         for await (const events of reader.all(session, context.pageSize)) yield { events }

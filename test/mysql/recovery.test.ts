@@ -194,7 +194,10 @@ describeMysql('a mirror of', (server) => {
       { user: 'nothing', database: '' },
     ],
     ['ok', 'PROTOCOL: `test`.`ok` has no column `no`; it has id', {}, { columns: ['no'] }],
-    ['ok', "PROTOCOL: Unknown column 'no' in ", {}, { sql: 'no = 1' }],
+    ['ok', `PROTOCOL: sql: "no = 1" is refused by the server: Unknown column 'no' in `, {}, { sql: 'no = 1' }],
+    ['ok', 'PROTOCOL: sql: "id =" is refused by the server: You have an error', {}, { sql: 'id =' }],
+    ['ok', 'PROTOCOL: sql: "(id, 1)" is refused by the server: Operand should contain 1 col', {}, { sql: '(id, 1)' }],
+    ['ok', 'PROTOCOL: sql: "SUM(id) > 1" is refused by the server: Invalid use of group', {}, { sql: 'SUM(id) > 1' }],
     [
       'ok',
       "UNAUTHORIZED: Access denied for user 'reader'@'127.0.0.1' (with a password)",

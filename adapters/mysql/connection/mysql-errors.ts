@@ -3,7 +3,7 @@ import { redact, redactError } from '../../../src/util/redact.js'
 import { propertiesOf } from '../../common/properties.js'
 import { networkHint } from '../../common/source-errors.js'
 
-/** Codes of the two servers, and of the network. Those that are not listed are transient. */
+/** Codes of the two servers. Others are transient, unless they are of a wrong statement. */
 const CODES: Readonly<Record<string, SourceErrorCode>> = {
   ER_ACCESS_DENIED_ERROR: 'UNAUTHORIZED',
   ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'UNAUTHORIZED',
@@ -15,25 +15,26 @@ const CODES: Readonly<Record<string, SourceErrorCode>> = {
   ER_MUST_CHANGE_PASSWORD_LOGIN: 'UNAUTHORIZED',
   ER_BAD_DB_ERROR: 'NOT_FOUND',
   ER_NO_SUCH_TABLE: 'NOT_FOUND',
-  ER_BAD_FIELD_ERROR: 'PROTOCOL',
-  ER_PARSE_ERROR: 'PROTOCOL',
   ER_INVALID_GROUP_FUNC_USE: 'PROTOCOL',
-  ER_SP_DOES_NOT_EXIST: 'PROTOCOL',
+  ER_TOO_MANY_USER_CONNECTIONS: 'UNAVAILABLE',
+  ER_USER_LIMIT_REACHED: 'UNAVAILABLE',
 }
+/** The classes of SQLSTATE for wrong statements: a wrong number of columns, wrong values, wrong syntax, unknown names. */
+const WRONG_STATEMENT = /^(?:21|22|42)/
 
 /** Converts an error of the driver, the network or the server. */
 export function mysqlError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const code = String(propertiesOf(thrown)['code'])
+  const { code, sqlState } = propertiesOf(thrown)
   // "YES" after "password:" would be redacted.
   const message = messageOf(thrown).replace(/\(using password: (\w+)\)/, (_, is) =>
     is === 'NO' ? '(without a password)' : '(with a password)',
   )
-  const hint = /^ER_(?:DB|TABLE|COLUMN)ACCESS_DENIED_ERROR$/.test(code)
+  const hint = /^ER_(?:DB|TABLE|COLUMN)ACCESS_DENIED_ERROR$/.test(String(code))
     ? 'the user needs the right SELECT on the table'
     : networkHint(message, 'check the option ssl of the connection')
   return new SourceError(redact(message) + (hint === undefined ? '' : ` (${hint})`), {
-    code: CODES[code] ?? 'UNAVAILABLE',
+    code: CODES[String(code)] ?? (WRONG_STATEMENT.test(String(sqlState)) ? 'PROTOCOL' : 'UNAVAILABLE'),
     cause: redactError(thrown),
   })
 }

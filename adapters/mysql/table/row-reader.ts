@@ -31,6 +31,7 @@ export class RowReader<T> {
   readonly #areBigInts: boolean
   readonly #maxObjectBytes: number
   readonly #select: string
+  readonly #sql: string | undefined
   readonly #condition: string | undefined
 
   constructor(table: Table, { columns, sql, integers, maxObjectBytes = 16 * 1024 * 1024 }: Selection) {
@@ -41,7 +42,17 @@ export class RowReader<T> {
     this.#areBigInts = integers === 'bigint'
     this.#maxObjectBytes = maxObjectBytes
     this.#select = `SELECT ${this.#names.map((each) => quotedName(each)).join(', ')} FROM ${table.sql}`
+    this.#sql = sql
     this.#condition = sql === undefined ? undefined : `(${sql}\n)`
+  }
+
+  /** Throws a SourceError that names the option `sql` if the server refuses it. */
+  async check(session: Session): Promise<void> {
+    if (this.#condition === undefined) return
+    await session.query(`SELECT 1 FROM ${this.table.sql} WHERE ${this.#condition} LIMIT 0`).catch((error: unknown) => {
+      const isRefused = error instanceof SourceError && error.code === 'PROTOCOL'
+      throw isRefused ? refused(`sql: "${this.#sql}" is refused by the server: ${error.message}`) : error
+    })
   }
 
   /** Yields all rows in pages. */
