@@ -12,6 +12,7 @@ import { uniqueName } from '../../src/util/unique-name.js'
 import { keyOf } from '../common/columns.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { OwnSignal } from '../common/own-signal.js'
+import { ReadPace } from '../common/poll-timer.js'
 import { elementsOf, hasMethods, propertiesOf } from '../common/properties.js'
 import { isExpired, unavailable } from '../common/source-errors.js'
 import { openBinlog } from './binlog/binlog-stream.js'
@@ -302,6 +303,7 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
       isRequested = true
       follower.wake()
     })
+    const pace = new ReadPace(clock)
     const watching = { session, server }
     this.#watching = watching
     try {
@@ -323,6 +325,8 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
         yieldedAt = clock.now()
         delayMs = MIN_DELAY_MS
         yield batch
+        const restMs = pace.restMs(batch.parts.values().reduce((count, { length }) => count + length, 0))
+        if (restMs > 0) await clock.sleep(restMs, signal)
       }
       throw ABORTED
     } finally {
