@@ -104,8 +104,7 @@ async function logsCascades(session: Session, version: string): Promise<boolean>
 export async function beginSnapshot(session: Session, server: Server): Promise<Bounds> {
   const begin = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY'
   if (server.flavor === 'mariadb') {
-    await session.query(begin)
-    const rows = await session.query(`SHOW STATUS LIKE 'binlog_snapshot_%'`)
+    const [, rows = []] = await session.queries(begin, `SHOW STATUS LIKE 'binlog_snapshot_%'`)
     const status = new Map(rows.map((row) => [String(row['Variable_name']).toLowerCase(), String(row['Value'])]))
     const file = status.get('binlog_snapshot_file') ?? ''
     const position = Number(status.get('binlog_snapshot_position'))
@@ -121,9 +120,8 @@ export async function beginSnapshot(session: Session, server: Server): Promise<B
     }
     return { lower: at, upper: at }
   }
-  const [before] = await session.query('SELECT @@global.gtid_executed AS mark')
-  await session.query(begin)
-  const [later] = await session.query(MARK_SQL.mysql)
+  const executed = 'SELECT @@global.gtid_executed AS mark'
+  const [[before] = [], , [later] = []] = await session.queries(executed, begin, MARK_SQL.mysql)
   const lower = parsed(gtidsOf(before))
   return { lower, upper: { ...lower, gtids: union(parsed(gtidsOf(later)).gtids, lower.gtids) } }
 }

@@ -141,7 +141,8 @@ export class TableWatch {
       if (isTableChanged(error) && ++this.#changed <= MAX_CHANGED) return undefined
       throw error
     } finally {
-      await this.#session.endSnapshot()
+      // The batch does not wait for it. A failed connection ends the next step.
+      this.#session.endSnapshot().catch(() => {})
     }
   }
 

@@ -33,20 +33,30 @@ const connections: readonly [title: string, options: ConnectionOptions, statemen
   ['TLS', { ssl: { rejectUnauthorized: false } }],
 ]
 
-/** Runs a step once, before a statement of the connection. */
+/** Runs a step before a statement of the connection. Later statements wait for it, too. */
 function before(connection: Connection, isNow: (sql: string) => boolean, step: () => Promise<unknown>): Connection {
   const core: { query(options: { readonly sql: string }, done?: unknown): unknown } = Object(
     propertiesOf(connection)['connection'],
   )
   const query = core.query.bind(core)
+  let steps = 0
+  let ready = Promise.resolve()
   core.query = (options, done) => {
-    if (!isNow(options.sql)) return query(options, done)
+    const isStep = isNow(options.sql)
+    if (!isStep && steps === 0) return query(options, done)
     const listeners: [string, () => void][] = []
     const run = (): void => {
       const command: { on(event: string, listener: () => void): void } = Object(query(options, done))
       for (const [event, listener] of listeners) command.on(event, listener)
     }
-    void step().then(run, run)
+    steps++
+    ready = ready
+      .then(() => (isStep ? step() : undefined))
+      .catch(() => {})
+      .then(() => {
+        steps--
+        run()
+      })
     return { on: (event: string, listener: () => void) => listeners.push([event, listener]) }
   }
   return connection
@@ -206,10 +216,14 @@ describeMysql('a source of', (server) => {
         Object(propertiesOf(connection)['connection'])
       const query = core.query.bind(core)
       core.query = (options, done) => {
-        if (hidden === 0 || !options.sql.startsWith('SELECT @@global.gtid_owned')) return query(options, done)
-        const [own, number] = [String(uuid), hidden]
-        hidden = 0
+        if (!options.sql.startsWith('SELECT @@global.gtid_owned')) return query(options, done)
         return query(options, (error, rows) => {
+          if (hidden === 0) {
+            done(error, rows)
+            return
+          }
+          const [own, number] = [String(uuid), hidden]
+          hidden = 0
           const { mark } = propertiesOf(Array.isArray(rows) ? rows[0] : undefined)
           const executed = String(mark).replace(`${own}:1-${number}`, `${own}:1-${number - 1}`)
           done(error, [{ owned: `${own}:${number}#9`, mark: executed }])

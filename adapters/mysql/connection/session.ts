@@ -72,8 +72,14 @@ export class Session {
 
   /** Returns rows as objects. Rejects with a SourceError. */
   async query(sql: string): Promise<readonly Properties[]> {
-    const result = await this.#withDeadline(this.#run({ sql, ...OWN }))
-    return Array.isArray(result) ? result.map(propertiesOf) : []
+    const [rows = []] = await this.queries(sql)
+    return rows
+  }
+
+  /** Runs statements one after the other, also if one fails, and returns the rows of each. */
+  async queries(...statements: readonly string[]): Promise<readonly (readonly Properties[])[]> {
+    const results = Promise.all(statements.map((sql) => this.#run({ sql, ...OWN })))
+    return (await this.#withDeadline(results)).map((each) => (Array.isArray(each) ? each.map(propertiesOf) : []))
   }
 
   /** Returns rows as arrays. */

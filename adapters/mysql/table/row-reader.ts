@@ -63,18 +63,22 @@ export class RowReader<T> {
 
   /** Reads the current state of keys. */
   async keys(session: Session, keys: ReadonlySet<string>): Promise<ListEvent<T>[]> {
+    // The server reads the next rows while those that have arrived are decoded.
+    const parts = await Promise.all(Array.from(partsOf(keys), (some) => this.#part(session, some)))
+    return parts.flat()
+  }
+
+  async #part(session: Session, keys: readonly string[]): Promise<ListEvent<T>[]> {
+    const missing = new Set(keys)
+    const conditions = [this.#keyCondition(keys), ...(this.#condition === undefined ? [] : [this.#condition])]
     const events: ListEvent<T>[] = []
-    for (const some of partsOf(keys)) {
-      const missing = new Set(some)
-      const conditions = [this.#keyCondition(some), ...(this.#condition === undefined ? [] : [this.#condition])]
-      for (const row of await session.rows(`${this.#select} WHERE ${conditions.join(' AND ')}`)) {
-        const event = this.#event(row)
-        missing.delete(event.key)
-        events.push(event)
-      }
-      // A key is compared by its exact text: 'a' may have become 'A', which the server finds by 'a'.
-      for (const key of missing) events.push({ type: 'delete', key })
+    for (const row of await session.rows(`${this.#select} WHERE ${conditions.join(' AND ')}`)) {
+      const event = this.#event(row)
+      missing.delete(event.key)
+      events.push(event)
     }
+    // A key is compared by its exact text: 'a' may have become 'A', which the server finds by 'a'.
+    for (const key of missing) events.push({ type: 'delete', key })
     return events
   }
 
