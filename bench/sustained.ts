@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { atLeast, type Benchmark, type Figure, inTurn, median, medianRatio } from './figures.ts'
+import { atLeast, atMost, type Benchmark, type Figure, inTurn, median, medianRatio } from './figures.ts'
 import type { Engine } from './sustained/engine.ts'
 import { engines } from './sustained/engines.ts'
 import type { Question, Received, Written } from './workers/sustained.ts'
@@ -10,6 +10,8 @@ const ROUNDS = Number(process.env['LISTWATCH_BENCH_ROUNDS'] ?? 3)
 const SECONDS = Number(process.env['LISTWATCH_BENCH_SECONDS'] ?? 2)
 /** The rates of the first step and of the last one, in rows a second. */
 const [FIRST, LAST] = [4_000, 4_000_000]
+/** The rate at which the median of the ages is measured, in transactions a second. */
+const CALM = 500
 /** The age of the 99th of 100 rows, in milliseconds, that a rate may not exceed. */
 const LONGEST_MS = 100
 /** The search ends at two rates whose ratio is less. */
@@ -52,7 +54,7 @@ async function figuresOf(engineName: string, engine: Engine, address: string, to
   const run = (contestant: 'listwatch' | 'bare') => () => measure(engineName, address, contestant, together)
   const bare = engine.follow === undefined ? {} : { bare: run('bare') }
   const results = await inTurn(ROUNDS, { listwatch: run('listwatch'), ...bare })
-  const of = (contestant: string, field: 'perSecond' | 'cpuMicros' = 'perSecond'): readonly number[] =>
+  const of = (contestant: string, field: 'perSecond' | 'cpuMicros' | 'medianMs' = 'perSecond'): readonly number[] =>
     (results[contestant] ?? []).map((each) => each[field])
   const cpuOf = (contestant: string): number => Math.round(10 * median(of(contestant, 'cpuMicros'))) / 10
   const rate = Math.round(median(of('listwatch')))
@@ -76,13 +78,34 @@ async function figuresOf(engineName: string, engine: Engine, address: string, to
       [`limited by the writer, of ${2 * ROUNDS} runs`]: limited,
     },
   })
-  return [ratio, ...ofRate]
+  return [ratio, ...ofRate, ...(together === 1 ? latencyOf(engineName, engine, of) : [])]
+}
+
+/** The age of half of the rows at a low rate. */
+function latencyOf(
+  name: string,
+  { mostLatency }: Engine,
+  of: (contestant: string, field: 'medianMs') => readonly number[],
+): Figure[] {
+  if (mostLatency === undefined) return []
+  const [own, bare] = [of('listwatch', 'medianMs'), of('bare', 'medianMs')]
+  const peers = { 'listwatch p50 ms': median(own), 'bare client p50 ms': median(bare) }
+  return [
+    atMost(mostLatency, {
+      name: `${name}, latency at ${CALM} transactions a second`,
+      value: medianRatio(own, bare),
+      unit: '× a bare client',
+      peers,
+    }),
+  ]
 }
 
 interface Sustained {
   readonly perSecond: number
   /** CPU time of the reader, in microseconds for each row. */
   readonly cpuMicros: number
+  /** The age of half of the rows at CALM transactions a second, in milliseconds. */
+  readonly medianMs: number
   /** Whether the server or the writer was slower than the reader. */
   readonly isLimitedByWriter: boolean
 }
@@ -99,12 +122,14 @@ async function measure(
   using writer = address === '' ? reader : new Worker(engine, address)
   await reader.ask({ ask: 'follow', contestant })
   for (let warm = 0; warm < 2; warm++) await attempt(reader, writer, 2 * FIRST, together) // V8 compiles a function after many calls.
-  let best: Sustained = { perSecond: 0, cpuMicros: 0, isLimitedByWriter: false }
+  const { medianMs } = await attempt(reader, writer, CALM, 1)
+  let best: Sustained = { perSecond: 0, cpuMicros: 0, medianMs, isLimitedByWriter: false }
   let low = 0
   let high = Number.POSITIVE_INFINITY
   for (let rate = FIRST; rate < LAST && high / low > PRECISION; ) {
     const { perSecond, isFollowed, cpuMicros } = await bestOf(rate, () => attempt(reader, writer, rate, together))
-    if (isFollowed && perSecond >= low) best = { perSecond, cpuMicros, isLimitedByWriter: perSecond < ENOUGH * rate }
+    if (isFollowed && perSecond >= low)
+      best = { perSecond, cpuMicros, medianMs, isLimitedByWriter: perSecond < ENOUGH * rate }
     if (best.isLimitedByWriter) break
     if (isFollowed) low = perSecond
     else high = rate
@@ -116,6 +141,7 @@ async function measure(
 interface Attempt {
   readonly perSecond: number
   readonly cpuMicros: number
+  readonly medianMs: number
   readonly isFollowed: boolean
 }
 
@@ -135,20 +161,21 @@ async function bestOf(rate: number, run: () => Promise<Attempt>): Promise<Attemp
 async function attempt(reader: Worker, writer: Worker, perSecond: number, together: number): Promise<Attempt> {
   await reader.ask({ ask: 'reset' })
   const { rows, seconds } = await writer.ask<Written>({ ask: 'write', perSecond, seconds: SECONDS, together })
-  let received = await reader.ask<Received>({ ask: 'received' })
+  const question = { ask: 'received', withinMs: LONGEST_MS } as const
+  let received = await reader.ask<Received>(question)
   for (let waits = 0; received.rows < rows && waits < 100; waits++) {
     await sleep(20)
     const { rows: before } = received
-    received = await reader.ask<Received>({ ask: 'received' })
+    received = await reader.ask<Received>(question)
     if (received.rows === before && waits > 10) break // Changes of one row were merged.
   }
-  const inTime = received.ages.slice(0, LONGEST_MS).reduce((sum, count) => sum + count, 0)
+  const { inTime, medianMs } = received
   if (process.env['LISTWATCH_DEBUG'] === '1')
     console.error(
       `${Math.round(perSecond)} rows/s: wrote ${rows}, received ${received.rows}, in time ${inTime}, cpu ${received.cpuMicros / received.rows}`,
     )
   const cpuMicros = received.cpuMicros / received.rows
-  return { perSecond: rows / seconds, cpuMicros, isFollowed: inTime >= 0.99 * rows }
+  return { perSecond: rows / seconds, cpuMicros, medianMs, isFollowed: inTime >= 0.99 * rows }
 }
 
 /** A process that follows or writes. */

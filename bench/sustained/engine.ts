@@ -22,6 +22,8 @@ export interface Engine {
   readonly together: readonly number[]
   /** A goal for the rate with the largest transactions, in rows a second. */
   readonly leastPerSecond?: number
+  /** A goal for the latency of single rows at a low rate, as a multiple of that of the client without the library. */
+  readonly mostLatency?: number
   /** The number of writers at once. */
   readonly lanes: number
   /** Starts a server. The rows are written afterwards. */

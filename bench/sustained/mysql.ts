@@ -12,7 +12,7 @@ CREATE PROCEDURE write_rows(first INT, total INT, together INT)
 BEGIN
   DECLARE at INT DEFAULT first;
   WHILE at < first + total DO
-    UPDATE bench SET shelf = (shelf + 31) % 97, quantity = (quantity + 7919) % 10000, sent = UNIX_TIMESTAMP(SYSDATE(3)) * 1000
+    UPDATE bench SET shelf = (shelf + 31) % 97, quantity = (quantity + 7919) % 10000, sent = UNIX_TIMESTAMP(SYSDATE(6)) * 1000
      WHERE id >= at AND id < at + together;
     SET at = at + together;
   END WHILE;
@@ -20,6 +20,7 @@ END`
 
 export const mysqlTable: Engine = {
   together: [1, 100],
+  mostLatency: 2,
   lanes: 4,
   async start() {
     const server = await foundServer('mysql 9.7')

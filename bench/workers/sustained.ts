@@ -10,7 +10,7 @@ export type Question =
   | { readonly ask: 'write'; readonly perSecond: number; readonly seconds: number; readonly together: number }
   | { readonly ask: 'load' }
   | { readonly ask: 'reset' }
-  | { readonly ask: 'received' }
+  | { readonly ask: 'received'; readonly withinMs: number }
 
 /** How many rows were written, in how many seconds. */
 export interface Written {
@@ -18,10 +18,13 @@ export interface Written {
   readonly seconds: number
 }
 
-/** How many rows were received, by their age in milliseconds. */
+/** How many rows were received. */
 export interface Received {
   readonly rows: number
-  readonly ages: readonly number[]
+  /** The rows of them that were younger than `withinMs`. */
+  readonly inTime: number
+  /** The median of their ages, in milliseconds. */
+  readonly medianMs: number
   /** CPU time of the process meanwhile, in microseconds. */
   readonly cpuMicros: number
 }
@@ -29,18 +32,21 @@ export interface Received {
 /** Rows of one call of a writer. */
 const CHUNK = 100
 const LONGEST_MS = 10_000
+/** Ages are counted in steps of 0.05 ms. */
+const STEPS = 20
 
 const [name = '', address = ''] = process.argv.slice(2)
 const engineOf = engines[name]
 if (engineOf === undefined) throw new Error(`there is no engine ${name}`)
 const engine = await engineOf()
 
-const ages = new Uint32Array(LONGEST_MS)
+const ages = new Uint32Array(LONGEST_MS * STEPS)
 let received = 0
 let cpu = process.cpuUsage()
 const onRow = ({ sent }: { readonly sent: number }): void => {
   received++
-  const age = Math.min(LONGEST_MS - 1, Math.max(0, Math.floor(Date.now() - sent)))
+  const ms = performance.timeOrigin + performance.now() - sent
+  const age = Math.min(ages.length - 1, Math.max(0, Math.floor(ms * STEPS)))
   ages[age] = (ages[age] ?? 0) + 1
 }
 
@@ -97,6 +103,12 @@ async function write({ perSecond, seconds, together }: Question & { ask: 'write'
   return { rows, seconds: Math.max(seconds, elapsed()) }
 }
 
+function medianStep(): number {
+  let step = 0
+  for (let count = ages[0] ?? 0; 2 * count < received; count += ages[step] ?? 0) step++
+  return step
+}
+
 async function answer(question: Question): Promise<unknown> {
   switch (question.ask) {
     case 'follow':
@@ -111,7 +123,8 @@ async function answer(question: Question): Promise<unknown> {
       return void ages.fill(0)
     case 'received': {
       const { user, system } = process.cpuUsage(cpu)
-      return { rows: received, ages: [...ages], cpuMicros: user + system } satisfies Received
+      const inTime = ages.subarray(0, question.withinMs * STEPS).reduce((sum, count) => sum + count, 0)
+      return { rows: received, inTime, medianMs: medianStep() / STEPS, cpuMicros: user + system } satisfies Received
     }
   }
 }
