@@ -9,6 +9,8 @@ export class Attempt {
   readonly #clock: Clock
   #fail: ((reason: unknown) => void) | undefined
   #reason: unknown
+  /** Whether the signal is aborted. To read that from the signal takes as long as an `await`. */
+  #isAborted = false
   #contactAt: number | undefined
   /** Whether the library itself is working, so that the source is not silent. */
   #isBusy = false
@@ -34,7 +36,8 @@ export class Attempt {
 
   /** Rejects the pending wait and all later ones. */
   abort(reason: unknown): void {
-    if (this.#controller.signal.aborted) return
+    if (this.#isAborted) return
+    this.#isAborted = true
     this.#reason = reason
     this.#controller.abort(reason)
     this.#fail?.(reason)
@@ -43,7 +46,7 @@ export class Attempt {
   /** Settles like `promise`, or rejects when the attempt is aborted. Only one call at a time. */
   race<V>(promise: PromiseLike<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
-      if (this.#controller.signal.aborted) {
+      if (this.#isAborted) {
         reject(this.#reason)
         promise.then(undefined, ignore)
         return
@@ -57,7 +60,7 @@ export class Attempt {
    * Throws if the attempt was aborted. Called after each wait, because the attempt may be aborted before it continues.
    */
   throwIfAborted(): void {
-    if (this.#controller.signal.aborted) throw this.#reason
+    if (this.#isAborted) throw this.#reason
   }
 
   /** Waits for the library's own work. That time does not count as silence of the source. */

@@ -43,36 +43,37 @@ export class SinkCalls<T> {
   }
 
   /**
-   * Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. If the attempt is
-   * aborted meanwhile, the sink continues: `accepted` or `refused` is called before the next attempt begins.
+   * Waits until the sink has accepted a list or a batch; returns undefined if it has at once. Its errors are not errors
+   * of the source. If the attempt is aborted meanwhile, the sink continues: `accepted` or `refused` is called before the
+   * next attempt begins.
    */
-  async accepted(
+  accepted(
     attempt: Attempt,
     accept: () => void | Promise<void>,
     accepted: () => void,
     refused: () => void = ignore,
-  ): Promise<void> {
-    const failed = (thrown: unknown): never => {
-      refused()
-      const error = thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#sourceName })
-      // An aborted attempt has no outcome that would report the error.
-      if (attempt.signal.aborted && error instanceof SourceError && error.code !== 'STOPPED')
-        this.#hooks.onError?.(error)
-      throw error
-    }
+  ): void | Promise<void> {
     let accepting: void | Promise<void>
     try {
       accepting = accept()
     } catch (thrown) {
-      return failed(thrown)
+      return this.#refused(thrown, attempt, refused)
     }
     if (accepting === undefined) return accepted()
-    const settled = accepting.then(accepted, failed)
+    const settled = accepting.then(accepted, (thrown: unknown) => this.#refused(thrown, attempt, refused))
     const ended = settled.catch(ignore).then(() => {
       if (this.accepting === ended) this.accepting = undefined
     })
     this.accepting = ended
-    await attempt.pauseWatchdog(settled)
+    return attempt.pauseWatchdog(settled)
+  }
+
+  #refused(thrown: unknown, attempt: Attempt, refused: () => void): never {
+    refused()
+    const error = thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#sourceName })
+    // An aborted attempt has no outcome that would report the error.
+    if (attempt.signal.aborted && error instanceof SourceError && error.code !== 'STOPPED') this.#hooks.onError?.(error)
+    throw error
   }
 }
 
