@@ -29,6 +29,7 @@ export interface Run {
 
 /** Slots in an order: a list of chunks of slots, so that one write moves a part of one chunk only. */
 export class SlotOrder {
+  readonly #isAfter: (each: Slot, slot: Slot) => boolean
   readonly #changed: (id: number) => void
   /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
@@ -42,8 +43,12 @@ export class SlotOrder {
   /** The id of the chunk of each slot. */
   #chunkOf = new Int32Array(0)
 
-  /** `changed` is called with the id of a chunk when its elements change. */
-  constructor(changed: (id: number) => void) {
+  /**
+   * `isAfter` returns whether an element comes after another slot. `changed` is called with the id of a chunk when its
+   * elements change.
+   */
+  constructor(isAfter: (each: Slot, slot: Slot) => boolean, changed: (id: number) => void) {
+    this.#isAfter = isAfter
     this.#changed = changed
   }
 
@@ -68,23 +73,37 @@ export class SlotOrder {
     }
   }
 
-  /** Inserts a slot. `isAfter` returns whether an element comes after it. */
-  insert(slot: Slot, isAfter: (each: Slot) => boolean): void {
+  insert(slot: Slot): void {
     const last = this.#chunks.length - 1
     const end = this.#lengthOf(last)
     // Objects often arrive in the order of the index.
-    if (last < 0 || !isAfter(this.#slotAt(last, end - 1))) {
+    if (last < 0 || !this.#isAfter(this.#slotAt(last, end - 1), slot)) {
       if (last >= 0 && end < CHUNK) this.#place(slot, last, end)
       else this.#place(slot, this.#addChunk(last + 1), 0)
       return
     }
-    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#firsts[c] ?? 0))
-    const chunk = after === 0 ? 0 : after - 1
+    const chunk = Math.max(this.#firstAfter(slot, this.#firsts, 0, last + 1) - 1, 0)
     const length = this.#lengthOf(chunk)
-    const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
+    const start = (this.#chunks[chunk] ?? 0) * CHUNK
+    const at = this.#firstAfter(slot, this.#slots, start, start + length) - start
     if (length === CHUNK) this.#split(chunk)
     if (length < CHUNK || at <= CHUNK / 2) this.#place(slot, chunk, at)
     else this.#place(slot, chunk + 1, at - CHUNK / 2)
+  }
+
+  /**
+   * Returns the first position from `from` to `to` whose element comes after a slot; without one, `to`. Unlike
+   * `firstIndex` it needs no new functions, which took as much memory as the rest of a change.
+   */
+  #firstAfter(slot: Slot, elements: ArrayLike<Slot>, from: number, to: number): number {
+    let low = from
+    let high = to
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#isAfter(elements[middle] ?? 0, slot)) high = middle
+      else low = middle + 1
+    }
+    return low
   }
 
   remove(slot: Slot): void {

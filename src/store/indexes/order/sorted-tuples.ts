@@ -40,7 +40,7 @@ export class SortedTuples {
 
   /** `changed` is called with the id of a chunk of the order when its elements change. */
   constructor(changed: (chunk: number) => void = () => {}) {
-    this.order = new SlotOrder(changed)
+    this.order = new SlotOrder((each, slot) => this.#isAfter(each, slot), changed)
   }
 
   get isSorted(): boolean {
@@ -95,7 +95,7 @@ export class SortedTuples {
     if (this.#isRanked) this.#ranks.set(slot, this.#columns, this.#keys)
     else finish(this.#ranks.setAll(this.#columns, this.#keys))
     this.#isRanked = true
-    this.order.insert(slot, this.#isAfter(slot))
+    this.order.insert(slot)
   }
 
   delete(slot: Slot): void {
@@ -186,21 +186,14 @@ export class SortedTuples {
     return column
   }
 
-  /** Returns a function that returns whether another slot comes after `slot`. */
-  #isAfter(slot: Slot): (each: Slot) => boolean {
-    const compareRanks = this.#ranks.comparer(slot)
-    const columns = this.#columns
-    const from = this.#ranks.isFirstExact(slot) ? 1 : 0
-    const key = this.keyAt(slot)
-    return (each) => {
-      const ranked = compareRanks(each)
-      if (ranked !== 0) return ranked > 0
-      for (let k = from; k < columns.length; k++) {
-        const order = compareComponents(columns[k]?.[each], columns[k]?.[slot])
-        if (order !== 0) return order > 0
-      }
-      return this.keyAt(each) > key
+  #isAfter(each: Slot, slot: Slot): boolean {
+    const ranked = this.#ranks.compare(each, slot)
+    if (ranked !== 0) return ranked > 0
+    for (let k = this.#ranks.isFirstExact(slot) ? 1 : 0; k < this.#columns.length; k++) {
+      const order = compareComponents(this.#columns[k]?.[each], this.#columns[k]?.[slot])
+      if (order !== 0) return order > 0
     }
+    return this.keyAt(each) > this.keyAt(slot)
   }
 
   #bounds(span: Span): readonly [from: Place, to: Place] {
@@ -302,23 +295,21 @@ class SlotRanks implements KnownRanks {
     return (column === 0 ? this.#first : this.#second).isExact(rank)
   }
 
-  /** Whether slots that `comparer` cannot tell from `slot` have the same first component. */
+  /** Whether slots that `compare` cannot tell from `slot` have the same first component. */
   isFirstExact(slot: number): boolean {
     return this.isExact(this.rankAt(slot, 0), 0)
   }
 
-  /** Returns a function that compares another slot with `slot`. It returns 0 if the ranks do not decide. */
-  comparer(slot: number): (each: number) => number {
+  /** Compares two slots. Returns 0 if the ranks do not decide. */
+  compare(a: number, b: number): number {
     const ranks = this.#ranks
-    const first = ranks[2 * slot] ?? 0
-    const second = ranks[2 * slot + 1] ?? 0
-    const usesSecond = this.#hasSecond && this.isFirstExact(slot)
-    return (each) => {
-      const one = ranks[2 * each] ?? 0
-      if (one !== first) return one < first ? -1 : 1
-      const two = usesSecond ? (ranks[2 * each + 1] ?? 0) : second
-      return two === second ? 0 : two < second ? -1 : 1
-    }
+    const first = ranks[2 * b] ?? 0
+    const one = ranks[2 * a] ?? 0
+    if (one !== first) return one < first ? -1 : 1
+    if (!this.#hasSecond || !this.isExact(first, 0)) return 0
+    const second = ranks[2 * b + 1] ?? 0
+    const two = ranks[2 * a + 1] ?? 0
+    return two === second ? 0 : two < second ? -1 : 1
   }
 }
 
