@@ -50,12 +50,18 @@ export interface ComparisonOptions {
 export function structuralEqual(a: unknown, b: unknown, options: ComparisonOptions = {}): boolean {
   if (differAsBefore(a, b)) return false
   // A getter of a compared object may call this function too.
-  const outer = [pairsLeft, merged, comparison] as const
-  ;[pairsLeft, merged, comparison] = [PLAIN_PAIRS, undefined, options]
+  const outerPairs = pairsLeft
+  const outerMerged = merged
+  const outerComparison = comparison
+  pairsLeft = PLAIN_PAIRS
+  merged = undefined
+  comparison = options
   try {
     return equalAt(a, b, 0)
   } finally {
-    ;[pairsLeft, merged, comparison] = outer
+    pairsLeft = outerPairs
+    merged = outerMerged
+    comparison = outerComparison
   }
 }
 

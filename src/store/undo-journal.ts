@@ -8,6 +8,9 @@ export interface Undoable {
   rollback(): void
 }
 
+/** The arrays of an empty journal. Nothing is added to them. */
+const NONE: never[] = []
+
 /** The number of writes in a part of a journal. An array that grows copies all its elements in one step. */
 const PART = 4_096
 
@@ -17,8 +20,8 @@ const PART = 4_096
 export class UndoJournal<P, B> {
   /** The parts before the last one. All are full. */
   readonly #full: { readonly places: P[]; readonly before: B[] }[] = []
-  #places: P[] = []
-  #before: B[] = []
+  #places: P[] = NONE
+  #before: B[] = NONE
   #isOpen = false
 
   get isOpen(): boolean {
@@ -31,22 +34,23 @@ export class UndoJournal<P, B> {
 
   record(place: P, before: B): void {
     if (!this.#isOpen) return
-    if (this.#places.length === PART) {
-      this.#full.push({ places: this.#places, before: this.#before })
-      this.#places = []
-      this.#before = []
+    if (this.#places.length === PART) this.#full.push({ places: this.#places, before: this.#before })
+    if (this.#places.length % PART === 0) {
+      this.#places = [place]
+      this.#before = [before]
+    } else {
+      this.#places.push(place)
+      this.#before.push(before)
     }
-    this.#places.push(place)
-    this.#before.push(before)
   }
 
   commit(): void {
     this.#isOpen = false
     if (this.#places.length === 0) return
-    // For arrays with a few elements this is faster than to cut them.
+    // Not `length = 0`, which takes longer than a small write.
+    this.#places = NONE
+    this.#before = NONE
     if (this.#full.length > 0) this.#full.length = 0
-    this.#places = []
-    this.#before = []
   }
 
   /** Ends the transaction, and calls `restore` for each write, the last one first. Returns whether there was any. */

@@ -4,7 +4,7 @@ import type { Entry, Put } from '../../contract/source.js'
 import { redact } from '../../util/redact.js'
 import { assertSynchronous } from '../../util/type-guards.js'
 import { deepFreeze } from '../deep-freeze.js'
-import { structuralEqual } from '../structural-equal.js'
+import { type ComparisonOptions, structuralEqual } from '../structural-equal.js'
 import { Interner } from './interner.js'
 
 /** How the source's objects become stored objects. */
@@ -43,10 +43,12 @@ export const FILTERED: unique symbol = Symbol('filtered')
 export class Ingest<T> {
   readonly #options: IngestOptions<T>
   readonly #interner: Interner | undefined
+  readonly #comparison: ComparisonOptions
   #hasEqualsFailed = false
 
   constructor(options: IngestOptions<T>) {
     this.#options = options
+    this.#comparison = { isMade: options.prepare !== undefined, onHidden: (name) => this.#warnOfClass(name) }
     this.#interner = options.intern === true ? new Interner() : undefined
   }
 
@@ -110,10 +112,9 @@ export class Ingest<T> {
   }
 
   #equals(a: T, b: T): boolean {
-    const { equals, prepare } = this.#options
+    const { equals } = this.#options
     try {
-      if (equals === undefined)
-        return structuralEqual(a, b, { isMade: prepare !== undefined, onHidden: this.#warnOfClass })
+      if (equals === undefined) return structuralEqual(a, b, this.#comparison)
       const isEqual: unknown = equals(a, b)
       assertSynchronous(isEqual, 'equals function')
       return Boolean(isEqual)
@@ -123,8 +124,9 @@ export class Ingest<T> {
     }
   }
 
-  readonly #warnOfClass = (name: string): void =>
+  #warnOfClass(name: string): void {
     this.#reportOnce(`a comparison cannot see the private state of the class ${name}; use the option "equals"`)
+  }
 
   #reportOnce(what: string, cause?: unknown): void {
     if (this.#hasEqualsFailed) return
