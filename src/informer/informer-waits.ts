@@ -196,7 +196,7 @@ export class InformerWaits<S, T> {
 
   /** Checks all pending waits again: after a commit, after a source was removed, and when the informer is stopped. */
   recheck(): void {
-    for (const check of [...this.#checks]) check()
+    if (this.#checks.size > 0) for (const check of [...this.#checks]) check()
   }
 
   /** Calls `check` now and at each `recheck`. */
