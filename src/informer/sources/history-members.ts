@@ -272,15 +272,16 @@ export class HistoryMembers {
   }
 
   #deliver(upstream: Upstream, batch: CollectionBatch, ready: readonly HistoryMember[]): void {
-    const { versions, parts, committedAt, lost } = batch
+    const { versions, parts, committedAt } = batch
     upstream.batch = undefined
-    const lostMembers = ready.filter(({ collection }) => lost?.has(collection))
+    const losses = new Map(ready.map((member) => [member, lossOf(member, batch)]))
+    const lostMembers = ready.filter((member) => losses.get(member) !== undefined)
     // The others wait for a member that has not left. They are brought to a later version with it.
     const isHeld = lostMembers.some(({ hasLeft }) => !hasLeft)
     if (isHeld) this.#close()
     for (const member of lostMembers) {
       upstream.members.delete(member)
-      member.fail({ thrown: lost?.get(member.collection) })
+      member.fail(losses.get(member))
     }
     if (isHeld) return
     const taking = ready.filter((member) => !lostMembers.includes(member))
@@ -300,6 +301,17 @@ export class HistoryMembers {
       member.hasLeft = !member.isIn
     }
   }
+}
+
+/** Why a member cannot take a batch: its collection is lost, or was replaced as a whole after its list was read. */
+function lossOf(
+  { collection, isListing, position }: HistoryMember,
+  { lost, parts, versions, version }: CollectionBatch,
+): { readonly thrown: unknown } | undefined {
+  if (lost?.has(collection) === true) return { thrown: lost.get(collection) }
+  if (!isListing || position === (versions?.get(collection) ?? version)) return undefined
+  if (parts.get(collection)?.some(({ type }) => type === 'replace') !== true) return undefined
+  return { thrown: new SourceError('the collection was replaced after it was read', { code: 'UNAVAILABLE' }) }
 }
 
 /** Why a watch of a member that has left cannot continue, if the others show another epoch. Their own one is not over. */
@@ -486,8 +498,9 @@ export class HistoryMember implements ListerWatcher<unknown> {
 
 /** Returns the events of a batch as those of a list, in which they override the objects that were read. */
 function listed(events: readonly WatchEvent<unknown>[]): readonly ListEvent<unknown>[] {
-  return events.map((event) => {
+  return events.flatMap((event) => {
     if (event.type !== 'replace') return event
-    throw new SourceError('the collection was replaced after it was read', { code: 'UNAVAILABLE' })
+    // The list was read at this version, so it has every key, and no other.
+    return event.entries.map((entry) => ({ ...entry, type: 'put' as const }))
   })
 }

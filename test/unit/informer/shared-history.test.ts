@@ -468,6 +468,62 @@ test('[Q1] the collections of a split source have its keys and change in one com
   expect(() => splitSource({ ...source, hasReached: undefined } as never, () => 'a')).toThrow(/cannot compare versions/)
 })
 
+/** Two collections of a source whose batches have all objects. `fail` rejects the next lists of the second one. */
+function polled(fail: () => boolean = () => false) {
+  const clock = new VirtualClock()
+  const state = { now: 1 }
+  const entries = () => ['a', 'b'].map((name) => ({ key: `${name}/${state.now}`, object: state.now }))
+  const source: ListerWatcher<unknown> = {
+    name: 'polled',
+    async *list({ collection }) {
+      if (collection === 'b' && fail()) throw new SourceError('it is away', { code: 'UNAVAILABLE' })
+      yield { events: entries().map((entry) => ({ ...entry, type: 'put' as const })), version: `${state.now}` }
+    },
+    async *watch({ after, signal }) {
+      for (let at = Number(after); ; await clock.sleep(1_000, signal)) {
+        yield { version: `${state.now}`, events: state.now > at ? [{ type: 'replace', entries: entries() }] : [] }
+        at = state.now
+      }
+    },
+    hasReached: (at, mark) => Number(at) >= Number(mark),
+  }
+  const split = splitSource(source, (key) => key.split('/')[0])
+  const all = ['a', 'b'].map((name) =>
+    createInformer({ source: split.collection<number>(name), clock, random: new SeededRandom(1) }),
+  )
+  for (const each of all) each.on('error', () => {}).start()
+  onTestFinished(async () => void (await Promise.all([...all.map((each) => each.stop()), clock.advance(1_000)])))
+  return { clock, state, all }
+}
+
+test('[Q5] a collection of a source that replaces all objects comes back with a version that the others reach later', async () => {
+  const { clock, state, all } = polled()
+  await clock.advance(500)
+  state.now = 2
+  const relisted = all[1]?.relist()
+  await clock.advance(10_000)
+  await relisted
+  expect(all.map((each) => [each.list(), each.status.state])).toEqual([
+    [[2], 'live'],
+    [[2], 'live'],
+  ])
+})
+
+test('[Q4] first lists of a source that replaces all objects become visible together, whichever of them is later', async () => {
+  let isAway = true
+  const { clock, state, all } = polled(() => isAway)
+  await clock.advance(500)
+  state.now = 2
+  isAway = false
+  const seen = new Set<string>()
+  for (let ms = 0; ms < 10_000; ms += 10) {
+    await clock.advance(10)
+    seen.add(all.map(({ size }) => size).join())
+  }
+  expect([...seen]).toEqual(['0,0', '1,1'])
+  expect(all.map((each) => each.list())).toEqual([[2], [2]])
+})
+
 test('[I3][I6][C33] a split source that repeats its batches brings no collection back to an earlier state', async () => {
   const put = (key: string, at: number) => ({ type: 'put', key, object: { at } }) as const
   const repeated = { version: '6', events: [put('a/1', 5), put('a/1', 6)] }
