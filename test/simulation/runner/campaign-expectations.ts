@@ -25,10 +25,13 @@ export function expectWhole(kind: Kind, stats: RunStats, schedules: number): voi
   ).toEqual([])
 }
 
-/** Schedules of a kind keep all rules, and each of these actions and faults happens in many of them. */
-export async function expectCampaign(kind: Kind, count: number, often: readonly string[]): Promise<void> {
+/**
+ * Schedules of a kind keep all rules, and each of these actions and faults happens in many of them. `after`: the number of
+ * schedules of other tests, whose seeds come before.
+ */
+export async function expectCampaign(kind: Kind, count: number, often: readonly string[], after = 0): Promise<void> {
   const { runs, seed } = scheduleCount(count)
-  const { [kind]: stats } = await campaign({ kind, runs, seed })
+  const { [kind]: stats } = await campaign({ kind, runs, seed: seed + after })
   expectWhole(kind, stats, runs)
   const { actions, faults } = stats
   expect(often.filter((each) => (actions[each] ?? faults.contract[each] ?? 0) < runs / 10)).toEqual([])
