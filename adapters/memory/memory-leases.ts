@@ -68,7 +68,7 @@ export interface MemoryLeasesOptions extends LeaseOptions {
 }
 
 /**
- * Returns a lease store in memory.
+ * Returns a lease store in memory. Controllers that are given this object share their keys: another call makes another store.
  * @returns The lease store, for the option `leases` of `reconcile`.
  * @throws OptionError that names a wrong or missing option.
  *

@@ -186,7 +186,10 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
   'a watch answers a progress request with a bookmark': needs(['progressRequests'], async (context) => {
     const watch = context.watch(await context.list())
     await context.untilOpen(watch)
-    check(watch.progressRequests.length > 0, 'the watch never called onProgressRequest')
+    check(
+      watch.progressRequests.length > 0,
+      'the watch never called onProgressRequest; without it, name progressRequests in `unsupported`',
+    )
     for (let times = 0; times < 3; times++) {
       const next = watch.next('the answer to a progress request')
       watch.requestProgress()
