@@ -123,8 +123,11 @@ describePostgres('a database of Postgres', async (postgres) => {
     const { db, informers, write, rows, relists } = await tables(3, { holdMs: Infinity })
     await db.sql('DROP TABLE t1')
     await informers[2]?.waitFor(await write(3, ['t0', 't2']), { timeoutMs: 20_000 })
-    expect([rows(), relists().filter((_, n) => n !== 1)]).toEqual([
+    const others = <V>(values: readonly V[]): readonly V[] => values.filter((_, n) => n !== 1)
+    const reconnects = informers.map(({ status }) => status.reconnects)
+    expect([rows(), others(relists()), others(reconnects)]).toEqual([
       [3, undefined, 3],
+      [0, 0],
       [0, 0],
     ])
     expect(informers[1]?.health()).toMatchObject({ isReady: false })
