@@ -78,7 +78,7 @@ export class ShownReader {
     this.shown = shown
   }
 
-  /** What is not as it should be at rest. */
+  /** The view or the handler that has not finished, for a message; undefined if both have finished. */
   get unfinished(): string | undefined {
     const { state, reason } = this.reader.status
     if (state !== 'live' || reason.endsWith(' continue')) return `${this.name} (${state}) is`
