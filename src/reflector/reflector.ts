@@ -3,7 +3,6 @@ import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
 import { outcomeOf } from '../contract/outcome.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import {
-  DEFAULT_HEARTBEAT_MS,
   type ListerWatcher,
   PAGE_SIZE,
   type Sink,
@@ -20,7 +19,7 @@ import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
 import { failureReport, initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
 import { SinkCalls } from './sink-calls.js'
-import { assertSource, close, EventValidator, iterated } from './source-checks.js'
+import { assertSource, close, EventValidator, idleMsOf, iterated } from './source-checks.js'
 import { Restoration } from './warm-start.js'
 
 /** Relists because of events without a key are at least this far apart, in milliseconds. */
@@ -323,7 +322,7 @@ export class Reflector<T> {
   async #watch(attempt: Attempt): Promise<Outcome> {
     const after = this.#shown
     assertVersion(after, 'the version to watch from')
-    const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
+    const idleMs = idleMsOf(this.#source)
     const { silenceHint } = this.#source
     const silent = `no data for ${Math.round(idleMs / 1_000)} s${silenceHint === undefined ? '' : ` (${silenceHint})`}`
     void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))

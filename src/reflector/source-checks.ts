@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { OptionError, SourceError } from '../contract/errors.js'
-import type { Invalid, ListerWatcher, WatchEvent } from '../contract/source.js'
+import { DEFAULT_HEARTBEAT_MS, type Invalid, type ListerWatcher, type WatchEvent } from '../contract/source.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import { isThenable, membersOf } from '../util/type-guards.js'
 import { checkOptions, isFunction, isPositive } from '../util/validate-options.js'
@@ -9,6 +9,11 @@ import { SLICE_EVENTS } from './sink-calls.js'
 
 /** Reports of unknown events are at least this far apart, in milliseconds. */
 const REPORT_MS = 60_000
+
+/** Returns the time, in milliseconds, after which a watch of a source without data counts as lost. */
+export function idleMsOf({ heartbeatMs = DEFAULT_HEARTBEAT_MS }: Pick<ListerWatcher<unknown>, 'heartbeatMs'>): number {
+  return 2 * heartbeatMs + 5_000
+}
 
 /** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {

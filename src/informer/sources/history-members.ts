@@ -20,7 +20,7 @@ import {
 } from '../../contract/source.js'
 import { assertVersion, type Version } from '../../contract/version.js'
 import type { ReflectorState } from '../../reflector/reflector-state-types.js'
-import { close, iterated } from '../../reflector/source-checks.js'
+import { close, idleMsOf, iterated } from '../../reflector/source-checks.js'
 import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'
 import type { Slices } from '../../util/steps.js'
@@ -105,10 +105,10 @@ export class HistoryMembers {
     }
   }
 
-  /** Whether the watch that is read yields nothing any more. */
-  isSilent(heartbeatMs: number): boolean {
+  /** Whether the watch that is read has been without data for longer than this, in milliseconds. */
+  isSilent(idleMs: number): boolean {
     const { isReading = false, activeAt = 0 } = this.#upstream ?? {}
-    return isReading && this.#clock.now() - activeAt > 2 * heartbeatMs + 5_000
+    return isReading && this.#clock.now() - activeAt > idleMs
   }
 
   requestProgress(): void {
@@ -417,7 +417,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
     const keepAlive = async (): Promise<void> => {
       for (;;) {
         await context.clock.sleep(ALIVE_MS, timer.signal)
-        if (!this.members.isSilent(this.heartbeatMs ?? DEFAULT_HEARTBEAT_MS)) context.alive?.()
+        if (!this.members.isSilent(idleMsOf(this))) context.alive?.()
       }
     }
     keepAlive().catch(() => {}) // The list has ended.
