@@ -1,4 +1,4 @@
-import { constants, setPriority } from 'node:os'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { runProgram } from '../../tools/postgres/run-program.js'
 
@@ -25,7 +25,7 @@ export async function buildGo(
   await runProgram('go', ['build', ...flags, ...packages], {
     cwd: join(import.meta.dirname, module),
     timeoutMs: BUILD_TIMEOUT_MS,
-    // Tests that run beside it need their time.
-    started: (pid) => setPriority(pid, constants.priority.PRIORITY_LOW),
+    // Tests that run beside it need their time, and the later ones need the server.
+    started: (pid) => setPriority(pid, 5),
   })
 }
