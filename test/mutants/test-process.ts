@@ -1,7 +1,7 @@
 import { JobProcess } from '../simulation/runner/job-process.js'
 import { type Mutant, mutated, type NamedTest, patternOf } from './mutant.js'
 import type { FileRan, TestJob } from './test-worker.js'
-import { environment, HANG_MS } from './tests.js'
+import { environment, HANG_MS, TEST_TIMEOUT_MS } from './tests.js'
 
 class TestProcess extends JobProcess<TestJob, FileRan> {
   constructor(env: NodeJS.ProcessEnv) {
@@ -20,7 +20,7 @@ export class MutantTests {
   readonly #env: NodeJS.ProcessEnv
   #process: TestProcess | undefined
 
-  constructor(env: NodeJS.ProcessEnv = {}) {
+  constructor(env: NodeJS.ProcessEnv = { LISTWATCH_TEST_TIMEOUT_MS: `${TEST_TIMEOUT_MS}` }) {
     this.#env = env
   }
 

@@ -3,7 +3,7 @@ import { createVitest, type TestModule, type TestSpecificationOptions } from 'vi
 import { root } from '../support/sources.js'
 import type { Reached } from './matrix-setup.js'
 import type { Defect } from './mutant.js'
-import { CONFIG, TEST_TIMEOUT_MS } from './tests.js'
+import { CONFIG } from './tests.js'
 
 /** The tests of one file, by its path from the root. The filter chooses some of them. */
 export interface TestJob {
@@ -26,6 +26,7 @@ export interface FileRan {
   readonly reached: Reached | undefined
 }
 
+const testTimeout = process.env['LISTWATCH_TEST_TIMEOUT_MS']
 const vitest = await createVitest('test', {
   root,
   config: CONFIG,
@@ -34,7 +35,7 @@ const vitest = await createVitest('test', {
   // Each run has a process of its own, so that no module of the last mutant is left.
   isolate: true,
   // Of the matrix, a test that times out has to do so three times.
-  ...(process.env['LISTWATCH_MATRIX'] === undefined ? { testTimeout: TEST_TIMEOUT_MS } : {}),
+  ...(testTimeout === undefined ? {} : { testTimeout: Number(testTimeout) }),
   includeTaskLocation: true,
   reporters: [{}],
 })
@@ -46,9 +47,12 @@ async function run({ defect, file, filter }: TestJob): Promise<FileRan> {
   last = defect
   // Otherwise a test that does not run has the result of the last mutant.
   vitest.state.filesMap.clear()
-  const [, layer = ''] = file.split('/')
-  const specification = vitest.getProjectByName(layer).createSpecification(join(root, file), filter ?? {})
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([specification])
+  const path = join(root, file)
+  const project = vitest.projects.find((each) => each.matchesTestGlob(path))
+  if (project === undefined) throw new Error(`no project of Vitest has the test ${file}`)
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([
+    project.createSpecification(path, filter ?? {}),
+  ])
   const tests = testModules.flatMap(testsOf)
   const isBroken = unhandledErrors.length > 0 || testModules.some((module) => module.state() === 'failed')
   if (isBroken && !tests.some(({ failed }) => failed)) tests.push({ name: '', line: 0, ms: 0, failed: true })

@@ -1,10 +1,8 @@
-import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { describeServer } from '../../servers/index.js'
 import { isDrawn } from '../../support/draw.js'
 import { adapterMutants } from '../index.js'
-import { patternOf } from '../mutant.js'
-import { runTests } from '../tests.js'
+import { MutantTests } from '../test-process.js'
 
 /** All of them take half an hour: LISTWATCH_ADAPTER_MUTANTS is the name of an adapter, or a part of a mutant's name. */
 const WANTED = process.env['LISTWATCH_ADAPTER_MUTANTS'] ?? ''
@@ -14,15 +12,21 @@ const wanted = adapterMutants.filter(({ name, folder }) =>
 )
 const servers = new Set(wanted.map(({ server }) => server))
 
+/** The processes without a mutant now. */
+const idle: MutantTests[] = []
+afterAll(() => Promise.all(idle.map((tests) => tests.close())))
+
 function makesTestFail(mutant: (typeof wanted)[number]): void {
   const { server, onlyBy } = mutant
-  // Each has a process of its own, which waits for its server much of the time.
+  const named = server === undefined ? onlyBy.named : `${server} … ${onlyBy.named}`
+  // Each waits for its server much of the time.
   test.concurrent(`that ${mutant.name}`, { timeout: 480_000 }, async () => {
-    const pattern = patternOf(server === undefined ? onlyBy.named : `${server} … ${onlyBy.named}`).source
-    const args = ['--testTimeout=60000', '-t', pattern, join('test', onlyBy.test)]
-    const { numFailedTests, numPassedTests } = await runTests(mutant, args)
-    process.stdout.write(`${mutant.name}: ${numFailedTests} failed, ${numPassedTests} passed\n`)
-    expect(numFailedTests, `${numPassedTests} passed`).toBeGreaterThan(0)
+    const tests = idle.pop() ?? new MutantTests({ LISTWATCH_TEST_TIMEOUT_MS: '60000' })
+    try {
+      expect(await tests.failureOf(mutant, { ...onlyBy, named })).toBeDefined()
+    } finally {
+      idle.push(tests)
+    }
   })
 }
 
