@@ -184,7 +184,8 @@ class Worker implements Disposable {
 
   constructor(engine: string, address: string) {
     const path = fileURLToPath(new URL('workers/sustained.ts', import.meta.url))
-    this.#child = fork(path, [engine, address], { execArgv: ['--disable-warning=ExperimentalWarning'] })
+    const env = { ...process.env, NODE_ENV: 'production' } // Rows are not frozen then.
+    this.#child = fork(path, [engine, address], { execArgv: ['--disable-warning=ExperimentalWarning'], env })
   }
 
   ask<R>(question: Question): Promise<R> {
