@@ -3,7 +3,7 @@ import { type Change, derive, groupBy, groupInformers, SourceError } from '../..
 import { internalsOf } from '../../../src/informer/internals.js'
 import { outcomeOf } from '../../support/informers.js'
 import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
-import { contentOf, errorsOf, type Order, shop } from '../../support/views.js'
+import { type Customer, contentOf, errorsOf, type Order, shop } from '../../support/views.js'
 
 const order = (customer: string, total: number): Order => ({ customer, total })
 const ORDERS = [
@@ -240,6 +240,26 @@ describe('[X15] versions and waits', () => {
     const outcome = outcomeOf(stopping, world.clock)
     await Promise.all([view.stop(), world.clock.advance(1_000)])
     expect(await outcome).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+
+  test('[X6] rows that are added after a `relist` leave the reads of the others alone', async () => {
+    const named = (name: string): Customer => ({ name, country: 'de' })
+    const keys = ['a', 'b', 'c']
+    const world = shop({
+      orders: keys.map((key) => [key, { customer: key, total: 1 }]),
+      customers: keys.map((key) => [key, named(key)]),
+    })
+    const { orders, customers, orderSource, customerSource } = world
+    const view = derive({ from: orders, reads: [customers], each: (o) => customers.get(o.customer)?.name ?? 'none' })
+    await world.start(view)
+    orderSource.delete('c')
+    await world.settle()
+    await Promise.all([view.relist(), world.clock.advance(10_000)])
+    for (const key of ['d', 'e']) orderSource.put(key, { customer: 'c', total: 1 })
+    await world.settle()
+    for (const key of keys) customerSource.put(key, named(`new ${key}`))
+    await world.settle()
+    expect(Object.fromEntries(contentOf(view))).toEqual({ a: 'new a', b: 'new b', d: 'new c', e: 'new c' })
   })
 
   test('`relist` evaluates everything again, and delivers the differences', async () => {
