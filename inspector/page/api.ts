@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Inspection } from '../../src/informer/observation/inspect-types.js'
 import type { ObjectPage, ObjectRows, Sample } from '../informer-page.js'
 import type { ObjectField } from '../object-fields.js'
@@ -69,18 +69,37 @@ export function readRows(
   return read('objects', { ...ofIndexes, informer, q: text, sort, offset, limit }, fields, signal)
 }
 
-/** What `read` has returned last. It is called again when an input changes: a failure is not shown. */
-export function useRead<V>(read: () => Promise<V>, inputs: readonly unknown[]): V | undefined {
+/** Returns a function that calls `run`. During a call it only notes that another one has to follow. */
+export function oneAtATime(run: () => Promise<void>): () => void {
+  let [isPending, isDue] = [false, false]
+  const next = async (): Promise<void> => {
+    isDue = isPending
+    if (isPending) return
+    isPending = true
+    await run()
+    isPending = false
+    if (isDue) void next()
+  }
+  return () => void next()
+}
+
+/** What `read` has returned last. It is called again for another subject and at each revision. A failure is not shown. */
+export function useRead<V>(read: () => Promise<V>, subject: string, revision: unknown): V | undefined {
   const [value, setValue] = useState<V | undefined>(undefined)
+  const current = useRef<() => void>(() => {})
   useEffect(() => {
-    let isCurrent = true
-    read().then(
-      (result) => isCurrent && setValue(() => result),
-      () => {},
-    )
+    let isLeft = false
+    current.current = oneAtATime(async () => {
+      if (isLeft) return
+      await read().then(
+        (result) => isLeft || setValue(() => result),
+        () => {},
+      )
+    })
     return () => {
-      isCurrent = false
+      isLeft = true
     }
-  }, inputs)
+  }, [subject])
+  useEffect(() => current.current(), [subject, revision])
   return value
 }

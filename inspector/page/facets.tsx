@@ -17,7 +17,7 @@ function inOrder(values: Facet['largest']): Facet['largest'] {
 
 /** The values of indexes: all of them if they are few, else a field for one of them. */
 export function Facets({ informer, selection, revision, onSelection }: FacetsProps): JSX.Element | null {
-  const facets = useRead(() => readFacets(informer), [informer, revision])
+  const facets = useRead(() => readFacets(informer), informer, revision)
   const choose = (index: string, value: string): void => {
     const { [index]: chosen, ...others } = selection.values
     const isRemoved = value === '' || value === chosen

@@ -13,7 +13,7 @@ interface ObjectDetailsProps {
 
 /** One object as JSON with its recent changes. The fields of the last change are marked. */
 export function ObjectDetails({ informer, name, revision, onClose }: ObjectDetailsProps): JSX.Element {
-  const page = useRead(() => readObject(informer, name), [informer, name, revision])
+  const page = useRead(() => readObject(informer, name), `${informer} ${name}`, revision)
   const shown = page?.key === name ? page : undefined
   const copy = (): void => void navigator.clipboard?.writeText(JSON.stringify(shown?.object, undefined, 2))
   return (

@@ -12,7 +12,7 @@ interface StatusViewProps {
 
 /** Graphs, sources, subscriptions, controllers, indexes and transitions. */
 export function StatusView({ informer, samples }: StatusViewProps): JSX.Element {
-  const status = useRead(() => readStatus(informer), [informer, samples.at(-1)?.at])
+  const status = useRead(() => readStatus(informer), informer, samples.at(-1)?.at)
   return (
     <section class="status">
       <div class="charts">

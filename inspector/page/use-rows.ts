@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { ObjectRow } from '../informer-page.js'
-import { readRows, type Selection } from './api.js'
+import { oneAtATime, readRows, type Selection } from './api.js'
 
 /** The loaded part of the list of objects. */
 export interface Rows {
@@ -42,29 +42,24 @@ export function useRows(
   useEffect(() => {
     if (columns === undefined) return
     const left = new AbortController()
-    let [isPending, isDue] = [false, false]
-    const read = async (): Promise<void> => {
-      // A search of many objects may take longer than the time between two changes: one request at a time.
-      isDue = isPending
-      if (isPending || left.signal.aborted) return
-      isPending = true
+    // A search of many objects may take longer than the time between two changes.
+    const read = oneAtATime(async () => {
+      if (left.signal.aborted) return
       const [first, last] = range.current
       const limit = Math.max(PAGE, last - first)
       const result = await readRows(informer, selection, columns, first, limit, left.signal).catch(
         ({ message }: Error) => message,
       )
-      isPending = false
       if (left.signal.aborted) return
       if (typeof result === 'string') setState((before) => ({ ...before, isLoading: false, problem: result }))
       else {
         const rows = new Map(result.rows.map((row, nth) => [result.offset + nth, row] as const))
         setState({ ...result, rows, selection, isLoading: false, problem: undefined })
       }
-      if (isDue) void read()
-    }
+    })
     setState((before) => ({ ...before, isLoading: true }))
-    const timer = setTimeout(() => void read(), selection.text === '' ? 0 : TYPING_MS)
-    current.current = () => void read()
+    const timer = setTimeout(read, selection.text === '' ? 0 : TYPING_MS)
+    current.current = read
     return () => {
       clearTimeout(timer)
       left.abort() // The server ends its search.

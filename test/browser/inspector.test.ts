@@ -325,6 +325,20 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     expect(await page.evaluate('"attacked" in window')).toBe(false)
   })
 
+  test('shows the newest status, although each response takes longer than the time between two samples', async () => {
+    await page.route('**/api/status*', async (route) => {
+      await page.waitForTimeout(1_500)
+      await route.continue()
+    })
+    await press('1')
+    await press('3')
+    await page.waitForSelector('.status td:text("billing")')
+    const later = world.orders.subscribe({ update() {} }, { name: 'later' })
+    await page.waitForSelector('.status td:text("later")')
+    await later.close()
+    await page.unrouteAll({ behavior: 'wait' })
+  })
+
   test('fits a phone: nothing but the table is wider than the window, and filters and the object are one touch away', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await press('1')
