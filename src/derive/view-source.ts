@@ -138,6 +138,10 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     return this.#view.work
   }
 
+  get unstarted(): readonly string[] {
+    return this.#inputs.flatMap(({ input }) => input.sources.unstarted)
+  }
+
   get flaw(): string | undefined {
     for (const { input } of this.#inputs) {
       const { isReady, reason } = input.status.health({})

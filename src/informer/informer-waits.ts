@@ -234,16 +234,20 @@ export class InformerWaits<S, T> {
   }
 
   /**
-   * Without a timeout the wait of an informer that is never started has no other message. Returns a function that ends
-   * the timer.
+   * Without a timeout, a wait for an informer that is never started has no other message. Returns a function that ends the
+   * timer.
    */
   #remindOfStart(what: string): () => void {
-    if (this.#sources.isStarted || this.#isStopped) return () => {}
+    const sources = this.#sources
+    if (sources.unstarted.length === 0 || this.#isStopped) return () => {}
     const waiting = new AbortController()
     const remind = (): void => {
-      if (this.#sources.isStarted || this.#isStartReminded) return
+      const names = sources.unstarted.join(', ')
+      if (names === '' || this.#isStartReminded) return
       this.#isStartReminded = true
-      this.#context.events.warning(`${what} waits, but the informer was not started: call start()`)
+      const missing = sources.isStarted ? `its inputs were not started: ${names}` : 'the informer was not started'
+      const all = sources.view === undefined ? '' : ', or start the view and its inputs as a group'
+      this.#context.events.warning(`${what} waits, but ${missing}: call start()${all}`)
     }
     this.#context.clock.sleep(NOT_STARTED_MS, waiting.signal).then(remind, () => {})
     return () => waiting.abort(ABORTED)

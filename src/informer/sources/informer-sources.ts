@@ -82,6 +82,11 @@ export class InformerSources<S, T> {
     return this.#isStarted
   }
 
+  /** The names of the informer and of the inputs of a view that were not started; of the informer alone if it is one. */
+  get unstarted(): readonly string[] {
+    return this.#isStarted ? (this.view?.unstarted ?? []) : [this.title]
+  }
+
   /** All runners, by name. */
   get runners(): ReadonlyMap<string, SourceRunner<S, T>> {
     return this.#runners

@@ -37,6 +37,8 @@ export interface ViewInputs {
   /** Their names. */
   readonly names: readonly string[]
   readonly work: ViewWork
+  /** The names of the inputs that were not started, also of those below other views. */
+  readonly unstarted: readonly string[]
   /** Why the view or an input is not ready; undefined if all are. */
   readonly flaw: string | undefined
   /** The sink of the reflector. Its lists evaluate the view, because the source of a view has no objects. */

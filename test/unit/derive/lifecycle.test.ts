@@ -262,6 +262,23 @@ describe('[X15] versions and waits', () => {
     expect(Object.fromEntries(contentOf(view))).toEqual({ a: 'new a', b: 'new b', d: 'new c', e: 'new c' })
   })
 
+  test('[B7a] a wait for a view is reported after 10 s if inputs were not started, also below another view', async () => {
+    using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { clock, orders, customers } = shop()
+    const totals = derive({ from: orders, each: (o) => ({ total: o.total }) })
+    const view = derive({ from: totals, reads: [customers], each: (row) => row })
+    totals.start()
+    view
+      .start()
+      .synced()
+      .catch(() => {})
+    await clock.advance(60_000)
+    expect(warned.mock.calls.map(([message]) => String(message))).toEqual([
+      expect.stringMatching(/inputs were not started: .*orders.*, .*customers.*: call start\(\)/),
+    ])
+    await Promise.all([view.stop(), totals.stop(), clock.advance(1_000)])
+  })
+
   test('`relist` evaluates everything again, and delivers the differences', async () => {
     const world = shop({ orders: ORDERS })
     let factor = 1
