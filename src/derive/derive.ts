@@ -54,7 +54,7 @@ export function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R,
 
 /**
  * Creates a view with any number of results for each object. A result has the key `<key of the object>/<name>`, in which
- * `/` and `\` of either part have a `\` before them. Without `from` the function is called once, and its names are the
+ * `/` and `\` of either part have a backslash before them. Without `from` the function is called once, and its names are the
  * keys.
  *
  * @returns The view, which is idle until `start`.
@@ -215,6 +215,6 @@ function otherStores(inputs: readonly ReadInput[], view: string): readonly Other
     if (its === undefined || named.has(its.input)) return []
     const what = `the function of the view "${view}" reads the informer "${its.input.name}"`
     const why = (): string => `${what}, which the option "reads" does not name`
-    return [{ store: its.input.context.indexer.store, reads: new RefusedReads<unknown>(why) }]
+    return [{ store: its.input.context.indexer.store, reads: new RefusedReads<unknown>(why, 'reads') }]
   })
 }

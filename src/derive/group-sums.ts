@@ -56,7 +56,9 @@ export class GroupSums {
     return Array.from(this.#summands, ([name, summand]) => {
       const number = summand(object) ?? 0
       if (typeof number !== 'number' || !Number.isFinite(number))
-        throw new TypeError(`the sum "${name}" needs a finite number, null or undefined, and not ${String(number)}`)
+        throw new TypeError(
+          `the sum "${name}" needs a finite number, null or undefined, and not the ${typeof number} ${String(number)}`,
+        )
       return [name, number]
     })
   }

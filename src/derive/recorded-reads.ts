@@ -1,3 +1,4 @@
+import { OptionError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import type { Compound, Equal, IndexRange, Ordered } from '../store/indexes/index-types.js'
 import type { Tuple } from '../store/indexes/order/sorted-tuples.js'
@@ -14,16 +15,18 @@ import { type HashNodes, KeyNodes, nodesOf, SortedNodes } from './input-nodes.js
 /** A function that reads more keys and values than this in one call fails. */
 const MAX_READS = 100_000
 
-/** What a function of a view sees of an informer that it may not read: each read throws a TypeError. */
+/** What a function of a view sees of an informer that it may not read: each read throws an OptionError. */
 export class RefusedReads<T> implements TrackedReads<T> {
   readonly #why: (call: string) => string
+  readonly #option: string
 
-  constructor(why: (call: string) => string) {
+  constructor(why: (call: string) => string, option: 'each' | 'reads') {
     this.#why = why
+    this.#option = option
   }
 
   protected refuse(call: string): never {
-    throw new TypeError(this.#why(call))
+    throw new OptionError(this.#why(call), { option: this.#option })
   }
 
   entryOf(_key: string): Entry<T> | undefined {
@@ -85,7 +88,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
   readonly #untrack: (() => void)[] = []
 
   constructor(writer: StoreWriter<T>, edges: EdgeTable, number: number, why: (call: string) => string) {
-    super(why)
+    super(why, 'each')
     this.#number = number
     this.#writer = writer
     this.#store = writer.store

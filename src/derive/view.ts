@@ -373,8 +373,11 @@ export class View<R> implements Dependent {
     if (isThenable(value)) {
       value.then(undefined, () => {}) // Its rejection has no other handler.
       const message = 'the function returned a promise; it must be synchronous'
-      throw toSourceError(new OptionError(message, { option: 'each' }), { phase: 'derive', source: this.#of.name })
+      failure = { error: new OptionError(message, { option: 'each' }) }
     }
+    // A mistake of the program is found when the program starts. Later a rare one costs its key only.
+    if (failure?.error instanceof OptionError && (this.#isFirst || isThenable(value)))
+      throw toSourceError(failure.error, { phase: 'derive', source: this.#of.name })
     if (failure !== undefined) this.#reject(key, failure.error, transaction, kept)
     else if (value === GONE) this.#writeNothing(key, transaction)
     else if (results === 'one') this.#writeOne(row, key, value, transaction, kept)

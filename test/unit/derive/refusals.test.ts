@@ -22,21 +22,40 @@ describe('[X7] in a function, reads that depend on everything throw a TypeError'
     addIndex: (orders) => orders.addIndex('x', (ix) => ix.equal((o) => o.total)),
   }
   test.each(Object.entries(calls))('%s', async (_name, call) => {
-    const { orders, customers, start } = shop({
-      orders: [['1', order('a', 1)]],
-      customers: [['a', { name: 'A', country: 'de' }]],
-    })
+    const { orders, customers, customerSource, start, settle } = shop({ orders: [['1', order('a', 1)]] })
     const view = derive({ from: customers, reads: [orders], each: () => ({ read: call(orders) !== undefined }) })
     const errors = errorsOf(view)
     await start(view)
+    customerSource.put('a', { name: 'A', country: 'de' })
+    await settle()
     expect(view.size).toBe(0)
     expect(errors.map(({ cause }) => cause)).toEqual([expect.any(TypeError)])
     expect(orders.list()).toHaveLength(1)
   })
 })
 
-test('[X8] reading an informer that `reads` does not name throws a TypeError', async () => {
-  const { orders, customers, start } = shop({ orders: [['1', order('a', 1)]] })
+test('[X13] a view whose first evaluation reads an informer that `reads` does not name is `failed`, and says so', async () => {
+  const { clock, orders, customers, start } = shop({ orders: [['1', order('a', 1)]] })
+  const views = [
+    derive({ from: orders, each: (o) => ({ name: customers.get(o.customer)?.name }) }),
+    derive({ from: orders, reads: [customers], each: () => ({ size: customers.size }) }),
+  ]
+  for (const view of views) errorsOf(view)
+  await start()
+  for (const [view, message] of [
+    [views[0], 'which the option "reads" does not name'],
+    [views[1], 'it would depend on all objects'],
+  ] as const) {
+    const synced = view?.start().synced()
+    await expect(Promise.all([synced, clock.advance(0)])).rejects.toThrow(OptionError)
+    expect(view?.status).toMatchObject({ state: 'failed', lastError: { message: expect.stringContaining(message) } })
+    expect(view?.health()).toMatchObject({ isReady: false, reason: expect.stringContaining(message) })
+    await Promise.all([view?.stop(), clock.advance(1_000)])
+  }
+})
+
+test('[X8] after the first evaluation, a read of an informer that `reads` does not name makes its key invalid', async () => {
+  const { orders, customers, orderSource, start, settle } = shop()
   const other = derive({ from: customers, each: (c) => c })
   const reads = [
     (key: string) => customers.get(key),
@@ -46,6 +65,8 @@ test('[X8] reading an informer that `reads` does not name throws a TypeError', a
   const views = reads.map((read) => derive({ from: orders, each: (o) => ({ found: read(o.customer) }) }))
   for (const view of views) errorsOf(view)
   await start(other, ...views)
+  orderSource.put('1', order('a', 1))
+  await settle()
   for (const view of views) {
     expect(view.invalid.get('1')?.cause).toBeInstanceOf(TypeError)
     expect(view.invalid.get('1')?.message).toMatch('which the option "reads" does not name')
