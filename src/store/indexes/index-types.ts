@@ -44,11 +44,10 @@ export interface Equal<T, V> extends Index<T, V> {
  * ```ts
  * import type { IndexRange } from 'listwatch'
  *
- * function pageOf(bounds: IndexRange<number>): readonly Order[] {
- *   return orders.by.total({ ...bounds, limit: 50 })
+ * function largest(bounds: IndexRange<number>): readonly Order[] {
+ *   return orders.by.total({ ...bounds, reverse: true, limit: 50 })
  * }
- * const first = pageOf({ gte: 100 })
- * const second = pageOf({ gt: first.at(-1)?.total ?? 100 })
+ * const below = largest({ lt: 100 })
  * ```
  */
 export interface IndexRange<V> {
