@@ -107,9 +107,13 @@ export class SplitHistory implements SharedHistory, SplitSource {
         const position = ahead.get(collection)
         // The list of this collection has the changes up to its position.
         if (position !== undefined && position !== version && reaches(position, version)) continue
+        // A batch that reaches the position may have older changes, too.
+        const news = position === undefined ? own : outcomeOf(own)
         const part = pending.get(collection)
-        if (part === undefined) pending.set(collection, own)
-        else for (const event of own) part.push(event)
+        // A replace has all objects. What was invalid before it says nothing about it.
+        const isWhole = news.some(({ type }) => type === 'replace')
+        if (part === undefined || isWhole) pending.set(collection, [...news])
+        else for (const event of news) part.push(event)
       }
       for (const [collection, position] of ahead) if (reaches(version, position)) ahead.delete(collection)
       if (ahead.size > 0) {

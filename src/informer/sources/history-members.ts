@@ -1,5 +1,6 @@
 import type { Clock } from '../../contract/clock.js'
 import { ABORTED, isEpochChange, OptionError, SourceError } from '../../contract/errors.js'
+import { outcomeOf } from '../../contract/outcome.js'
 import {
   type CollectionBatch,
   type CollectionSource,
@@ -173,7 +174,7 @@ export class HistoryMembers {
 
   #open(ready: readonly HistoryMember[]): void {
     for (const member of ready) {
-      const error = epochErrorOf(member, ready)
+      const error = isOld(member, ready) ? OLD_LIST : epochErrorOf(member, ready)
       if (error === undefined) continue
       member.fail({ thrown: error })
       return
@@ -331,6 +332,15 @@ function epochErrorOf(
   return undefined
 }
 
+const OLD_LIST = new SourceError('the list is of an earlier epoch than the other collections', { code: 'UNAVAILABLE' })
+
+/** Whether the list of a member is of an earlier epoch than the others show. Not all sources know that. */
+function isOld({ isListing, position, isLaterEpoch }: HistoryMember, ready: readonly HistoryMember[]): boolean {
+  const isLater = (other: HistoryMember): boolean =>
+    other.position !== undefined && position !== undefined && isLaterEpoch?.(position, other.position) === true
+  return isListing && ready.some((other) => other.isIn && isLater(other))
+}
+
 /** Whether the history of all members is over. */
 function isOver(error: unknown): boolean {
   return error instanceof SourceError && (error.code === 'VERSION_EXPIRED' || error.code === 'EPOCH_CHANGED')
@@ -357,6 +367,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   readonly heartbeatMs?: number
   readonly silenceHint?: string
   readonly hasReached?: (at: Version, mark: Version) => boolean
+  readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly collection: string
   readonly members: HistoryMembers
   /** The partition of its store. Its next write is in `group`. */
@@ -381,6 +392,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
     if (source.heartbeatMs !== undefined) this.heartbeatMs = source.heartbeatMs
     if (source.silenceHint !== undefined) this.silenceHint = source.silenceHint
     if (source.hasReached !== undefined) this.hasReached = (at, mark) => source.hasReached?.(at, mark) === true
+    if (source.isLaterEpoch !== undefined) this.isLaterEpoch = (at, mark) => source.isLaterEpoch?.(at, mark) === true
     this.collection = source.collection
     this.members = members
     this.part = part
@@ -429,7 +441,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
     }
     if (batch === undefined) throw new SourceError('the watch of the history ended', { code: 'UNAVAILABLE' })
     this.#listed = batch.version
-    yield { events: listed(batch.events), version: batch.version }
+    yield { events: listed(outcomeOf(batch.events)), version: batch.version }
   }
 
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>> {

@@ -60,8 +60,9 @@ export class ViewModel {
     return this.#of.call(row, outside, depends)
   }
 
-  /** Whether rows were called before the world outside has changed. */
-  get isStale(): boolean {
+  /** Whether rows were called before the world outside has changed, or since the last look. */
+  isStale(view: Reader): boolean {
+    if (internalsOf(view)?.input.sources.view?.work.evaluations !== this.#work.evaluations) return true
     return (
       !this.isPure &&
       [...this.#rows.values()].some(

@@ -445,7 +445,7 @@ export class ViewSystem implements SystemUnderTest {
           this.#owing.set(each, each.findings)
       return
     }
-    if (this.#phase !== 'auditing' || views.some(({ model }) => model?.isStale)) return
+    if (this.#phase !== 'auditing' || views.some(({ model, reader }) => model?.isStale(reader))) return
     this.#phase = 'relisting'
     const deliveries = (): number => views.reduce((sum, each) => sum + each.deliveries, 0)
     const before = deliveries()

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
+import type { ListerWatcher, WatchBatch } from '../../../src/contract/source.js'
 import { splitSource } from '../../../src/contract/split-source.js'
 import { derive } from '../../../src/derive/derive.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -21,13 +21,18 @@ const NAMES = ['orders', 'customers', 'items'] as const
 
 interface Options extends Pick<InformerOptions<Row, object>, 'audit'> {
   readonly holdMs?: number
+  /** Whether the source compares epochs. Default: no. */
+  readonly comparesEpochs?: boolean
   readonly isStarted?: boolean
   readonly clock?: VirtualClock
   readonly slices?: Slices
 }
 
+const epochOf = (version: string): number => Number(version.split('.')[1])
+
 /** Informers over three collections, which have one row each. */
-async function shop({ holdMs, isStarted = true, clock = new VirtualClock(), ...options }: Options = {}) {
+async function shop(settings: Options = {}) {
+  const { holdMs, comparesEpochs = false, isStarted = true, clock = new VirtualClock(), ...options } = settings
   const database = new FaultyDatabase(holdMs === undefined ? {} : { holdMs })
   const started: Lifecycle[] = []
   onTestFinished(async () => {
@@ -35,7 +40,8 @@ async function shop({ holdMs, isStarted = true, clock = new VirtualClock(), ...o
     expect([clock.sleeping, database.open], 'timers and watches that are left').toEqual([0, 0])
   })
   const informerOf = (name: string, options: Partial<InformerOptions<Row, object>> = {}): Informer<Row, object> => {
-    const source = database.collection(name)
+    const isLaterEpoch = (at: string, mark: string): boolean => epochOf(at) < epochOf(mark)
+    const source = { ...database.collection(name), ...(comparesEpochs && { isLaterEpoch }) }
     const informer = createInformer({ ...options, source, clock, random: new SeededRandom(1) })
     informer.on('error', () => {})
     started.push(informer)
@@ -322,6 +328,22 @@ test('[Q8] a list of the epoch before is read again at once with all others', as
   ])
 })
 
+test('[Q8] a list of the epoch before is read again alone, if the source knows that the others show a later one', async () => {
+  const { clock, database, orders, customers, items, rows } = await shop({ holdMs: 1_000, comparesEpochs: true })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  database.slow.set('items', promise)
+  void items.relist().catch(() => {})
+  await clock.advance(2_000)
+  database.database.restore((tx) => {
+    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  })
+  await clock.advance(10_000)
+  expect(rows()).toEqual([5, 5, 1])
+  resolve()
+  await clock.advance(10_000)
+  expect([rows(), orders.status.relists, customers.status.relists]).toEqual([[5, 5, 5], 1, 1])
+})
+
 test('[C9][Q8] a collection that comes back with the epoch before is listed, and the others are not', async () => {
   const { clock, database, all, items, rows, write } = await shop({ holdMs: 0 })
   for (const at of [2, 3, 4]) {
@@ -524,15 +546,67 @@ test('[Q4] first lists of a source that replaces all objects become visible toge
   expect(all.map((each) => each.list())).toEqual([[2], [2]])
 })
 
-test('[I3][I6][C33] a split source that repeats its batches brings no collection back to an earlier state', async () => {
-  const put = (key: string, at: number) => ({ type: 'put', key, object: { at } }) as const
-  const repeated = { version: '6', events: [put('a/1', 5), put('a/1', 6)] }
-  const batches = [
-    { version: '3', events: [put('a/1', 3)] },
-    ...[repeated, repeated],
-    { version: '8', events: [put('b/1', 8)] },
-    { version: '7', events: [put('a/1', 7)] },
-  ]
+test('[I7] a first list has the last of several states that the batch of its history has for one key', async () => {
+  const clock = new VirtualClock()
+  const source: ListerWatcher<number> = {
+    name: 'source',
+    async *list() {
+      yield { events: [], version: '1' }
+    },
+    async *watch({ after, signal }) {
+      const events = [5, 6].map((object) => ({ type: 'put', key: 'a/1', object, version: '2' }) as const)
+      if (after === '1') yield { version: '2', events }
+      await clock.sleep(Infinity, signal)
+    },
+    hasReached: (at, mark) => Number(at) >= Number(mark),
+  }
+  const split = splitSource(source, (key) => key.split('/')[0])
+  const a = createInformer({ source: split.collection<number>('a'), clock, random: new SeededRandom(1) })
+  onTestFinished(async () => void (await Promise.all([a.stop(), clock.advance(1_000)])))
+  await Promise.all([a.start().synced(), clock.advance(10)])
+  expect([...a.entries()]).toEqual([['a/1', 6]])
+})
+
+const put = (key: string, at: number) => ({ type: 'put', key, object: { at } }) as const
+const replace = (...keys: readonly string[]) =>
+  ({ type: 'replace', entries: keys.map((key) => ({ key, object: {} })) }) as const
+const invalid = (key: string) => ({ type: 'invalid', key, error: new Error('unknown') }) as const
+const repeated = { version: '6', events: [put('a/1', 5), put('a/1', 6)] }
+
+test.each<[string, Readonly<Record<string, string>>, readonly WatchBatch<unknown>[], unknown]>([
+  [
+    '[I3][I6][C33] repeats its batches brings no collection back to an earlier state',
+    { a: '4', b: '8' },
+    [
+      { version: '3', events: [put('a/1', 3)] },
+      ...[repeated, repeated],
+      { version: '8', events: [put('b/1', 8)] },
+      { version: '7', events: [put('a/1', 7)] },
+    ],
+    { version: '8', parts: { a: [put('a/1', 5), put('a/1', 6), put('a/1', 6)], b: [put('b/1', 8)] } },
+  ],
+  [
+    '[I3] merges its batches notifies no handler of a state that the list of its collection was later than',
+    { a: '6', b: '2' },
+    [{ version: '7', events: [put('a/1', 3), put('b/1', 3), put('b/1', 5), put('a/1', 6), put('a/1', 7)] }],
+    { version: '7', parts: { a: [put('a/1', 7)], b: [put('b/1', 3), put('b/1', 5)] } },
+  ],
+  [
+    '[I7] replaces all objects keeps no object that was invalid in a replace before',
+    { a: '2', b: '4' },
+    [
+      { version: '3', events: [invalid('a/1'), replace('a/2')] },
+      { version: '4', events: [replace('a/2', 'a/3')] },
+    ],
+    { version: '4', parts: { a: [replace('a/2', 'a/3')], b: [replace()] } },
+  ],
+  [
+    '[I7] yields an event of an unknown type with a replace keeps the object of its key',
+    { a: '4', b: '2' },
+    [{ version: '4', events: [replace('a/1'), { type: 'annotate', key: 'a/1' } as never] }],
+    { version: '4', parts: { a: [replace('a/1'), { type: 'annotate', key: 'a/1' }], b: [replace()] } },
+  ],
+])('a split source that %s', async (_, positions, batches, expected) => {
   const source: ListerWatcher<unknown> = {
     name: 'source',
     async *list() {},
@@ -541,15 +615,11 @@ test('[I3][I6][C33] a split source that repeats its batches brings no collection
     },
     hasReached: (at, mark) => Number(at) >= Number(mark),
   }
-  const positions = new Map([
-    ['a', '4'],
-    ['b', '8'],
-  ])
   const { signal } = new AbortController()
-  const context = { positions, signal, clock: new VirtualClock(), random: new SeededRandom(1) }
+  const context = { signal, clock: new VirtualClock(), random: new SeededRandom(1), onProgressRequest: () => {} }
   const { history } = splitSource(source, (key) => key.split('/')[0]).collection('a')
   const found: unknown[] = []
-  for await (const batch of history.watch({ ...context, onProgressRequest: () => {} })) found.push(batch)
-  const a = [put('a/1', 5), put('a/1', 6), put('a/1', 6)]
-  expect(found).toEqual([{ version: '8', parts: new Map(Object.entries({ a, b: [put('b/1', 8)] })) }])
+  for await (const { parts, ...batch } of history.watch({ ...context, positions: new Map(Object.entries(positions)) }))
+    found.push({ ...batch, parts: Object.fromEntries(parts) })
+  expect(found).toEqual([expected])
 })
