@@ -1,10 +1,7 @@
 import type { Delta, Origin } from 'listwatch'
 export { ListerWatcher, OptionError, SourceError, SourceErrorCode, Version } from 'listwatch'
 export interface ChangeBase<T> {
-  readonly key: string
-  readonly object: T
-  readonly origin: Origin
-  readonly version: Version | undefined
+  readonly key: string; readonly object: T; readonly origin: Origin; readonly version: Version | undefined
 }
 export interface Clock {
   cpuMs?(): number | undefined
@@ -13,38 +10,24 @@ export interface Clock {
   wallNow?(): number
 }
 export interface CollectionBatch {
-  readonly committedAt?: number
-  readonly lost?: ReadonlyMap<string, unknown>
-  readonly parts: ReadonlyMap<string, readonly WatchEvent<unknown>[]>
-  readonly version: Version
+  readonly committedAt?: number; readonly lost?: ReadonlyMap<string, unknown>
+  readonly parts: ReadonlyMap<string, readonly WatchEvent<unknown>[]>; readonly version: Version
   readonly versions?: ReadonlyMap<string, Version>
 }
 export interface CollectionSource<T> extends ListerWatcher<T> {
-  readonly collection: string
-  readonly history: SharedHistory
+  readonly collection: string; readonly history: SharedHistory
 }
 export interface Delete<T> {
-  readonly key: string
-  readonly object?: T
-  readonly type: 'delete'
-  readonly version?: Version
+  readonly key: string; readonly object?: T; readonly type: 'delete'; readonly version?: Version
 }
 export interface DeltaBatch<T> {
-  readonly deltas: readonly Delta<T>[]
-  readonly isBoundary: boolean
-  readonly version: Version | undefined
+  readonly deltas: readonly Delta<T>[]; readonly isBoundary: boolean; readonly version: Version | undefined
 }
 export interface DeltaFIFOOptions<T> {} // docs/reference/options.md
 export interface Entry<T> {
-  readonly key: string
-  readonly object: T
-  readonly uid?: string
-  readonly version?: Version
+  readonly key: string; readonly object: T; readonly uid?: string; readonly version?: Version
 }
-export interface Eviction {
-  readonly member: string
-  readonly renewal: number
-}
+export interface Eviction { readonly member: string; readonly renewal: number }
 export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, 'onProgressRequest' | 'isUnconfirmed'> {
   alive?(): void
   hasWaiters?(): boolean
@@ -52,10 +35,7 @@ export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, '
   requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
 }
 export interface Invalid {
-  readonly error: unknown
-  readonly hasLastValid?: boolean
-  readonly key?: string
-  readonly type: 'invalid'
+  readonly error: unknown; readonly hasLastValid?: boolean; readonly key?: string; readonly type: 'invalid'
   readonly version?: Version
 }
 export declare class LeaseLostError extends SourceError {
@@ -63,12 +43,8 @@ export declare class LeaseLostError extends SourceError {
   readonly name: string
 }
 export interface LeaseRecord {
-  readonly holds: readonly string[]
-  readonly leaseMs?: number | undefined
-  readonly member: string
-  readonly members: readonly string[]
-  readonly mode?: 'share' | 'leader' | undefined
-  readonly renewal: number
+  readonly holds: readonly string[]; readonly leaseMs?: number | undefined; readonly member: string
+  readonly members: readonly string[]; readonly mode?: 'share' | 'leader' | undefined; readonly renewal: number
 }
 export interface LeaseSession {
   close(): Promise<void>
@@ -77,28 +53,21 @@ export interface LeaseSession {
   watch?(changed: (released?: string) => void, signal: AbortSignal): void
 }
 export interface LeaseView {
-  readonly epoch: string
-  readonly fence: number
+  readonly epoch: string; readonly fence: number
   readonly records: readonly (LeaseRecord & { readonly ageMs: number })[]
 }
 export interface Leases {
-  readonly leaseMs: number
-  readonly mode: 'share' | 'leader'
-  readonly name: string
+  readonly leaseMs: number; readonly mode: 'share' | 'leader'; readonly name: string
   open(): LeaseSession
   readonly renewMs: number
 }
 export interface ListContext extends SourceContext {
   alive?(): void
-  readonly collection?: string | undefined
-  readonly floor?: Version | undefined
-  readonly pageSize: number
+  readonly collection?: string | undefined; readonly floor?: Version | undefined; readonly pageSize: number
 }
 export type ListEvent<T> = Put<T> | Delete<T> | Invalid
 export interface ListPage<T> {
-  readonly events: readonly ListEvent<T>[]
-  readonly remaining?: number
-  readonly version?: Version
+  readonly events: readonly ListEvent<T>[]; readonly remaining?: number; readonly version?: Version
 }
 export interface ListTransaction<T> {
   abandon(): void
@@ -107,35 +76,25 @@ export interface ListTransaction<T> {
 }
 export interface MirrorCache {
   discard?(context: MirrorCacheContext): Promise<void>
-  readonly maxAgeMs: number
-  readonly name: string
+  readonly maxAgeMs: number; readonly name: string
   open(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>
-  readonly saveAfterShare: number
-  readonly saveEveryMs: number
-  readonly serveStale: boolean
+  readonly saveAfterShare: number; readonly saveEveryMs: number; readonly serveStale: boolean
 }
 export interface MirrorCacheContext {
   alive?(): void
-  readonly clock: Clock
-  readonly fingerprint: string
-  readonly isSensitive: boolean
-  readonly signal: AbortSignal
+  readonly clock: Clock; readonly fingerprint: string; readonly isSensitive: boolean; readonly signal: AbortSignal
   warn(message: string): void
 }
 export interface MirrorHeader {
-  readonly proof?: Proof | undefined
-  readonly resumeState?: string | undefined
-  readonly size: number
+  readonly proof?: Proof | undefined; readonly resumeState?: string | undefined; readonly size: number
   readonly version: Version
 }
 export interface MirrorToSave extends MirrorHeader {
   pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>
   records(): Iterable<SavedRecord>
 }
-export interface PackedBlock {
-  readonly block: Uint8Array
-}
+export interface PackedBlock { readonly block: Uint8Array }
 export interface PackedContent {
   block(index: number): Uint8Array
   decode(text: string): SavedRecord
@@ -143,57 +102,35 @@ export interface PackedContent {
 }
 export type PackedPart = PackedBlock | PackedSection
 export interface PackedSection {
-  readonly chunks: readonly Uint8Array[]
-  readonly length: number
-  readonly name: string
+  readonly chunks: readonly Uint8Array[]; readonly length: number; readonly name: string
 }
 export interface Proof {
-  readonly at: number
-  readonly by: 'list' | 'audit'
-  readonly foundDrift: number
-  readonly version: Version
+  readonly at: number; readonly by: 'list' | 'audit'; readonly foundDrift: number; readonly version: Version
 }
 export type Put<T> = { readonly type: 'put' } & Entry<T>
-export interface Random {
-  next(): number
-}
+export interface Random { next(): number }
 export declare class RelayConflictError extends SourceError {
   constructor(message: string, options?: { readonly cause?: unknown })
   readonly name: string
 }
 export interface RelayStore {
   close(): Promise<void>
-  readonly collection: ListerWatcher<string>
-  readonly maxBytes: number
-  readonly maxChanges: number
+  readonly collection: ListerWatcher<string>; readonly maxBytes: number; readonly maxChanges: number
   readonly name: string
   read(key: string, context: SourceContext): Promise<StoredText>
   write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>
 }
-export interface Replace<T> {
-  readonly entries: readonly Entry<T>[]
-  readonly type: 'replace'
-}
+export interface Replace<T> { readonly entries: readonly Entry<T>[]; readonly type: 'replace' }
 export interface ReplicaStatus {
-  readonly fence: number | undefined
-  readonly leaseEndsInMs: number
-  readonly member: string
-  readonly members: readonly string[]
-  readonly share: number
+  readonly fence: number | undefined; readonly leaseEndsInMs: number; readonly member: string
+  readonly members: readonly string[]; readonly share: number
 }
-export interface SavedEntry extends Entry<unknown> {
-  readonly type: 'entry'
-}
+export interface SavedEntry extends Entry<unknown> { readonly type: 'entry' }
 export interface SavedFiltered {
-  readonly key: string
-  readonly type: 'filtered'
-  readonly version?: Version | undefined
+  readonly key: string; readonly type: 'filtered'; readonly version?: Version | undefined
 }
 export interface SavedInvalid {
-  readonly key: string
-  readonly reason: string
-  readonly type: 'invalid'
-  readonly version?: Version | undefined
+  readonly key: string; readonly reason: string; readonly type: 'invalid'; readonly version?: Version | undefined
 }
 export interface SavedMirror extends MirrorHeader {
   close(): Promise<void>
@@ -204,8 +141,7 @@ export interface SavedMirror extends MirrorHeader {
 }
 export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
 export interface SharedHistory {
-  readonly holdMs?: number | undefined
-  readonly name: string
+  readonly holdMs?: number | undefined; readonly name: string
   watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch>
 }
 export interface Sink<T> {
@@ -214,40 +150,23 @@ export interface Sink<T> {
   readonly version: Version | undefined
 }
 export interface SourceContext {
-  readonly clock: Clock
-  readonly mirror?: object
-  readonly random: Random
-  readonly signal: AbortSignal
+  readonly clock: Clock; readonly mirror?: object; readonly random: Random; readonly signal: AbortSignal
   warn?(message: string): void
 }
 export interface SourceErrorOptions {
-  readonly cause?: unknown
-  readonly code: SourceErrorCode
-  readonly key?: string | undefined
-  readonly phase?: SourceErrorPhase | undefined
-  readonly retryAfterMs?: number | undefined
+  readonly cause?: unknown; readonly code: SourceErrorCode; readonly key?: string | undefined
+  readonly phase?: SourceErrorPhase | undefined; readonly retryAfterMs?: number | undefined
   readonly source?: string | undefined
 }
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle' | 'derive'
-export interface SplitSource {
-  collection<T>(name: string): CollectionSource<T>
-}
-export interface StoredText {
-  readonly position: Version
-  readonly text: string | undefined
-}
-export interface TextChange {
-  readonly key: string
-  readonly text: string | undefined
-}
+export interface SplitSource { collection<T>(name: string): CollectionSource<T> }
+export interface StoredText { readonly position: Version; readonly text: string | undefined }
+export interface TextChange { readonly key: string; readonly text: string | undefined }
 export interface VersionPage {
-  readonly keys: readonly { readonly key: string; readonly version: Version }[]
-  readonly version?: Version
+  readonly keys: readonly { readonly key: string; readonly version: Version }[]; readonly version?: Version
 }
 export interface WatchBatch<T> {
-  readonly committedAt?: number
-  readonly events: readonly WatchEvent<T>[]
-  readonly version: Version
+  readonly committedAt?: number; readonly events: readonly WatchEvent<T>[]; readonly version: Version
 }
 export interface WatchContext extends SourceContext {
   readonly after: Version
@@ -259,14 +178,9 @@ export interface WatchContext extends SourceContext {
   readonly resumeState?: string | undefined
 }
 export type WatchEvent<T> = ListEvent<T> | Replace<T>
-export declare function splitSource(
-  source: ListerWatcher<unknown>,
-  collectionOf: (key: string) => string | undefined,
-): SplitSource
+export declare function splitSource(source: ListerWatcher<unknown>, collectionOf: (key: string) => string |
+    undefined): SplitSource
 export declare const systemClock: Clock
 export declare const systemRandom: Random
-export declare function watchCollection<T>(
-  history: SharedHistory,
-  collection: string,
-  { after, ...context }: WatchContext,
-): AsyncIterable<WatchBatch<T>>
+export declare function watchCollection<T>(history: SharedHistory, collection: string, { after,
+    ...context }: WatchContext): AsyncIterable<WatchBatch<T>>

@@ -1,36 +1,10 @@
-import type {
-  ChangeBase,
-  Clock,
-  DeltaBatch,
-  DeltaFIFOOptions,
-  Entry,
-  Leases,
-  ListContext,
-  ListPage,
-  ListTransaction,
-  MirrorCache,
-  MirrorCacheContext,
-  Proof,
-  Random,
-  ReplicaStatus,
-  SavedMirror,
-  Sink,
-  SourceContext,
-  SourceErrorOptions,
-  SourceErrorPhase,
-  VersionPage,
-  WatchBatch,
-  WatchContext,
-} from 'listwatch/adapter'
-export interface Added<T> extends ChangeBase<T> {
-  readonly previous: undefined
-  readonly type: 'add'
-}
+import type { ChangeBase, Clock, DeltaBatch, DeltaFIFOOptions, Entry, Leases, ListContext, ListPage, ListTransaction,
+    MirrorCache, MirrorCacheContext, Proof, Random, ReplicaStatus, SavedMirror, Sink, SourceContext, SourceErrorOptions,
+    SourceErrorPhase, VersionPage, WatchBatch, WatchContext } from 'listwatch/adapter'
+export interface Added<T> extends ChangeBase<T> { readonly previous: undefined; readonly type: 'add' }
 export type Change<T> = Added<T> | Updated<T> | Deleted<T>
 export interface ChangeBatch<T> {
-  readonly changes: readonly Change<T>[]
-  readonly isSynced: boolean
-  readonly source: string | undefined
+  readonly changes: readonly Change<T>[]; readonly isSynced: boolean; readonly source: string | undefined
   readonly version: Version | undefined
 }
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
@@ -41,30 +15,22 @@ export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
 }
 export interface Controller extends Subscription {
   enqueue(key: string, options?: { readonly delayMs?: number }): void
-  readonly failing: ReadonlyMap<string, FailingKey>
-  readonly isPaused: boolean
+  readonly failing: ReadonlyMap<string, FailingKey>; readonly isPaused: boolean
   pause(): void
   readonly replica: ReplicaStatus | undefined
   resume(): void
 }
 export interface ControllerWatch<U> {
-  readonly informer: {
-    synced(wait?: Wait): Promise<void>
-    entries(): Iterable<readonly [string, U]>
-    subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription
-  }
+  readonly informer: { synced(wait?: Wait): Promise<void>; entries(): Iterable<readonly [string, U]>;
+      subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription }
   readonly keys: (object: U, key: string) => Iterable<string>
 }
 export interface Deleted<T> extends ChangeBase<T> {
-  readonly finalState: 'known' | 'unknown'
-  readonly gone?: 'out-of-scope' | 'source-removed' | 'unknown'
-  readonly previous: T
-  readonly type: 'delete'
+  readonly finalState: 'known' | 'unknown'; readonly gone?: 'out-of-scope' | 'source-removed' | 'unknown'
+  readonly previous: T; readonly type: 'delete'
 }
 export interface Delta<T> {
-  readonly key: string
-  readonly object: T
-  readonly type: 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
+  readonly key: string; readonly object: T; readonly type: 'added' | 'updated' | 'deleted' | 'replaced' | 'sync'
   readonly version: Version | undefined
 }
 export declare class DeltaFIFO<T> implements Sink<T> {
@@ -78,14 +44,9 @@ export declare class DeltaFIFO<T> implements Sink<T> {
 }
 export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
 export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
-export interface Equal<T, V> extends Index<T, V> {
-  (value: V): readonly T[]
-}
+export interface Equal<T, V> extends Index<T, V> { (value: V): readonly T[] }
 export interface FailingKey {
-  readonly attempt: number
-  readonly failedAt: number
-  readonly lastError: string
-  readonly retryAt: number | undefined
+  readonly attempt: number; readonly failedAt: number; readonly lastError: string; readonly retryAt: number | undefined
 }
 export interface GroupByOptions<T, V, R, I extends object, S extends string = never> extends ViewOptions<R, I> {} // docs/reference/options.md
 export interface Handlers<T> {
@@ -93,11 +54,7 @@ export interface Handlers<T> {
   delete?(change: Deleted<T>, context: { readonly signal: AbortSignal }): unknown
   update?(change: Updated<T>, context: { readonly signal: AbortSignal }): unknown
 }
-export interface Health {
-  readonly isLive: boolean
-  readonly isReady: boolean
-  readonly reason: string
-}
+export interface Health { readonly isLive: boolean; readonly isReady: boolean; readonly reason: string }
 export interface HealthOptions {} // docs/reference/options.md
 export interface Index<T, V> {
   count(value: V): number
@@ -105,19 +62,14 @@ export interface Index<T, V> {
   values(): Iterable<V>
 }
 export interface IndexBuilder<T> {
-  compound<const V extends readonly (Scalar | null | undefined)[]>(
-    of: (object: T, key: string) => V | null | undefined,
-  ): Compound<T, { [K in keyof V]: NonNullable<V[K]> }>
+  compound<const V extends readonly (Scalar | null | undefined)[]>(of: (object: T, key: string) => V | null |
+      undefined): Compound<T, { [K in keyof V]: NonNullable<V[K]> }>
   equal<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Equal<T, V>
   multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>): Equal<T, V>
   ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined): Ordered<T, V>
 }
 export interface IndexRange<V> {
-  readonly gt?: V
-  readonly gte?: V
-  readonly limit?: number
-  readonly lt?: V
-  readonly lte?: V
+  readonly gt?: V; readonly gte?: V; readonly limit?: number; readonly lt?: V; readonly lte?: V
   readonly reverse?: boolean
 }
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
@@ -139,15 +91,12 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   changes(options?: SubscribeOptions<T, I>): ChangeStream<T>
   fresh(wait?: Wait): Promise<void>
   inspect(): Inspection
-  readonly invalid: ReadonlyMap<string, SourceError>
-  readonly name: string
+  readonly invalid: ReadonlyMap<string, SourceError>; readonly name: string
   off(event: 'error' | 'status', listener: (...args: never[]) => void): this
   on(event: 'error', listener: (error: SourceError) => void): this
   on(event: 'status', listener: (status: Status, previous: Status) => void): this
-  reconcile<const W extends readonly unknown[] = readonly []>(
-    fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options?: ReconcileOptions<T, I, W>,
-  ): Controller
+  reconcile<const W extends readonly unknown[] = readonly [ ]>(fn: (key: string, context: ReconcileContext<T>) =>
+      Promise<void>, options?: ReconcileOptions<T, I, W>): Controller
   relist(wait?: Wait): Promise<void>
   snapshot(): StoreView<T, I> & Disposable
   readonly status: Status
@@ -159,88 +108,33 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
 export interface InformerOptions<S, I extends object, P = S, T = P> {} // docs/reference/options.md
 export interface Inspection {
   readonly at: string
-  readonly indexes: {
-    readonly count: number
-    readonly first: readonly {
-      readonly name: string
-      readonly values: number | null
-      readonly largest: readonly { readonly value: string; readonly objects: number }[]
-    }[]
-  }
-  readonly invalid: {
-    readonly count: number
-    readonly first: readonly { readonly key: string; readonly error: string }[]
-  }
+  readonly indexes: { readonly count: number; readonly first: readonly { readonly name: string;
+      readonly values: number | null; readonly largest: readonly { readonly value: string;
+      readonly objects: number }[] }[] }
+  readonly invalid: { readonly count: number; readonly first: readonly { readonly key: string;
+      readonly error: string }[] }
   readonly isSynced: boolean
   readonly memory: { readonly bytes: number; readonly bytesPerObject: number; readonly sampled: number }
-  readonly name: string
-  readonly objects: number
-  readonly reason: string
-  readonly sources: {
-    readonly count: number
-    readonly first: readonly {
-      readonly name: string
-      readonly state: MirrorState
-      readonly reason: string
-      readonly version: string | null
-      readonly silentMs: number
-      readonly lagMs: number | null
-      readonly attempt: number
-      readonly retryInMs: number | null
-      readonly relists: number
-      readonly reconnects: number
-      readonly lastError: string | null
-      readonly proof: {
-        readonly version: string
-        readonly at: string
-        readonly ageMs: number
-        readonly by: 'list' | 'audit'
-        readonly foundDrift: number
-      } | null
-      readonly savedAt: string | null
-    }[]
-  }
+  readonly name: string; readonly objects: number; readonly reason: string
+  readonly sources: { readonly count: number; readonly first: readonly { readonly name: string;
+      readonly state: MirrorState; readonly reason: string; readonly version: string | null; readonly silentMs: number;
+      readonly lagMs: number | null; readonly attempt: number; readonly retryInMs: number | null;
+      readonly relists: number; readonly reconnects: number; readonly lastError: string | null; readonly proof: {
+      readonly version: string; readonly at: string; readonly ageMs: number; readonly by: 'list' | 'audit';
+      readonly foundDrift: number } | null; readonly savedAt: string | null }[] }
   readonly state: MirrorState
-  readonly subscriptions: {
-    readonly count: number
-    readonly first: readonly {
-      readonly name: string | null
-      readonly kind: 'subscription' | 'stream' | 'controller'
-      readonly scope: {
-        readonly key: string | null
-        readonly where: Readonly<Record<string, string>>
-        readonly isFiltered: boolean
-      }
-      readonly isSynced: boolean
-      readonly backlog: { readonly keys: number; readonly oldestMs: number }
-      readonly running: { readonly key: string; readonly ms: number } | null
-      readonly slowest: { readonly key: string; readonly ms: number; readonly endedAt: string } | null
-      readonly succeeded: number
-      readonly failed: number
-      readonly failing: {
-        readonly count: number
-        readonly first: readonly {
-          readonly key: string
-          readonly attempt: number
-          readonly retryInMs: number | null
-          readonly lastError: string
-        }[]
-      }
-    }[]
-  }
-  readonly transitions: readonly {
-    readonly at: string
-    readonly source: string
-    readonly from: MirrorState
-    readonly to: MirrorState
-    readonly reason: string
-  }[]
-  readonly view: {
-    readonly inputs: { readonly count: number; readonly first: readonly string[] }
-    readonly evaluations: number
-    readonly evaluationsPerChange: number | null
-    readonly reads: number
-  } | null
+  readonly subscriptions: { readonly count: number; readonly first: readonly { readonly name: string | null;
+      readonly kind: 'subscription' | 'stream' | 'controller'; readonly scope: { readonly key: string | null;
+      readonly where: Readonly<Record<string, string>>; readonly isFiltered: boolean }; readonly isSynced: boolean;
+      readonly backlog: { readonly keys: number; readonly oldestMs: number }; readonly running: { readonly key: string;
+      readonly ms: number } | null; readonly slowest: { readonly key: string; readonly ms: number;
+      readonly endedAt: string } | null; readonly succeeded: number; readonly failed: number; readonly failing: {
+      readonly count: number; readonly first: readonly { readonly key: string; readonly attempt: number;
+      readonly retryInMs: number | null; readonly lastError: string }[] } }[] }
+  readonly transitions: readonly { readonly at: string; readonly source: string; readonly from: MirrorState;
+      readonly to: MirrorState; readonly reason: string }[]
+  readonly view: { readonly inputs: { readonly count: number; readonly first: readonly string[] };
+      readonly evaluations: number; readonly evaluationsPerChange: number | null; readonly reads: number } | null
 }
 export interface Lifecycle extends AsyncDisposable {
   health(options?: HealthOptions): Health
@@ -258,8 +152,7 @@ export interface ListerWatcher<T> {
   readonly name: string
   openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   resumeState?(mirror: object): string | undefined
-  readonly selection?: string
-  readonly silenceHint?: string
+  readonly selection?: string; readonly silenceHint?: string
   versions?(context: ListContext): AsyncIterable<VersionPage>
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
 }
@@ -269,17 +162,8 @@ export interface Logger {
   info(message: string, fields?: object): void
   warn(message: string, fields?: object): void
 }
-export type MirrorState =
-  | 'idle'
-  | 'restoring'
-  | 'stale'
-  | 'listing'
-  | 'connecting'
-  | 'live'
-  | 'backing-off'
-  | 'relisting'
-  | 'failed'
-  | 'stopped'
+export type MirrorState = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecting' | 'live' | 'backing-off' |
+    'relisting' | 'failed' | 'stopped'
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
   readonly name: string
@@ -292,11 +176,8 @@ export interface Ordered<T, V> extends Index<T, V> {
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
 export interface RateLimit {} // docs/reference/options.md
 export interface ReconcileContext<T> {
-  readonly attempt: number
-  readonly fence: number | undefined
-  readonly gone: 'deleted' | Deleted<T>['gone']
-  readonly lastObject: T | undefined
-  readonly object: T | undefined
+  readonly attempt: number; readonly fence: number | undefined; readonly gone: 'deleted' | Deleted<T>['gone']
+  readonly lastObject: T | undefined; readonly object: T | undefined
   readonly reason: 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
   requeueAfter(delayMs: number): void
   readonly signal: AbortSignal
@@ -311,66 +192,29 @@ export type Scalar = string | number | bigint | boolean | Date
 export interface Scope<T, I = {}> {} // docs/reference/options.md
 export declare class SourceError extends Error {
   constructor(message: string, options: SourceErrorOptions)
-  readonly code: SourceErrorCode
-  readonly key: string | undefined
-  readonly name: string
-  readonly phase: SourceErrorPhase | undefined
-  readonly retryAfterMs: number | undefined
+  readonly code: SourceErrorCode; readonly key: string | undefined; readonly name: string
+  readonly phase: SourceErrorPhase | undefined; readonly retryAfterMs: number | undefined
   readonly source: string | undefined
 }
-export type SourceErrorCode =
-  | 'VERSION_EXPIRED'
-  | 'EPOCH_CHANGED'
-  | 'STALE_LIST'
-  | 'UNAVAILABLE'
-  | 'UNAUTHORIZED'
-  | 'NOT_FOUND'
-  | 'PROTOCOL'
-  | 'DECODE'
-  | 'TIMEOUT'
-  | 'STOPPED'
-  | 'HANDLER'
-  | 'LEASE_LOST'
-  | 'CONFLICT'
-  | 'INVALID_MARK'
+export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' |
+    'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER' | 'LEASE_LOST' | 'CONFLICT' | 'INVALID_MARK'
 export interface SourceSet<S> {
   add(name: string, source: ListerWatcher<S>): void
   remove(name: string): void
   readonly sources: ReadonlyMap<string, ListerWatcher<S>>
 }
 export interface StandardSchema<Output> {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (
-      value: unknown,
-    ) =>
-      | { readonly value: Output; readonly issues?: undefined }
-      | {
-          readonly issues: readonly {
-            readonly message: string
-            readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-          }[]
-        }
-      | Promise<unknown>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-  }
+  readonly '~standard': { readonly version: 1; readonly vendor: string; readonly validate: (value: unknown) => {
+      readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly { readonly message: string;
+      readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] } | Promise<unknown>;
+      readonly types?: { readonly input: unknown; readonly output: Output } | undefined }
 }
 export interface Status {
-  readonly attempt: number
-  readonly isSynced: boolean
-  readonly lagMs: number | undefined
-  readonly lastContactAt: number | undefined
-  readonly lastError: SourceError | undefined
-  readonly proof: Proof | undefined
-  readonly reason: string
-  readonly reconnects: number
-  readonly relists: number
-  readonly retryInMs: number | undefined
-  readonly savedAt?: number | undefined
-  readonly silentMs: number
-  readonly sources?: Readonly<Record<string, Status>>
-  readonly state: MirrorState
+  readonly attempt: number; readonly isSynced: boolean; readonly lagMs: number | undefined
+  readonly lastContactAt: number | undefined; readonly lastError: SourceError | undefined
+  readonly proof: Proof | undefined; readonly reason: string; readonly reconnects: number; readonly relists: number
+  readonly retryInMs: number | undefined; readonly savedAt?: number | undefined; readonly silentMs: number
+  readonly sources?: Readonly<Record<string, Status>>; readonly state: MirrorState
   readonly version: Version | undefined
 }
 export interface StoreView<T, I = {}> {
@@ -381,8 +225,7 @@ export interface StoreView<T, I = {}> {
   has(key: string): boolean
   keys(): IteratorObject<string, undefined>
   list(): readonly T[]
-  readonly size: number
-  readonly version: Version | undefined
+  readonly size: number; readonly version: Version | undefined
 }
 export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {} // docs/reference/options.md
 export interface Subscription extends AsyncDisposable {
@@ -392,28 +235,19 @@ export interface Subscription extends AsyncDisposable {
   readonly version: Version | undefined
   waitFor(version: Version, wait?: VersionWait): Promise<void>
 }
-export declare class TerminalError extends Error {
-  readonly name: string
-}
-export interface Updated<T> extends ChangeBase<T> {
-  readonly previous: T
-  readonly type: 'update'
-}
+export declare class TerminalError extends Error { readonly name: string }
+export interface Updated<T> extends ChangeBase<T> { readonly previous: T; readonly type: 'update' }
 export type Version = string
 export interface VersionWait extends Wait {} // docs/reference/options.md
 export interface ViewOptions<R, I extends object> {} // docs/reference/options.md
 export interface Wait {} // docs/reference/options.md
-export declare function createInformer<S, I extends object, P = S, T = P>(
-  options: InformerOptions<S, I, P, T>,
-): Informer<T, I>
+export declare function createInformer<S, I extends object, P = S, T = P>(options: InformerOptions<S, I, P,
+    T>): Informer<T, I>
 export declare function derive<T, R, I extends object = {}>(options: DeriveOptions<T, R, I>): Informer<R, I>
 export declare function deriveMany<T, R, I extends object = {}>(options: DeriveManyOptions<T, R, I>): Informer<R, I>
-export declare function groupBy<T, V, R, I extends object = {}, S extends string = never>(
-  options: GroupByOptions<T, V, R, I, S>,
-): Informer<R, I>
-export declare function groupInformers(
-  informers: readonly Lifecycle[],
-  options?: { readonly maxRelists?: number | undefined },
-): Lifecycle
+export declare function groupBy<T, V, R, I extends object = {}, S extends string = never>(options: GroupByOptions<T, V,
+    R, I, S>): Informer<R, I>
+export declare function groupInformers(informers: readonly Lifecycle[], options?: { readonly maxRelists?: number |
+    undefined }): Lifecycle
 export declare function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>): SourceSet<S>
 export declare function terminal(cause: unknown): TerminalError

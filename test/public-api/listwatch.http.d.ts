@@ -1,18 +1,12 @@
 import type { Clock, SourceContext } from 'listwatch/adapter'
 import type { Index, Informer, ListerWatcher, Version } from 'listwatch'
 export interface CollectionsScope<M extends ServedInformers> extends Pick<RequestScope, 'signal'> {
-  readonly where?: {
-    readonly [C in keyof M]: M[C] extends Informer<infer _, infer I> ? NonNullable<MirrorScope<I>['where']> : never
-  }
+  readonly where?: { readonly [C in keyof M]: M[C] extends Informer<infer _, infer I> ?
+      NonNullable<MirrorScope<I>['where']> : never }
 }
-export interface HttpCollections {
-  collection<T = unknown>(name: string): ListerWatcher<T>
-}
+export interface HttpCollections { collection<T = unknown>(name: string): ListerWatcher<T> }
 export interface HttpCollectionsOptions extends HttpSourceOptions {} // docs/reference/options.md
-export interface HttpServing extends AsyncDisposable {
-  (request: Request): Promise<Response>
-  close(): Promise<void>
-}
+export interface HttpServing extends AsyncDisposable { (request: Request): Promise<Response>; close(): Promise<void> }
 export interface HttpSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
@@ -24,8 +18,7 @@ export interface MirrorScope<I = {}> {
 }
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly method?: string | undefined
-  readonly url?: string | undefined
+  readonly method?: string | undefined; readonly url?: string | undefined
 }
 export interface NodeResponse {
   destroy(): unknown
@@ -39,9 +32,7 @@ export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
 }
 export type RequestHeaders = Headers | Readonly<Record<string, string>>
-export interface RequestScope<I = {}> extends MirrorScope<I> {
-  readonly signal?: AbortSignal
-}
+export interface RequestScope<I = {}> extends MirrorScope<I> { readonly signal?: AbortSignal }
 export interface ServeCollectionsOptions<M extends ServedInformers> extends Omit<ServeHttpOptions, 'scope'> {} // docs/reference/options.md
 export interface ServeHttpOptions<I = {}> {} // docs/reference/options.md
 export type ServedInformers = Readonly<Record<string, Informer<unknown, object>>>
@@ -52,14 +43,9 @@ export interface UpstreamVersions {
 export declare function httpCollections(options: HttpCollectionsOptions): HttpCollections
 export declare function httpSource<T>(options: HttpSourceOptions): HttpSource<T>
 export declare function httpStatus(error: unknown): number
-export declare function nodeListener(
-  handler: (request: Request) => Promise<Response>,
-): (request: NodeRequest, response: NodeResponse) => void
-export declare function serveHttp<T, I extends object>(
-  informer: Informer<T, I>,
-  options?: ServeHttpOptions<I>,
-): HttpServing
-export declare function serveHttp<M extends ServedInformers>(
-  informers: M,
-  options?: ServeCollectionsOptions<M>,
-): HttpServing
+export declare function nodeListener(handler: (request: Request) => Promise<Response>): (request: NodeRequest,
+    response: NodeResponse) => void
+export declare function serveHttp<T, I extends object>(informer: Informer<T, I>,
+    options?: ServeHttpOptions<I>): HttpServing
+export declare function serveHttp<M extends ServedInformers>(informers: M,
+    options?: ServeCollectionsOptions<M>): HttpServing

@@ -4,8 +4,7 @@ import type { RequestOptions } from 'node:https'
 export { LeaseOptions } from 'listwatch/etcd'
 export declare class ApplyConflictError extends SourceError {
   constructor(message: string, options: { readonly conflicts: readonly FieldConflict[]; readonly cause?: unknown })
-  readonly conflicts: readonly FieldConflict[]
-  readonly name: string
+  readonly conflicts: readonly FieldConflict[]; readonly name: string
 }
 export interface ClientNodeInformer<T> {
   get(name: string, namespace?: string): T | undefined
@@ -26,10 +25,7 @@ export interface EventRecorder {
   flush(): Promise<void>
 }
 export interface EventRecorderOptions {} // docs/reference/options.md
-export interface FieldConflict {
-  readonly field: string
-  readonly manager: string
-}
+export interface FieldConflict { readonly field: string; readonly manager: string }
 export interface FinalizerOptions<T> {} // docs/reference/options.md
 export interface KubeConfigLike {
   applyToHTTPSOptions(options: RequestOptions): Promise<void>
@@ -39,10 +35,7 @@ export interface KubeConfigLike {
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
 export interface KubernetesApplyOptions {} // docs/reference/options.md
 export interface KubernetesEvent {
-  readonly action?: string
-  readonly note?: string
-  readonly reason: string
-  readonly related?: KubernetesReference
+  readonly action?: string; readonly note?: string; readonly reason: string; readonly related?: KubernetesReference
   readonly type?: 'Normal' | 'Warning'
 }
 export interface KubernetesLeasesOptions extends LeaseOptions {} // docs/reference/options.md
@@ -51,45 +44,20 @@ export interface KubernetesNamespaces<T> extends SourceSet<T> {
   removeNamespace(namespace: string): void
 }
 export interface KubernetesObject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: {
-    readonly name: string
-    readonly namespace?: string
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly generation?: number
-    readonly creationTimestamp: string
-    readonly deletionTimestamp?: string
-    readonly labels?: Readonly<Record<string, string>>
-    readonly annotations?: Readonly<Record<string, string>>
-    readonly finalizers?: readonly string[]
-    readonly ownerReferences?: readonly {
-      readonly apiVersion: string
-      readonly kind: string
-      readonly name: string
-      readonly uid: string
-      readonly controller?: boolean
-      readonly blockOwnerDeletion?: boolean
-    }[]
-  }
+  readonly apiVersion: string; readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid: string;
+      readonly resourceVersion: string; readonly generation?: number; readonly creationTimestamp: string;
+      readonly deletionTimestamp?: string; readonly labels?: Readonly<Record<string, string>>;
+      readonly annotations?: Readonly<Record<string, string>>; readonly finalizers?: readonly string[];
+      readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string;
+      readonly uid: string; readonly controller?: boolean; readonly blockOwnerDeletion?: boolean }[] }
 }
 export interface KubernetesReference {
-  readonly apiVersion?: string | undefined
-  readonly kind?: string | undefined
-  readonly metadata?:
-    | {
-        readonly name?: string | undefined
-        readonly namespace?: string | undefined
-        readonly uid?: string | undefined
-        readonly resourceVersion?: string | undefined
-      }
-    | undefined
+  readonly apiVersion?: string | undefined; readonly kind?: string | undefined
+  readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined;
+      readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined
 }
-export interface KubernetesShard {
-  readonly count: number
-  readonly index: number
-}
+export interface KubernetesShard { readonly count: number; readonly index: number }
 export interface KubernetesSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
@@ -99,16 +67,11 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
 export interface KubernetesSourceOptions {} // docs/reference/options.md
 export interface KubernetesWriter {
   apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>
-  applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
-    object: T,
-    status: NonNullable<T['status']>,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<T>
+  applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(object: T,
+      status: NonNullable<T['status']>, options?: { readonly signal?: AbortSignal }): Promise<T>
   eventRecorder(options: EventRecorderOptions): EventRecorder
-  finalizer<T extends KubernetesReference>(
-    name: string,
-    functions: FinalizerOptions<T>,
-  ): (key: string, context: ReconcileContext<T>) => Promise<void>
+  finalizer<T extends KubernetesReference>(name: string, functions: FinalizerOptions<T>): (key: string,
+      context: ReconcileContext<T>) => Promise<void>
 }
 export interface KubernetesWriterOptions {} // docs/reference/options.md
 export interface KubernetesWritten {
@@ -116,71 +79,34 @@ export interface KubernetesWritten {
 }
 export type ObjectContext<T> = ReconcileContext<T> & { readonly object: T }
 export interface Owned {
-  readonly metadata?: {
-    readonly namespace?: string | undefined
-    readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string }[]
-  }
+  readonly metadata?: { readonly namespace?: string | undefined; readonly ownerReferences?: readonly {
+      readonly apiVersion: string; readonly kind: string; readonly name: string }[] }
 }
 export interface OwnedByOptions {} // docs/reference/options.md
 export interface RenamedFields {
-  _continue: 'continue'
-  _default: 'default'
-  _enum: 'enum'
-  _from: 'from'
-  _int: 'int'
+  _continue: 'continue'; _default: 'default'; _enum: 'enum'; _from: 'from'; _int: 'int'
   x_kubernetes_embedded_resource: 'x-kubernetes-embedded-resource'
-  x_kubernetes_int_or_string: 'x-kubernetes-int-or-string'
-  x_kubernetes_list_map_keys: 'x-kubernetes-list-map-keys'
-  x_kubernetes_list_type: 'x-kubernetes-list-type'
-  x_kubernetes_map_type: 'x-kubernetes-map-type'
+  x_kubernetes_int_or_string: 'x-kubernetes-int-or-string'; x_kubernetes_list_map_keys: 'x-kubernetes-list-map-keys'
+  x_kubernetes_list_type: 'x-kubernetes-list-type'; x_kubernetes_map_type: 'x-kubernetes-map-type'
   x_kubernetes_preserve_unknown_fields: 'x-kubernetes-preserve-unknown-fields'
   x_kubernetes_validations: 'x-kubernetes-validations'
 }
-export interface RenamedInSchemas {
-  ref: '$ref'
-  schema: '$schema'
-}
-export type Wire<T> = 0 extends 1 & T
-  ? T
-  : T extends Date
-    ? string
-    : T extends readonly unknown[]
-      ? { [K in keyof T]: Wire<T[K]> }
-      : T extends object
-        ? {
-            [K in keyof T as K extends keyof RenamedFields
-              ? RenamedFields[K]
-              : 'x_kubernetes_preserve_unknown_fields' extends keyof T
-                ? K extends keyof RenamedInSchemas
-                  ? RenamedInSchemas[K]
-                  : K
-                : K]: Wire<T[K]>
-          }
-        : T
+export interface RenamedInSchemas { ref: '$ref'; schema: '$schema' }
+export type Wire<T> = 0 extends 1 & T ? T : T extends Date ? string : T extends readonly unknown[] ? {
+    [K in keyof T]: Wire<T[K]> } : T extends object ? { [K in keyof T as K extends keyof RenamedFields ?
+    RenamedFields[K] : 'x_kubernetes_preserve_unknown_fields' extends keyof T ? K extends keyof RenamedInSchemas ?
+    RenamedInSchemas[K] : K : K]: Wire<T[K]> } : T
 export declare function kubernetesLeases(options: KubernetesLeasesOptions): Leases
-export declare function kubernetesSource<T = KubernetesObject>(
-  options: KubernetesSourceOptions & { readonly namespaces?: undefined },
-): KubernetesSource<T>
-export declare function kubernetesSource<T = KubernetesObject>(
-  options: KubernetesSourceOptions & { readonly namespaces: readonly string[]; readonly namespace?: undefined },
-): KubernetesNamespaces<T>
-export declare function kubernetesSource<T = KubernetesObject>(
-  options: KubernetesSourceOptions & {
-    readonly namespaces?: readonly string[] | undefined
-    readonly namespace?: undefined
-  },
-): KubernetesSource<T> | KubernetesNamespaces<T>
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
+    readonly namespaces?: undefined }): KubernetesSource<T>
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
+    readonly namespaces: readonly string[]; readonly namespace?: undefined }): KubernetesNamespaces<T>
+export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
+    readonly namespaces?: readonly string[] | undefined; readonly namespace?: undefined }): KubernetesSource<T> |
+    KubernetesNamespaces<T>
 export declare function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWriter
-export declare function makeInformer<T extends object = KubernetesObject>(
-  kubeConfig: KubeConfigLike,
-  path: string,
-  listFn: () => Promise<{ readonly items: readonly T[] }>,
-  labelSelector?: string,
-): ClientNodeInformer<T>
-export declare function makeInformer<T extends object = KubernetesObject>(
-  kubeConfig: KubeConfigLike,
-  path: string,
-  listFn: () => Promise<unknown>,
-  labelSelector?: string,
-): ClientNodeInformer<T>
+export declare function makeInformer<T extends object = KubernetesObject>(kubeConfig: KubeConfigLike, path: string,
+    listFn: () => Promise<{ readonly items: readonly T[] }>, labelSelector?: string): ClientNodeInformer<T>
+export declare function makeInformer<T extends object = KubernetesObject>(kubeConfig: KubeConfigLike, path: string,
+    listFn: () => Promise<unknown>, labelSelector?: string): ClientNodeInformer<T>
 export declare function ownedBy(kind: string, options?: OwnedByOptions): (object: Owned) => readonly string[]

@@ -10,9 +10,7 @@ export interface MysqlDatabase {
   table<T = unknown>(options: MysqlTableOptions): MysqlTable<T>
 }
 export interface MysqlDatabaseOptions extends Pick<MysqlSourceOptions, 'connect' | 'timeoutMs' | 'serverId'> {} // docs/reference/options.md
-export interface MysqlSource<T> extends MysqlTable<T> {
-  mark(connection: Pick<MysqlClient, 'query'>): Promise<Version>
-}
+export interface MysqlSource<T> extends MysqlTable<T> { mark(connection: Pick<MysqlClient, 'query'>): Promise<Version> }
 export interface MysqlSourceOptions {} // docs/reference/options.md
 export interface MysqlTable<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean

@@ -6,10 +6,8 @@ export interface NatsClient {
   isDraining(): boolean
   publish(subject: string, payload: string, options?: { reply?: string; headers?: object }): void
   status(): AsyncIterable<{ readonly type: string }>
-  subscribe(
-    subject: string,
-    options: { callback: (error: Error | null, message: NatsMessage) => void },
-  ): { unsubscribe(): void }
+  subscribe(subject: string, options: { callback: (error: Error | null, message: NatsMessage) => void }): {
+      unsubscribe(): void }
 }
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
 export interface NatsKvSource<T> extends ListerWatcher<T> {
@@ -23,8 +21,7 @@ export interface NatsLeasesOptions extends LeaseOptions {} // docs/reference/opt
 export interface NatsMessage {
   readonly data: Uint8Array
   readonly headers?: { readonly code: number; readonly description: string; get(name: string): string }
-  readonly reply?: string
-  readonly subject: string
+  readonly reply?: string; readonly subject: string
 }
 export interface NatsRelayStoreOptions {} // docs/reference/options.md
 export declare function natsKvSource<T = unknown>(options: NatsKvSourceOptions<T>): NatsKvSource<T>

@@ -2,21 +2,13 @@ import type { Leases, SourceContext } from 'listwatch/adapter'
 import type { ListerWatcher, Version } from 'listwatch'
 export { LeaseOptions } from 'listwatch/etcd'
 export interface ChangeLog {
-  readonly keyColumns: readonly string[]
-  readonly level: string
-  readonly log: string
-  readonly logBytes: number
-  readonly logRows: number
-  readonly problems: readonly string[]
-  readonly readers: readonly string[]
-  readonly table: string
-  readonly wake: string
+  readonly keyColumns: readonly string[]; readonly level: string; readonly log: string; readonly logBytes: number
+  readonly logRows: number; readonly problems: readonly string[]; readonly readers: readonly string[]
+  readonly table: string; readonly wake: string
 }
 export interface ChangeLogOptions {} // docs/reference/options.md
 export interface ChangeLogStatus {
-  readonly notifyQueueUsage: number
-  readonly oldestTransactionMs: number
-  readonly schemaVersion: number | undefined
+  readonly notifyQueueUsage: number; readonly oldestTransactionMs: number; readonly schemaVersion: number | undefined
   readonly tables: readonly ChangeLog[]
 }
 export interface InstallLeasesOptions {} // docs/reference/options.md
@@ -37,17 +29,12 @@ export interface PgPoolClient {
   query(text: string): Promise<unknown>
   release(isBroken?: boolean): void
 }
-export interface PgTransaction {
-  query(text: string): Promise<{ rows: unknown[] }>
-}
+export interface PgTransaction { query(text: string): Promise<{ rows: unknown[] }> }
 export interface PostgresDatabase {
   mark(tx: PgTransaction): Promise<Version>
   table<T = unknown>(options: PostgresTableOptions): PostgresTable<T>
 }
-export interface PostgresDatabaseOptions
-  extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {
-  readonly holdMs?: number
-}
+export interface PostgresDatabaseOptions extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {} // docs/reference/options.md
 export interface PostgresLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface PostgresSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
@@ -59,10 +46,8 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
 }
 export interface PostgresSourceOptions {} // docs/reference/options.md
 export type PostgresTable<T> = ListerWatcher<T> & Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>
-export type PostgresTableOptions = Pick<
-  PostgresSourceOptions,
-  'table' | 'columns' | 'sql' | 'maxDeltaRows' | 'maxObjectBytes'
->
+export type PostgresTableOptions = Pick<PostgresSourceOptions, 'table' | 'columns' | 'sql' | 'maxDeltaRows' |
+    'maxObjectBytes'>
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>
 export declare function installChangeLogSql(options: ChangeLogOptions): string
@@ -72,8 +57,6 @@ export declare function postgresDatabase(options: PostgresDatabaseOptions): Post
 export declare function postgresLeases(options: PostgresLeasesOptions): Leases
 export declare function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T>
 export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>
-export declare function uninstallChangeLog(
-  client: PgConnected,
-  options: { readonly table: string } | { readonly all: true },
-): Promise<boolean>
+export declare function uninstallChangeLog(client: PgConnected, options: { readonly table: string } | {
+    readonly all: true }): Promise<boolean>
 export declare function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string

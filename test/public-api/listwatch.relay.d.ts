@@ -16,20 +16,12 @@ export interface RelaySource<T> extends ListerWatcher<T> {
 export interface RelaySourceOptions {} // docs/reference/options.md
 export type RelayState = 'waiting' | 'standby' | 'comparing' | 'live' | 'backing-off' | 'stopped'
 export interface RelayStatus {
-  readonly backlog: { readonly keys: number; readonly oldestMs: number }
-  readonly batches: number
-  readonly changes: number
-  readonly lastError: SourceError | undefined
-  readonly reason: string
-  readonly replica: ReplicaStatus | undefined
-  readonly state: RelayState
-  readonly version: Version | undefined
+  readonly backlog: { readonly keys: number; readonly oldestMs: number }; readonly batches: number
+  readonly changes: number; readonly lastError: SourceError | undefined; readonly reason: string
+  readonly replica: ReplicaStatus | undefined; readonly state: RelayState; readonly version: Version | undefined
 }
 export interface ServeRelayOptions {} // docs/reference/options.md
 export declare function relayCache(store: RelayStore): MirrorCache
 export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>
-export declare function serveRelay<T, I>(
-  informer: Informer<T, I>,
-  store: RelayStore,
-  options?: ServeRelayOptions,
-): RelayServing
+export declare function serveRelay<T, I>(informer: Informer<T, I>, store: RelayStore,
+    options?: ServeRelayOptions): RelayServing

@@ -9,8 +9,6 @@ export interface SharedServing<I = {}> extends AsyncDisposable {
   port(scope?: MirrorScope<I>): MessagePort
 }
 export interface SharedSourceOptions {} // docs/reference/options.md
-export declare function serveShared<T, I extends object>(
-  informer: Informer<T, I>,
-  options?: ServeSharedOptions,
-): SharedServing<I>
+export declare function serveShared<T, I extends object>(informer: Informer<T, I>,
+    options?: ServeSharedOptions): SharedServing<I>
 export declare function sharedSource<T>(options: SharedSourceOptions): HttpSource<T>

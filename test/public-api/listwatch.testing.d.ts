@@ -1,50 +1,25 @@
 import type { Clock, Leases, Random, RelayStore } from 'listwatch/adapter'
-import type {
-  Controller,
-  Informer,
-  ListerWatcher,
-  ReconcileContext,
-  ReconcileOptions,
-  SourceError,
-  Version,
-} from 'listwatch'
+import type { Controller, Informer, ListerWatcher, ReconcileContext, ReconcileOptions, SourceError,
+    Version } from 'listwatch'
 export { MemorySource, MemorySourceOptions, memorySource } from 'listwatch/memory'
 export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined
-export type ConformanceCapability =
-  | 'transactions'
-  | 'openTransactions'
-  | 'bigObjects'
-  | 'compaction'
-  | 'epochs'
-  | 'corruption'
-  | 'outage'
-  | 'connections'
-  | 'head'
-  | 'hasReached'
-  | 'versions'
-  | 'progressRequests'
-  | 'ownHeap'
+export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' |
+    'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests' | 'ownHeap'
 export interface ConformanceCase {
-  readonly name: string
-  readonly needs: readonly ConformanceCapability[]
+  readonly name: string; readonly needs: readonly ConformanceCapability[]
   run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>
   readonly theme: string
 }
-export interface ConformanceChange {
-  readonly key: string
-  readonly value: string | undefined
-}
+export interface ConformanceChange { readonly key: string; readonly value: string | undefined }
 export interface ConformanceOptions {} // docs/reference/options.md
 export type ConformanceOutcome = { readonly type: 'passed' } | { readonly type: 'skipped'; readonly reason: string }
 export interface LeasesCase {
-  readonly name: string
-  readonly needsHints: boolean
+  readonly name: string; readonly needsHints: boolean
   run(harness: LeasesHarness): Promise<void>
 }
 export interface LeasesHarness {
   create(group: string): Leases | Promise<Leases>
-  readonly timeoutMs?: number
-  readonly withoutHints?: string
+  readonly timeoutMs?: number; readonly withoutHints?: string
 }
 export interface ListerWatcherHarness<T> {
   create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>
@@ -65,10 +40,7 @@ export interface ListerWatcherSubject<T> {
   readonly source: ListerWatcher<T>
   write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined
 }
-export interface RelayStoreCase {
-  readonly name: string
-  run(harness: RelayStoreHarness): Promise<void>
-}
+export interface RelayStoreCase { readonly name: string; run(harness: RelayStoreHarness): Promise<void> }
 export interface RelayStoreHarness {
   create(name: string): RelayStore | Promise<RelayStore>
   remove(name: string): Promise<void>
@@ -85,28 +57,17 @@ export interface SharedHistorySubject {
   dispose?(): Promise<void> | void
   keyOf?(key: string, to: 0 | 1): string
   readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
-  write(
-    changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[],
-  ): Promise<unknown> | unknown
+  write(changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[]): Promise<unknown> |
+      unknown
 }
 export interface TestController<T> extends AsyncDisposable {
-  readonly clock: VirtualClock
-  readonly controller: Controller
-  readonly errors: readonly SourceError[]
-  readonly informer: Informer<T>
-  readonly runs: readonly TestedRun<T>[]
-  readonly source: MemorySource<T>
+  readonly clock: VirtualClock; readonly controller: Controller; readonly errors: readonly SourceError[]
+  readonly informer: Informer<T>; readonly runs: readonly TestedRun<T>[]; readonly source: MemorySource<T>
   untilIdle(options?: { readonly limitMs?: number }): Promise<void>
 }
-export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]>
-  extends ReconcileOptions<T, {}, W> {
-  readonly clock?: VirtualClock
-  readonly objects?: Iterable<readonly [string, T]>
-  readonly reconcile: (key: string, context: ReconcileContext<T>) => Promise<void>
-}
+export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]> extends ReconcileOptions<T, {}, W> {} // docs/reference/options.md
 export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requeueAfter'> {
-  readonly key: string
-  readonly result: 'success' | 'failure' | undefined
+  readonly key: string; readonly result: 'success' | 'failure' | undefined
 }
 export declare class VirtualClock implements Clock {
   constructor(start?: number)
@@ -117,14 +78,11 @@ export declare class VirtualClock implements Clock {
 }
 export declare const conformanceCases: readonly ConformanceCase[]
 export declare function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void>
-export declare function describeSharedHistory(
-  name: string,
-  create: () => SharedHistorySubject | Promise<SharedHistorySubject>,
-): Promise<void>
+export declare function describeSharedHistory(name: string, create: () => SharedHistorySubject |
+    Promise<SharedHistorySubject>): Promise<void>
 export declare const leasesCases: readonly LeasesCase[]
 export declare function leasesConformance(name: string, harness: LeasesHarness): Promise<void>
 export declare const relayStoreCases: readonly RelayStoreCase[]
 export declare function relayStoreConformance(name: string, harness: RelayStoreHarness): Promise<void>
-export declare function testController<T, const W extends readonly unknown[] = readonly []>(
-  settings: TestControllerOptions<T, W>,
-): TestController<T>
+export declare function testController<T,
+    const W extends readonly unknown[] = readonly [ ]>(settings: TestControllerOptions<T, W>): TestController<T>

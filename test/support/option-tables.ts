@@ -113,8 +113,9 @@ const listed = new Set(TABLES.flatMap(([, interfaces]) => interfaces.split(/[ /]
 
 /** Leaves the members of each interface that a table has out of a page of declarations. */
 export function withoutOptions(page: string): string {
-  return page.replace(/^(export interface (\w+)[^\n]*)\{\n(?: [^\n]*\n)*\}$/gm, (whole, head: string, name: string) =>
-    listed.has(name) ? `${head}{} // docs/reference/options.md` : whole,
+  return page.replace(
+    /^(export interface (\w+).*?) \{(?: .*|\n(?: .*\n)*)\}$/gm,
+    (whole, head: string, name: string) => (listed.has(name) ? `${head} {} // docs/reference/options.md` : whole),
   )
 }
 

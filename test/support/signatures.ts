@@ -1,11 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import ts from 'typescript'
-import { binary } from './build.js'
 import { root, textOf } from './sources.js'
 
 const PACKAGE = 'listwatch'
-const SEPARATOR = '\n// The next page.\n'
+const COLUMNS = 120
 const printer = ts.createPrinter({ removeComments: true })
 
 /**
@@ -82,17 +80,20 @@ export function publicSignatures(): Map<string, string> {
       return (page === module ? declarations : []).map((each) => {
         const declaration = ts.isVariableDeclaration(each) ? each.parent.parent : each
         addImports(imports, declaration, own)
-        return lineOf(declaration)
+        return linesOf(declaration)
       })
     })
-    return [...linesOf('import type', imports), ...linesOf('export', exports), ...declarations].join('\n')
+    const lines = [...statements('import type', imports), ...statements('export', exports), ...declarations]
+    return `${lines.join('\n')}\n`
   }
 
-  return formatted(new Map(Array.from(paths.keys(), (module) => [module, pageOf(module)])))
+  return new Map(Array.from(paths.keys(), (module) => [module, pageOf(module)]))
 }
 
-function linesOf(what: string, names: ReadonlyMap<string, ReadonlySet<string>>): string[] {
-  return Array.from(names, ([from, each]) => `${what} { ${[...each].sort().join(', ')} } from '${from}'`).sort()
+function statements(what: string, names: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  return Array.from(names, ([from, each]) => `${what} { ${[...each].sort().join(', ')} } from '${from}'`)
+    .sort()
+    .map(wrapped)
 }
 
 function has(symbol: ts.Symbol, flag: ts.SymbolFlags): boolean {
@@ -108,24 +109,67 @@ function entryPoints(): ReadonlyMap<string, string> {
   return new Map(modules.flatMap(([module, types]) => (types === undefined ? [] : [[module, join(root, types)]])))
 }
 
-/** A declaration in one line, without its comments and private members. */
-function lineOf(declaration: ts.Node): string {
-  const file = declaration.getSourceFile()
-  return printer.printNode(ts.EmitHint.Unspecified, tidied(declaration), file).replace(/\s*\n\s*/g, ' ')
+/**
+ * A declaration without its comments and private members: in one line, or a line for each method, with the properties
+ * between them side by side.
+ */
+function linesOf(declaration: ts.Node): string {
+  const [whole, head, members] = partsOf(declaration)
+  if (whole.length <= COLUMNS || members === undefined) return wrapped(whole)
+  const lines: string[] = []
+  let hasProperties = false
+  for (const member of members) {
+    const line = lineOf(member)
+    const isProperty = ts.isPropertySignature(member) || ts.isPropertyDeclaration(member)
+    const joined = `${lines.at(-1)}; ${line}`
+    if (isProperty && hasProperties && joined.length <= COLUMNS) lines[lines.length - 1] = joined
+    else lines.push(`  ${line}`)
+    hasProperties = isProperty
+  }
+  return [head, ...lines.map(wrapped), '}'].join('\n')
 }
 
-function tidied(node: ts.Node): ts.Node {
+/** The line of a declaration, and of an interface or a class also its head and its members by name. */
+function partsOf(node: ts.Node): [whole: string, head: string, members?: readonly ts.Node[]] {
+  const headOf = (empty: ts.Node): string => lineOf(empty, node).replace(/\}$/, '')
   if (ts.isInterfaceDeclaration(node)) {
-    const { modifiers, name, typeParameters, heritageClauses, members } = node
-    const sorted = [...members].sort(byNameOfMember)
-    return ts.factory.updateInterfaceDeclaration(node, modifiers, name, typeParameters, heritageClauses, sorted)
+    const { modifiers, name, typeParameters, heritageClauses } = node
+    const members = [...node.members].sort(byNameOfMember)
+    const made = (all: readonly ts.TypeElement[]): ts.Node =>
+      ts.factory.updateInterfaceDeclaration(node, modifiers, name, typeParameters, heritageClauses, all)
+    return [lineOf(made(members), node), headOf(made([])), members]
   }
   if (ts.isClassDeclaration(node)) {
-    const { modifiers, name, typeParameters, heritageClauses, members } = node
-    const sorted = members.filter(isPublic).sort(byNameOfMember)
-    return ts.factory.updateClassDeclaration(node, modifiers, name, typeParameters, heritageClauses, sorted)
+    const { modifiers, name, typeParameters, heritageClauses } = node
+    const members = node.members.filter(isPublic).sort(byNameOfMember)
+    const made = (all: readonly ts.ClassElement[]): ts.Node =>
+      ts.factory.updateClassDeclaration(node, modifiers, name, typeParameters, heritageClauses, all)
+    return [lineOf(made(members), node), headOf(made([])), members]
   }
-  return node
+  return [lineOf(node), '']
+}
+
+/** A node in one line. `original` is in a file. */
+function lineOf(node: ts.Node, original = node): string {
+  return printer
+    .printNode(ts.EmitHint.Unspecified, node, original.getSourceFile())
+    .replace(/\s*\n\s*/g, ' ')
+    .replace(/;$/, '')
+    .replaceAll('; }', ' }')
+    .replaceAll('{ }', '{}')
+    .replace(/\[ (.*?) \]/g, '[$1]')
+}
+
+/** Breaks a line that is too long, each time before the last part that does not fit. */
+function wrapped(line: string): string {
+  const [lead = ''] = /^ */.exec(line) ?? []
+  const lines: string[] = []
+  for (const part of line.split(/(?<=[,;{|?]|=>) /)) {
+    const joined = lines.length === 0 ? part : `${lines.pop()} ${part}`
+    if (joined.length <= COLUMNS) lines.push(joined)
+    else lines.push(joined.slice(0, -part.length - 1), `${lead}    ${part}`)
+  }
+  return lines.join('\n')
 }
 
 function isPublic(member: ts.ClassElement): boolean {
@@ -140,17 +184,4 @@ function byNameOfMember(a: ts.NamedDeclaration, b: ts.NamedDeclaration): number 
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
-}
-
-/** Formats all pages in one run of Biome. */
-function formatted(pages: ReadonlyMap<string, string>): Map<string, string> {
-  const input = Array.from(pages.values()).join(SEPARATOR)
-  const { status, stdout, stderr } = spawnSync(binary('biome'), ['format', '--stdin-file-path=all.d.ts'], {
-    cwd: root,
-    input,
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(stderr)
-  const texts = stdout.split(SEPARATOR.trimStart())
-  return new Map(Array.from(pages.keys(), (module, at) => [module, texts[at] ?? '']))
 }
