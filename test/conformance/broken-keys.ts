@@ -1,5 +1,5 @@
 import type { WatchEvent } from '../../src/contract/source.js'
-import { type Broken, events } from './broken.js'
+import type { Broken } from './broken.js'
 import type { Item } from './memory-harness.js'
 
 /** Sources that change a key, or lose it if the changed key is undefined. */
@@ -36,11 +36,10 @@ function mangling(name: string, failedCases: string, mangle: (key: string) => st
     name,
     failedCases: [failedCases],
     because: /the list: .* is missing/,
-    flaw: (memory) =>
-      events(memory, (event): WatchEvent<Item> | undefined => {
-        if (event.type === 'replace') return event
-        const key = mangle(event.key ?? '')
-        return key === undefined ? undefined : { ...event, key }
-      }),
+    events: (event): WatchEvent<Item> | undefined => {
+      if (event.type === 'replace') return event
+      const key = mangle(event.key ?? '')
+      return key === undefined ? undefined : { ...event, key }
+    },
   }
 }

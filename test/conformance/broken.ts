@@ -8,98 +8,96 @@ import type {
   WatchEvent,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import type { ListerWatcherHarness, MemorySource } from '../../testing/index.js'
+import type { ListerWatcherHarness } from '../../testing/index.js'
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
 
-export type Lists = (context: ListContext) => AsyncIterable<ListPage<Item>>
-export type Watches = (context: WatchContext) => AsyncIterable<WatchBatch<Item>>
+/** A correct source. */
+type Memory = MemorySubject['source']
+export type Read<C, P> = (memory: Memory, context: C) => AsyncIterable<P>
+export type Lists = Read<ListContext, ListPage<Item>>
+export type Watches = Read<WatchContext, WatchBatch<Item>>
 
-/** The broken parts of a source or its harness. They replace the correct ones. */
-export interface Flaw {
+/** What is broken in a source, or in its harness. The other parts are correct. */
+interface Flaw {
   readonly list?: Lists
   readonly watch?: Watches
-  readonly head?: (context: SourceContext) => Promise<Version>
-  readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
-  readonly hasReached?: MemorySource<Item>['hasReached']
+  readonly versions?: Read<ListContext, VersionPage>
+  readonly head?: (memory: Memory, context: SourceContext) => Promise<Version>
+  readonly hasReached?: Memory['hasReached']
+  /** The pages that take the place of a page. */
+  readonly pages?: (page: ListPage<Item>, context: ListContext) => readonly ListPage<Item>[]
+  /** The batches that take the place of a batch. `number` counts those of one watch from 0. */
+  readonly batches?: (batch: WatchBatch<Item>, number: number, context: WatchContext) => readonly WatchBatch<Item>[]
+  /** The event that takes the place of an event of a list or a watch; undefined removes it. */
+  readonly events?: (event: WatchEvent<Item>) => WatchEvent<Item> | undefined
   readonly subject?: Partial<Omit<MemorySubject, 'source' | 'memory'>>
-  readonly name?: () => string
+  readonly nameOf?: () => string
 }
 
 /** A source that violates the contract in one way, and the names of the cases that must fail for it. */
-export interface Broken {
+export interface Broken extends Flaw {
   readonly name: string
   readonly failedCases: readonly string[]
   /** Their message. A case that fails with another message is wrong. */
   readonly because: RegExp
-  flaw(memory: MemorySource<Item>, subject: MemorySubject): Flaw
+  /** A flaw with a state of its own for each case. */
+  flaw?(subject: MemorySubject): Flaw
 }
 
-export function brokenHarness({ flaw }: Broken): ListerWatcherHarness<Item> {
+export const lists: Lists = (memory, context) => memory.list(context)
+export const watches: Watches = (memory, context) => memory.watch(context)
+export const versions: Read<ListContext, VersionPage> = (memory, context) => memory.versions(context)
+
+export function brokenHarness(broken: Broken): ListerWatcherHarness<Item> {
   return {
     timeoutMs: 500,
     create(options) {
       const subject = memorySubject(options)
-      const { memory } = subject
-      const wrong = flaw(memory, subject)
+      const { source: memory } = subject
+      const wrong: Flaw = { ...broken, ...broken.flaw?.(subject) }
+      const [list, watch] = [wrong.list ?? listsOf(wrong), wrong.watch ?? watchesOf(wrong)]
       return {
         connections: () => 0,
         ...subject,
         ...wrong.subject,
         source: {
           get name() {
-            return wrong.name?.() ?? memory.name
+            return wrong.nameOf?.() ?? memory.name
           },
           heartbeatMs: memory.heartbeatMs ?? 0,
-          list: (context) => (wrong.list ?? memory.list.bind(memory))(context),
-          watch: (context) => (wrong.watch ?? memory.watch.bind(memory))(context),
-          ...(wrong.versions === undefined ? {} : { versions: wrong.versions }),
-          head: (context) => (wrong.head ?? memory.head.bind(memory))(context),
-          hasReached: (at, mark) => (wrong.hasReached ?? memory.hasReached.bind(memory))(at, mark),
+          list: (context) => list(memory, context),
+          watch: (context) => watch(memory, context),
+          ...(wrong.versions && { versions: (context) => (wrong.versions ?? versions)(memory, context) }),
+          head: (context) => (wrong.head ?? (() => memory.head()))(memory, context),
+          hasReached: wrong.hasReached ?? memory.hasReached.bind(memory),
         },
       }
     },
   }
 }
 
-/** The pages of the correct source, each replaced by any number of pages. */
-export function pages(
-  memory: MemorySource<Item>,
-  change: (page: ListPage<Item>, context: ListContext) => readonly ListPage<Item>[],
-): Lists {
-  return async function* (context) {
-    for await (const page of memory.list(context)) yield* change(page, context)
+function listsOf({ pages = (page) => [page], events = (event) => event }: Flaw): Lists {
+  return async function* (memory, context) {
+    for await (const given of memory.list(context))
+      for (const page of pages(given, context)) yield { ...page, events: changed(page.events, events) }
   }
 }
 
-/** The batches of the correct source, each replaced by any number of batches. `number` counts those of one watch from 0. */
-export function batches(
-  memory: MemorySource<Item>,
-  change: (batch: WatchBatch<Item>, number: number, context: WatchContext) => readonly WatchBatch<Item>[],
-): Watches {
-  return async function* (context) {
+function watchesOf({ batches = (batch) => [batch], events = (event) => event }: Flaw): Watches {
+  return async function* (memory, context) {
     let number = 0
-    for await (const batch of memory.watch(context)) yield* change(batch, number++, context)
+    for await (const given of memory.watch(context))
+      for (const batch of batches(given, number++, context)) yield { ...batch, events: changed(batch.events, events) }
   }
 }
 
-/** The events of lists and watches, each replaced or removed. */
-export function events(
-  memory: MemorySource<Item>,
-  change: (event: WatchEvent<Item>) => WatchEvent<Item> | undefined,
-): Required<Pick<Flaw, 'list' | 'watch'>> {
-  const all = <E extends WatchEvent<Item>>(given: readonly E[]): E[] =>
-    given.map((event) => change(event) as E | undefined).filter((event) => event !== undefined)
-  return {
-    list: pages(memory, (page) => [{ ...page, events: all(page.events) }]),
-    watch: batches(memory, (batch) => [{ ...batch, events: all(batch.events) }]),
-  }
+function changed<E extends WatchEvent<Item>>(events: readonly E[], change: NonNullable<Flaw['events']>): E[] {
+  return events.map((event) => change(event) as E | undefined).filter((event) => event !== undefined)
 }
 
 /** Watches from the current version, whatever is requested. */
-export function fromNow(memory: { watch: Watches; head(): Promise<string> }): Watches {
-  return async function* (context) {
-    yield* memory.watch({ ...context, after: await memory.head() })
-  }
+export async function* fromNow(...[memory, context]: Parameters<Watches>): ReturnType<Watches> {
+  yield* memory.watch({ ...context, after: await memory.head() })
 }
 
 export async function allOf<V>(iterable: AsyncIterable<V>): Promise<V[]> {
