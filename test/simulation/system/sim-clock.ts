@@ -8,7 +8,8 @@ type Due = { readonly at: number; readonly tie: number; fire: (() => void) | und
  * callback at a time, and lets everything that follows from it happen before the next.
  */
 export class SimClock {
-  readonly #heap: Due[] = []
+  /** The next one is first. */
+  readonly #due: Due[] = []
   readonly #tie: () => number
   #now = START
   /** The time that passes with each read of the clock: simulates slow code, in milliseconds. */
@@ -46,7 +47,7 @@ export class SimClock {
   /** Calls `fn` once, later. The result cancels the call. */
   in(ms: number, fn: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
-    pushDue(this.#heap, due)
+    this.#due.splice(this.#due.findLastIndex((earlier) => isBefore(earlier, due)) + 1, 0, due)
     return () => (due.fire = undefined)
   }
 
@@ -74,9 +75,9 @@ export class SimClock {
 
   /** Advances to the next callback if it is due by then. False if there is none. */
   advance(by: number): boolean {
-    for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
+    for (let [next] = this.#due; next !== undefined; [next] = this.#due) {
       if (next.fire !== undefined && next.at - START > by) break
-      popDue(this.#heap)
+      this.#due.shift()
       if (next.fire === undefined) continue
       if (next.at > this.#now) this.#now = next.at
       this.#reached = next.at
@@ -138,39 +139,6 @@ export interface SleepCounter extends Clock {
 /** How much longer a yield takes than a clock read. */
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
-
-/** Adds an item to a binary heap, whose first item is the next one. */
-function pushDue(heap: Due[], due: Due): void {
-  let at = heap.push(due) - 1
-  while (at > 0) {
-    const parent = (at - 1) >> 1
-    const above = heap[parent]
-    if (above === undefined || !isBefore(due, above)) break
-    heap[at] = above
-    at = parent
-  }
-  heap[at] = due
-}
-
-/** Removes the first item of a heap. */
-function popDue(heap: Due[]): void {
-  const last = heap.pop()
-  if (last === undefined || heap.length === 0) return
-  let at = 0
-  for (;;) {
-    let child = 2 * at + 1
-    let least = heap[child]
-    const right = heap[child + 1]
-    if (least !== undefined && right !== undefined && isBefore(right, least)) {
-      least = right
-      child++
-    }
-    if (least === undefined || !isBefore(least, last)) break
-    heap[at] = least
-    at = child
-  }
-  heap[at] = last
-}
 
 function isBefore(a: Due, b: Due): boolean {
   return a.at < b.at || (a.at === b.at && a.tie < b.tie)
