@@ -1,13 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeServer, type FoundServer } from '../servers/index.js'
 import { zshPaths } from '../servers/zsh.js'
-import { ensureBuilt } from '../support/build.js'
 import { main, node, resultOf, shell, temporaryFolder } from './support.js'
 import { hasScript, Typing } from './typing.js'
-
-beforeAll(ensureBuilt)
 
 /** The words that bash offers at the end of a command line. */
 async function offered(...words: readonly string[]): Promise<string[]> {

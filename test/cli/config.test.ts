@@ -1,16 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { listwatch, refusalOf, resultOf, SECRET, shell, temporaryFolder, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 function folderWith(name: string, text: string): string {
   const folder = temporaryFolder()
@@ -18,9 +15,7 @@ function folderWith(name: string, text: string): string {
   return folder
 }
 
-describeServer('redis 7.0', 'a configuration file', (server) => {
-  const own = useRedis(server)
-
+describeServer('redis 7.0', 'a configuration file', useRedis, (own) => {
   test('names sources for each command, and serve serves all of them', async () => {
     await own.redis.client().mset({ 'user:1': '{"city":"Rome"}', 'user:2': '{"city":"Oslo"}', 'job:1': '{"n":1}' })
     const { url } = own.redis
@@ -58,9 +53,7 @@ describeServer('redis 7.0', 'a configuration file', (server) => {
   })
 })
 
-describeServer('postgres 18', 'serve with a configuration file', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'serve with a configuration file', useServer, (at) => {
   test('names the source that has an unknown index, or that cannot be read', async () => {
     const db = await at.installed(
       'CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)',

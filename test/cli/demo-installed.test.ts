@@ -2,14 +2,11 @@ import { execFile } from 'node:child_process'
 import { readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ensureBuilt } from '../support/build.js'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
 import { type NpmRegistry, startNpmRegistry } from './npm-registry.js'
 import { node, resultOf, temporaryFolder } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const run = promisify(execFile)
 

@@ -1,15 +1,12 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, type Row, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, resultOf, shell, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { expectEnd, listwatch, refusalOf, resultOf, shell, urlOf } from './support.js'
 
 const OUTCOME =
   /^mirror ([\d ]+) rows, table ([\d ]+) rows, 0 differ; [\d ]+ changes in \d+ s, 2 (?:disconnects|killed writers), (\d+) reconnects?, 0 relists; lag p50 \d+ ms, p99 \d+ ms; heap [\d.]+ → [\d.]+ MB$/
@@ -49,7 +46,7 @@ describe('demo --engine sqlite', { timeout: 60_000 }, () => {
 
   test('needs no server, follows a writer that is killed, and leaves nothing', async () => {
     const { room, child } = start('--for', '6s', '--disconnects', '2')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child)
     expect(child.errors).toBe('')
     const [, mirror, table, reconnects] = OUTCOME.exec(child.lines.at(-1) ?? '') ?? []
     expect([child.lines[0], reconnects]).toEqual(['starting a writer of a SQLite file …', '0'])
@@ -68,13 +65,11 @@ describe('demo --engine sqlite', { timeout: 60_000 }, () => {
   })
 })
 
-describeServer('postgres 18', 'demo', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'demo', useServer, (at) => {
   test('ends with one line that compares mirror and table, exit code 0, and leaves nothing', async () => {
     const room = new Room()
     const child = room.start(['--for', '6s', '--disconnects', '2'])
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child)
     expect(child.errors).toBe('')
     const [, mirror, table, reconnects] = OUTCOME.exec(child.lines.at(-1) ?? '') ?? []
     expect(mirror, child.output).toMatch(/^\d [\d ]+$/)
@@ -88,7 +83,7 @@ describeServer('postgres 18', 'demo', (postgres) => {
   test('--json prints one object and nothing else; it needs no readable home directory', async () => {
     const room = new Room()
     const child = room.start(['--for', '2s', '--disconnects', '1', '--json'], { HOME: '/nowhere/at/all' })
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child)
     expect([child.lines.length, child.errors]).toEqual([1, ''])
     const outcome = JSON.parse(child.output) as { mirrorRows: number; tableRows: number }
     expect(outcome).toMatchObject({ differences: 0, disconnects: 1, relists: 0 })
@@ -128,8 +123,7 @@ describeServer('postgres 18', 'demo', (postgres) => {
       const child = room.start([], { HOME: undefined })
       await child.until(() => child.lines.some((line) => line.startsWith('live: ')), 'it to run')
       expect(room.isEmpty).toBe(false)
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGINT')
       expect(child.lines.at(-1)).toMatch(/^mirror .* 0 differ; /)
       expect(child.errors).toBe('')
       await room.expectLeft()
@@ -168,7 +162,7 @@ describeServer('postgres 18', 'demo', (postgres) => {
       await child.until(() => child.lines.some((line) => line.startsWith('live: ')), 'it to run')
       expect(await databasesOf(db)).toHaveLength(1)
       expect(room.isEmpty).toBe(true)
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child)
       expect(child.errors).toBe('')
       expect(child.lines.at(-1)).toMatch(OUTCOME)
       expect(await databasesOf(db)).toEqual([])

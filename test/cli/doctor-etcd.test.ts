@@ -1,17 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { ScriptedEtcd } from '../etcd/scripted-etcd.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
 import { listwatch, refusalOf, SECRET, temporaryFolder } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const JOBS = ['--prefix', '/jobs/']
 

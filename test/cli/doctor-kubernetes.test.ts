@@ -1,26 +1,21 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
+import { text as textOf } from 'node:stream/consumers'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useKubernetes } from '../kubernetes/support.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeConfigOptions } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
-import { portOf } from '../support/listening.js'
+import { listening, portOf } from '../support/listening.js'
 import { findings, namesOf } from './doctor.js'
 import { type CommandOptions, kubeConfigEnv, listwatch, refusalOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const using = (options: KubeConfigOptions): CommandOptions => ({ env: kubeConfigEnv(options) })
 const PODS = ['kubernetes://default/pods']
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 
-describeKubernetes('doctor kubernetes://', (programs) => {
-  const own = useKubernetes(programs)
-
+describeKubernetes('doctor kubernetes://', useKubernetes, (own) => {
   // Something is always written in a cluster.
   beforeAll(async () => {
     const path = '/api/v1/namespaces/default/configmaps'
@@ -136,27 +131,18 @@ describeKubernetes('doctor kubernetes://', (programs) => {
   async function startWebhook(delayMs: number, more: object, policy = 'policy'): Promise<AsyncDisposable> {
     const { api, admin } = own.kubernetes
     const [cert, key] = [await api.certificate(), await api.privateKey()]
-    const server = createTlsServer({ cert, key }, (request, response) => {
-      let text = ''
-      request.on('data', (data: Buffer) => {
-        text += String(data)
-      })
-      request.on('end', () => {
-        const { apiVersion, kind, request: review } = JSON.parse(text)
-        const answer = { apiVersion, kind, response: { uid: review.uid, allowed: true } }
-        setTimeout(() => response.end(JSON.stringify(answer)), delayMs)
-      })
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    const server = createTlsServer({ cert, key }, async (request, response) => {
+      const { apiVersion, kind, request: review } = JSON.parse(await textOf(request))
+      const answer = { apiVersion, kind, response: { uid: review.uid, allowed: true } }
+      setTimeout(() => response.end(JSON.stringify(answer)), delayMs)
+    })
+    const url = (await listening(server)).replace('http:', 'https:')
     await admin.create(WEBHOOKS, {
       metadata: { name: policy },
       webhooks: [
         {
           name: `after-${delayMs}.example.com`,
-          clientConfig: {
-            url: `https://127.0.0.1:${Object(server.address()).port}/`,
-            caBundle: cert.toString('base64'),
-          },
+          clientConfig: { url: `${url}/`, caBundle: cert.toString('base64') },
           rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
           admissionReviewVersions: ['v1'],
           sideEffects: 'None',

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { installLeases } from '../../adapters/postgres/index.js'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
@@ -8,11 +8,8 @@ import { Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { Pgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
 import { listwatch, type Result, resultOf, SECRET, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 function sqlIn(remedy = ''): string {
   const [, sql = ''] = /run: (.*)$/.exec(remedy) ?? []

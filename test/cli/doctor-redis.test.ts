@@ -1,15 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { describeServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
 import { listwatch, refusalOf, resultOf, SECRET } from './support.js'
-
-beforeAll(ensureBuilt)
 
 describeServer('redis 7.0', 'doctor redis://', (server) => {
   /** A server of the test. Its data is on disk unless the test turns that off. */
@@ -40,11 +37,8 @@ describeServer('redis 7.0', 'doctor redis://', (server) => {
     expect(await refusalOf(listwatch(['doctor', redis.url]))).toContain('name the collection to mirror')
   })
 
-  const broken: readonly (readonly [
-    name: string,
-    args: readonly string[],
-    breakIt: (client: Redis) => Promise<unknown>,
-  ])[] = [
+  type Broken = readonly [name: string, args: readonly string[], breakIt: (client: Redis) => Promise<unknown>]
+  const broken: readonly Broken[] = [
     [
       'eviction',
       ORDERS,

@@ -1,9 +1,6 @@
-import { beforeAll, expect, test } from 'vitest'
-import { ensureBuilt } from '../support/build.js'
+import { expect, test } from 'vitest'
 import { allDocuments, blocksOf } from '../support/documents.js'
 import { listwatch, resultOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 /** The command lines of `listwatch` in the documents, each with its place and its words. `npm start` is the demo. */
 const lines = blocksOf(allDocuments())

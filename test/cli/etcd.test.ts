@@ -1,19 +1,14 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { sharedSource } from '../../serving/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import { Program } from '../support/programs.js'
-import { example, expectStates, listwatch, type Refusals, temporaryFolder, testRefusals } from './support.js'
+import { example, expectEnd, expectStates, listwatch, type Refusals, temporaryFolder, testRefusals } from './support.js'
 
-beforeAll(ensureBuilt)
-
-describeServer('etcd 3.6', 'watch etcd://', (server) => {
-  const own = useEtcd(server)
-
+describeServer('etcd 3.6', 'watch etcd://', useEtcd, (own) => {
   test('--json prints the existing objects, and then the changes', async () => {
     const client = own.etcd.client()
     await client.put('/jobs/1').value('{"state":"new"}')
@@ -67,8 +62,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     await child.until(() => child.lines.includes('acme: api 70, upload 5'), 'the limits as they are now')
     await client.put('/limits/acme/api').value('{"rps":"many"}')
     await child.until(() => child.errors.includes('/limits/acme/api'), 'the bad value to be reported')
-    child.kill('SIGINT')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child, 'SIGINT')
   })
 
   test('examples/warm-start.ts resumes from its file after a restart, and lists again if the file is damaged', async () => {
@@ -82,8 +76,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       const ready = `ready with ${size} prices, listed at `
       const said = (start: string): string | undefined => child.lines.find((each) => each.startsWith(start))
       await child.until(() => said(ready) !== undefined && said(line) !== undefined, line)
-      child.kill('SIGTERM')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGTERM')
       return said(ready)?.slice(ready.length) ?? ''
     }
     const listedAt = await run(1, 'initial /prices/apple 120')
@@ -110,8 +103,7 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
     onTestFinished(() => follower.stop())
     await follower.synced({ timeoutMs: 30_000 })
     expect(follower.get('/prices/apple')).toEqual({ cents: 130 })
-    child.kill('SIGTERM')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child, 'SIGTERM')
     expect(child.errors).toBe('')
   })
 })

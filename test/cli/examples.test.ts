@@ -1,20 +1,17 @@
 import { Agent, createServer, request } from 'node:http'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { Nginx, type NginxOptions } from '../servers/nginx.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { blocksOf } from '../support/documents.js'
 import { portOf } from '../support/listening.js'
 import { filesUnder, textOf } from '../support/sources.js'
-import { example, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { example, expectEnd, urlOf } from './support.js'
 
 const isOperator = (path: string): boolean => path.startsWith('examples/site-operator/')
 
@@ -31,7 +28,7 @@ test.each([...filesUnder(['examples'], '.ts'), ...filesUnder(['examples'], '.tsx
 
 test('examples/controller.ts keeps as many workers running as there should be, whatever happens in between', async () => {
   const child = example('controller.ts')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(child)
   expect([child.errors, child.lines[0]]).toEqual(['', 'shop: 2 workers'])
   expect(child.lines).toContainEqual(expect.stringContaining('there is no room for 9 workers'))
   expect(child.lines.slice(-3, -1).sort()).toEqual(['blog: 1 workers', 'shop: 0 workers'])
@@ -40,7 +37,7 @@ test('examples/controller.ts keeps as many workers running as there should be, w
 
 test('[X20] examples/views.ts prints what follows from each change in the commit of that change', async () => {
   const child = example('views.ts')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(child)
   expect(child.errors).toBe('')
   expect(child.lines.join(' ').replace(/\s+/g, ' ')).toBe(
     'countries { de: { count: 4, total: 180, best: 90 }, us: { count: 4, total: 220, best: 100 }, ' +
@@ -52,7 +49,7 @@ test('[X20] examples/views.ts prints what follows from each change in the commit
 
 test('[Q2] examples/collections.ts shows no transfer by half', async () => {
   const child = example('collections.ts')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(child)
   expect(child.lines).toEqual(['savings 100 totals that were seen 100'])
 })
 
@@ -87,8 +84,7 @@ test('examples/polled-source.ts follows the list of an endpoint, and parses it a
   countries = [{ code: 'ch', name: 'Suisse' }]
   version++
   await child.until(() => child.lines.includes('~ Schweiz → Suisse'), 'what changed meanwhile')
-  child.kill('SIGINT')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(child, 'SIGINT')
 })
 
 const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, tenant text NOT NULL,
@@ -144,16 +140,19 @@ class KeepAliveLoad {
   }
 }
 
+/** The port at which the program listens. */
+async function portSaidBy(child: Child): Promise<number> {
+  await child.until(() => /port: \d+/.test(child.output), 'it to listen')
+  return Number(/port: (\d+)/.exec(child.output)?.[1])
+}
+
 describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage']
 
   test('shows a join and sums in two browsers, through a restart of the server, and ends on request', async () => {
-    const start = async (port: string): Promise<{ readonly child: Child; readonly port: string }> => {
-      const child = example('browser/server.ts', [], { PORT: port })
-      await child.until(() => /port: \d+/.test(child.output), 'it to listen')
-      return { child, port: /port: (\d+)/.exec(child.output)?.[1] ?? '' }
-    }
-    const first = await start('0')
+    const start = (PORT: string): Child => example('browser/server.ts', [], { PORT })
+    const first = start('0')
+    const port = await portSaidBy(first)
     const variables = { ...process.env, ...env } as Record<string, string>
     const browser = await chromium.launch({ executablePath: join(binDir, 'chromium'), args, env: variables })
     onTestFinished(() => browser.close())
@@ -162,7 +161,7 @@ describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
     const open = async (): Promise<Page> => {
       const page = await browser.newPage({ viewport: { width: 640, height: 480 } })
       page.on('pageerror', ({ message }) => problems.push(message))
-      await page.goto(`http://127.0.0.1:${first.port}/`)
+      await page.goto(`http://127.0.0.1:${port}/`)
       await shows(page, 'acme: 10 open orders, 495 EUR (live)')
       return page
     }
@@ -178,33 +177,28 @@ describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
     expect(await other.textContent('#order-4')).toContain('paid')
     await other.selectOption('select', 'birch')
     await shows(other, 'birch: 10 open orders, 465 EUR (live)')
-    first.child.kill('SIGTERM')
-    expect(await first.child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(first, 'SIGTERM')
     // The table stays while the server is away. Its memory begins again, so that every order is open.
     await shows(one, 'acme: 9 open orders, 495 EUR (backing-off)')
-    const second = await start(first.port)
+    const second = start(`${port}`)
     await shows(one, 'acme: 10 open orders, 495 EUR (live)')
-    second.child.kill('SIGTERM')
-    expect(await second.child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(second, 'SIGTERM')
     expect(problems).toEqual([])
   })
 })
 
-describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'examples/orders-api.ts', useServer, (at) => {
   test('answers every request that it accepted under keep-alive load during its shutdown', async () => {
     const db = await at.installed(ORDERS, 'orders')
     const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
-    await child.until(() => /port: \d+/.test(child.output), 'it to listen')
-    const load = new KeepAliveLoad(Number(/port: (\d+)/.exec(child.output)?.[1]))
+    const load = new KeepAliveLoad(await portSaidBy(child))
     onTestFinished(() => load.end())
     const clients = Array.from({ length: 24 }, (_, nth) => load.run(nth % 2 === 0 ? writing : reading))
     await waitUntil('load', () => load.count > 500)
     const before = load.count
     child.kill('SIGTERM')
     await Promise.all(clients)
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child)
     expect(load.count).toBeGreaterThanOrEqual(before)
     expect(new Set(load.statuses.keys())).toEqual(new Set([200, 201]))
     // A new connection is refused; one that was idle may be closed just as its next request is sent.
@@ -217,11 +211,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
       const db = await at.installed(ORDERS, 'orders')
       const env = { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '1500' }
       const children = [example('orders-api.ts', [], env), example('orders-api.ts', [], env)]
-      const ports: number[] = []
-      for (const child of children) {
-        await child.until(() => /port: \d+/.test(child.output), 'it to listen')
-        ports.push(Number(/port: (\d+)/.exec(child.output)?.[1]))
-      }
+      const ports = await Promise.all(children.map(portSaidBy))
       await using proxy = await Nginx.start({ server: nginx, targets: ports, balancing: 'keepalive 16;', ...options })
       const load = new KeepAliveLoad(Number(new URL(proxy.url).port))
       onTestFinished(() => load.end())
@@ -230,7 +220,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
       children[0]?.kill('SIGTERM')
       await waitUntil('not ready', async () => (await fetch(`http://127.0.0.1:${ports[0]}/ready`)).status === 503)
       const probes = setInterval(() => void fetch(`${proxy.url}/ready`).catch(() => {}), 100)
-      expect(await children[0]?.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(children[0])
       clearInterval(probes)
       const before = load.count
       await waitUntil('load on the other replica', () => load.count > before + 500)
@@ -258,44 +248,33 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   test('shows a writer what it wrote, is ready when it is, and ends on request', async () => {
     const db = await at.installed(ORDERS, 'orders')
     const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
-    await child.until(() => /port: \d+/.test(child.output), 'it to listen')
-    const address = `http://127.0.0.1:${/port: (\d+)/.exec(child.output)?.[1]}`
+    const address = `http://127.0.0.1:${await portSaidBy(child)}`
+    const post = (order: object): Promise<Response> => {
+      const headers = { 'content-type': 'application/json' }
+      return fetch(`${address}/orders`, { method: 'POST', headers, body: JSON.stringify(order) })
+    }
     expect((await fetch(`${address}/ready`)).status).toBe(200)
     for (let round = 1; round <= 20; round++) {
-      const posted = await fetch(`${address}/orders`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ tenant: 'acme' }),
-      })
+      const posted = await post({ tenant: 'acme' })
       expect(posted.status).toBe(201)
       const { id } = (await posted.json()) as { id: string }
       const headers = { 'x-version': posted.headers.get('x-version') ?? '' }
       const read = await fetch(`${address}/tenants/acme/orders`, { headers })
       expect(((await read.json()) as unknown[])[0]).toMatchObject({ id, tenant: 'acme', status: 'open' })
     }
-    const refused = await fetch(`${address}/orders`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    })
-    expect(refused.status).toBe(500)
+    expect((await post({})).status).toBe(500)
     const malformed = await fetch(`${address}/tenants/acme/orders`, { headers: { 'x-version': 'no mark' } })
     expect(malformed.status).toBe(400)
     await at.server.halt()
     const late = await fetch(`${address}/tenants/acme/orders`)
     expect(((await late.json()) as unknown[]).length).toBe(20)
     await at.server.restart()
-    child.kill('SIGTERM')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child, 'SIGTERM')
   })
 })
 
-describeServer('postgres 18', 'examples/relay.ts', (postgres) => {
-  const at = useServer(postgres)
-
-  describeServer('redis 7.0', 'behind Redis', (found) => {
-    const own = useRedis(found)
-
+describeServer('postgres 18', 'examples/relay.ts', useServer, (at) => {
+  describeServer('redis 7.0', 'behind Redis', useRedis, (own) => {
     test('publishes a table, and another process follows it; a second relay continues', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id text PRIMARY KEY, status text); INSERT INTO orders VALUES ('1', 'new')`,
@@ -308,13 +287,12 @@ describeServer('postgres 18', 'examples/relay.ts', (postgres) => {
       await follower.until(() => follower.lines.includes('following 1 orders'), 'the follower')
       await db.sql(`UPDATE orders SET status = 'paid'`)
       await follower.until(() => follower.lines.includes('update 1 paid'), 'the update')
-      relay.kill('SIGTERM')
-      expect(await relay.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(relay, 'SIGTERM')
       const second = example('relay.ts', ['publish'], env)
       await db.sql('DELETE FROM orders')
       await follower.until(() => follower.lines.includes('delete 1'), 'the delete')
       for (const child of [second, follower]) child.kill('SIGTERM')
-      expect(await follower.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(follower)
       expect([relay.errors, follower.errors]).toEqual(['', ''])
       await second.ended
     })

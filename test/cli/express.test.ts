@@ -9,9 +9,7 @@ beforeAll(ensureBuilt)
 const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, tenant text NOT NULL, region text,
   tags text[] NOT NULL DEFAULT '{}', created_at timestamptz NOT NULL DEFAULT clock_timestamp())`
 
-describeServer('postgres 18', 'API program 01: an HTTP API over a real Postgres', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'API program 01: an HTTP API over a real Postgres', useServer, (at) => {
   test('a writer reads its own writes, even in another process; the newest of a tenant come first', async () => {
     const db = await at.installed(`${ORDERS}; INSERT INTO orders (tenant) VALUES ('acme'), ('other')`, 'orders')
     const { host = '', port, user = '', database = '' } = db.config()

@@ -1,14 +1,11 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { blocksOf } from '../support/documents.js'
 import { textOf } from '../support/sources.js'
 import { UserProject } from '../support/user-project.js'
-import { node, resultOf, shell, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { expectEnd, node, resultOf, shell, urlOf } from './support.js'
 
 function programsOf(path: string): string[] {
   return blocksOf([path]).flatMap(({ language, text }) => (language === 'js' ? [text] : []))
@@ -66,7 +63,7 @@ async function portOf(server: Child): Promise<string> {
 
 test('the first chapter of the tutorial needs no server: a reader has each write of another process', async () => {
   const { path, run } = tutorial()
-  expect(await run(['file.js']).ended).toEqual({ code: 0, signal: null })
+  await expectEnd(run(['file.js']))
   await install(path, 'sqlite install', 0)
   const reader = run(['reader.js'], { PORT: '0' })
   const url = `http://localhost:${await portOf(reader)}`
@@ -81,20 +78,18 @@ test('the first chapter of the tutorial needs no server: a reader has each write
   expect([await reader.ended, reader.errors]).toEqual([{ code: 0, signal: null }, ''])
 })
 
-describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'the programs of docs/start/tutorial.md', useServer, (at) => {
   test('do what the tutorial says, one after the other', async () => {
     const db = await at.prepared('')
     const env = { DATABASE_URL: urlOf(db) }
     const { path, run: start } = tutorial(['pg'])
     const run = (args: readonly string[], more: object = {}): Child => start(args, { ...env, ...more })
-    expect(await run(['table.js']).ended).toEqual({ code: 0, signal: null })
+    await expectEnd(run(['table.js']))
     await install(path, 'pg install', 0, env)
 
     const mirror = run(['mirror.js'])
     await mirror.until(() => mirror.lines.includes('1000 orders, 500 of acme'), 'the first list')
-    expect(await run(['change.js']).ended).toEqual({ code: 0, signal: null })
+    await expectEnd(run(['change.js']))
     await mirror.until(() => mirror.lines.includes('42: open → paid'), 'the change')
     const isLive = (): number => mirror.lines.filter((line) => line.startsWith('live: ')).length
     const before = isLive()
@@ -102,8 +97,7 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
     )
     await mirror.until(() => isLive() > before, 'the resume')
-    mirror.kill('SIGINT')
-    expect(await mirror.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(mirror, 'SIGINT')
 
     const servers = [run(['server.js'], { PORT: '0' }), run(['server.js'], { PORT: '0' })]
     const urls: string[] = []
@@ -114,20 +108,18 @@ describeServer('postgres 18', 'the programs of docs/start/tutorial.md', (postgre
       ["{ id: '7', tenant: 'globex', status: 'shipped' }"],
     ])
     for (const server of servers) {
-      server.kill('SIGTERM')
-      expect(await server.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(server, 'SIGTERM')
     }
 
-    expect(await run(['tenants.js']).ended).toEqual({ code: 0, signal: null })
+    await expectEnd(run(['tenants.js']))
     await install(path, 'pg install', 1, env)
     const countries = run(['countries.js'])
     const first = ['de: 499 of 500 orders are open', 'us: 499 of 500 orders are open']
     await countries.until(() => countries.lines.length === 2, 'the first countries')
     expect(countries.lines.toSorted()).toEqual(first)
-    expect(await run(['move.js']).ended).toEqual({ code: 0, signal: null })
+    await expectEnd(run(['move.js']))
     await countries.until(() => countries.lines.length === 4, 'the move')
     expect(countries.lines.slice(2).toSorted()).toEqual(['de: no orders', 'us: 997 of 1000 orders are open'])
-    countries.kill('SIGINT')
-    expect(await countries.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(countries, 'SIGINT')
   })
 })

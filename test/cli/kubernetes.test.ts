@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resolveResource } from '../../cli/sources/resolve-resource.js'
 import { FakeKubernetes } from '../kubernetes/fake.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import {
   example,
+  expectEnd,
   expectStates,
   kubeConfigEnv,
   listwatch,
@@ -14,8 +14,6 @@ import {
   temporaryFolder,
   testRefusals,
 } from './support.js'
-
-beforeAll(ensureBuilt)
 
 describe('without a cluster', () => {
   const refused: Refusals = [
@@ -107,9 +105,7 @@ describe('the resource that is meant', () => {
   })
 })
 
-describeKubernetes('watch kubernetes://', (server) => {
-  const own = useKubernetes(server)
-
+describeKubernetes('watch kubernetes://', useKubernetes, (own) => {
   test('--json prints the existing objects, and then the changes', async () => {
     const { admin } = own.kubernetes
     await admin.create('/api/v1/namespaces', { metadata: { name: 'told' } })
@@ -179,7 +175,6 @@ describeKubernetes('watch kubernetes://', (server) => {
     await admin.delete(about)
     await child.until(() => times() === 3, 'the ConfigMap that was deleted')
     expect(await admin.read(about)).toMatchObject({ data: { owner: 'ben' } })
-    child.kill('SIGINT')
-    expect(await child.ended).toEqual({ code: 0, signal: null })
+    await expectEnd(child, 'SIGINT')
   })
 })

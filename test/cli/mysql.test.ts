@@ -1,13 +1,10 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { mysqlSource } from '../../adapters/mysql/index.js'
 import { useMysql } from '../mysql/support.js'
 import { describeMysql } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import { blocksOf } from '../support/documents.js'
 import { findings, namesOf } from './doctor.js'
 import { example, listwatch, refusalOf, resultOf, SECRET, synced } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const TABLES = `CREATE DATABASE shop; USE shop; CREATE TABLE parents (id INT PRIMARY KEY);
   CREATE TABLE items (id VARCHAR(9) COLLATE utf8mb4_general_ci PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE SET NULL);

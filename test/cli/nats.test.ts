@@ -1,15 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kvm } from '@nats-io/kv'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { useEtcd } from '../etcd/support.js'
 import { useNats } from '../nats/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { findings, namesOf } from './doctor.js'
 import { type CommandOptions, deleted, listwatch, refusalOf, resultOf, SECRET, synced } from './support.js'
-
-beforeAll(ensureBuilt)
 
 describeServer('nats 2.15', 'relay --to nats://', (found) => {
   const own = useNats(found, `authorization { users: [{ user: "relay", password: "${SECRET}" }] }`, {
@@ -18,8 +15,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
   })
   const urlOf = (login = `relay:${SECRET}@`): string => `nats://${login}127.0.0.1:${own.nats.port}`
 
-  describeServer('etcd 3.6', 'from etcd', (etcd) => {
-    const upstream = useEtcd(etcd)
+  describeServer('etcd 3.6', 'from etcd', useEtcd, (upstream) => {
     const relay = (name: string, options: CommandOptions): Child => {
       const source = [`etcd://${upstream.etcd.endpoint}`, '--prefix', `/${name}/`]
       return listwatch(['relay', ...source, '--to', urlOf(), '--as', name], options)

@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { onTestFinished } from 'vitest'
+import { listening } from '../support/listening.js'
 import { root, textOf } from '../support/sources.js'
 
 export type NpmRegistry = { readonly url: string; readonly downloaded: readonly string[]; close(): void }
@@ -25,9 +24,7 @@ export async function startNpmRegistry(): Promise<NpmRegistry> {
       response.end(tarballOf(name))
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const url = `${await listening(server)}/`
   const close = (): void => {
     server.closeAllConnections()
     server.close()

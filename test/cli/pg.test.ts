@@ -1,13 +1,10 @@
 import { Pool } from 'pg'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { postgresLeases } from '../../adapters/postgres/index.js'
 import { roleOf } from '../postgres/hostile.js'
 import { type Database, expectMirrorEqualsTable, mirror, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import { listwatch, type Result, resultOf, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const ORDERS = 'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 1), (2, 2)'
 
@@ -32,9 +29,7 @@ async function inventory(db: Database): Promise<unknown> {
     UNION ALL SELECT 'type', typname FROM pg_type WHERE oid >= 16384 AND typnamespace <> 'pg_toast'::regnamespace ORDER BY 1, 2`)
 }
 
-describeServer('postgres 18', 'pg', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'pg', useServer, (at) => {
   describe('install', () => {
     test('makes a mirror possible, and says what it has chosen', async () => {
       const db = await at.prepared(ORDERS)

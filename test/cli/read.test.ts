@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { useEtcd } from '../etcd/support.js'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { listwatch, refusalOf, resultOf, shell, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 function parsed(output: string): unknown[] {
   return output
@@ -15,9 +12,7 @@ function parsed(output: string): unknown[] {
     .map((line) => JSON.parse(line))
 }
 
-describeServer('postgres 18', 'reading Postgres', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'reading Postgres', useServer, (at) => {
   async function orders(count = 8): Promise<Database> {
     const db = await at.installed(
       `CREATE TABLE orders (id int PRIMARY KEY, tenant text, tags text[], note text);
@@ -133,9 +128,7 @@ describeServer('postgres 18', 'reading Postgres', (postgres) => {
   })
 })
 
-describeServer('etcd 3.6', 'reading etcd', (server) => {
-  const own = useEtcd(server)
-
+describeServer('etcd 3.6', 'reading etcd', useEtcd, (own) => {
   test('a value that cannot be decoded is reported, and the others are printed: exit code 1', async () => {
     const client = own.etcd.client()
     await client.put('/odd/1').value('1')

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
@@ -7,11 +7,11 @@ import { startTlsRedis } from '../redis/tls-server.js'
 import { describeServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
-import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import {
   deleted,
   example,
+  expectEnd,
   expectStates,
   listwatch,
   main,
@@ -25,11 +25,7 @@ import {
   told,
 } from './support.js'
 
-beforeAll(ensureBuilt)
-
-describeServer('redis 7.0', 'watch redis://', (server) => {
-  const own = useRedis(server)
-
+describeServer('redis 7.0', 'watch redis://', useRedis, (own, server) => {
   test('--collection prints the existing objects, and then the changes', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
@@ -104,8 +100,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       expect(child.errors).toMatch(/^listwatch: the object "odd:2" of redis:odd:\* is invalid: [^\n]*JSON[^\n]*\n$/)
       await client.set('odd:1', 'neither')
       await child.until(() => child.errors.includes('"odd:1" of redis:odd:* is invalid'), 'what it says of the other')
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGINT')
     })
 
     test('an entry of a stream without the field of --key', async () => {
@@ -245,15 +240,14 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       const shows = async (line: RegExp): Promise<void> => {
         for (const each of followers) await each.until(() => each.lines.some((text) => line.test(text)), String(line))
       }
-      expect(await start('new-checkout', '100').ended).toEqual({ code: 0, signal: null })
+      await expectEnd(start('new-checkout', '100'))
       await shows(/^new-checkout: 1000 of 1000 users$/)
-      expect(await start('new-checkout', '25').ended).toEqual({ code: 0, signal: null })
+      await expectEnd(start('new-checkout', '25'))
       await shows(/^new-checkout: 2\d\d of 1000 users$/)
-      expect(await start('new-checkout', '0').ended).toEqual({ code: 0, signal: null })
+      await expectEnd(start('new-checkout', '0'))
       await shows(/^new-checkout: 0 of 1000 users$/)
       for (const each of followers) {
-        each.kill('SIGINT')
-        expect(await each.ended).toEqual({ code: 0, signal: null })
+        await expectEnd(each, 'SIGINT')
       }
     })
 
@@ -261,8 +255,7 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       const child = example('feature-flags.ts', [], { REDIS_URL: `redis://guest:wrong@${own.redis.endpoint}` })
       await child.until(() => child.errors.includes('WRONGPASS'), 'it to be reported')
       expect(child.errors).not.toMatch(/^ +at /m)
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGINT')
     })
   })
 })

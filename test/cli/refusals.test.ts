@@ -1,22 +1,21 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { roleOf } from '../postgres/hostile.js'
-import { type Database, useServer } from '../postgres/support.js'
+import { useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const ORDERS = 'CREATE TABLE orders (id int PRIMARY KEY, tenant text)'
 
-describeServer('postgres 18', 'the command line reports errors of Postgres in one line', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'the command line reports errors of Postgres in one line', useServer, (at) => {
   function watch(url: string, table: string, ...more: readonly string[]): Promise<string> {
     return refusalOf(listwatch(['watch', url, '--table', table, ...more]))
+  }
+
+  function install(url: string, table: string, ...more: readonly string[]): Promise<string> {
+    return refusalOf(listwatch(['pg', 'install', url, '--table', table, ...more]))
   }
 
   /** Runs the command that a line names, as it stands there. */
@@ -28,9 +27,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
 
   /** It mirrors, and ends by itself. */
   async function expectWatched(url: string, table: string, ...more: readonly string[]): Promise<void> {
-    const { code, errors } = await resultOf(
-      listwatch(['watch', url, '--table', table, '--json', '--for', '1ms', ...more]),
-    )
+    const args = ['watch', url, '--table', table, '--json', '--for', '1ms', ...more]
+    const { code, errors } = await resultOf(listwatch(args))
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
   }
 
@@ -48,33 +46,18 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       expect(line).toMatch(/role "nobody_here" does not exist; give the right user and password in the URL/)
     })
 
-    describe('with a password', () => {
-      /** Makes the server require a password of this role. */
-      async function protectedRole(db: Database): Promise<string> {
-        const name = await roleOf(db, 'careful')
-        const file = join(at.server.dataDir, 'pg_hba.conf')
-        const before = await readFile(file, 'utf8')
-        await writeFile(file, `host all ${name} all scram-sha-256\n`)
-        await appendFile(file, before)
-        await db.sql(`ALTER ROLE ${name} PASSWORD 'right-${SECRET}'; SELECT pg_reload_conf()`)
-        await waitUntil('the server requires it', async () => {
-          const { code } = await resultOf(listwatch(['pg', 'status', urlOf(db, name, 'none')]))
-          return code !== 0
-        })
-        return name
-      }
-
-      test('a wrong one, and none', async () => {
-        const db = await at.database()
-        const name = await protectedRole(db)
-        const wrong = await watch(urlOf(db, name, SECRET), 'orders')
-        expect(wrong).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
-        const noneGiven = /^cannot connect to .*\(the server requires a password, and the client has none\)$/
-        expect(await watch(urlOf(db, name), 'orders')).toMatch(noneGiven)
-        expect(await refusalOf(listwatch(['pg', 'status', urlOf(db, name)]))).toMatch(noneGiven)
-        const status = await refusalOf(listwatch(['pg', 'status', urlOf(db, name, SECRET)]))
-        expect(status).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
-      })
+    test('with a wrong password, and with none', async () => {
+      const db = await at.database()
+      const name = await roleOf(db, 'careful')
+      const file = join(at.server.dataDir, 'pg_hba.conf')
+      await writeFile(file, `host all ${name} all scram-sha-256\n${await readFile(file, 'utf8')}`)
+      await db.sql(`ALTER ROLE ${name} PASSWORD 'right-${SECRET}'; SELECT pg_reload_conf()`)
+      const statusOf = (password?: string) => listwatch(['pg', 'status', urlOf(db, name, password)])
+      await waitUntil('the server requires it', async () => (await resultOf(statusOf('none'))).code !== 0)
+      for (const line of [await watch(urlOf(db, name, SECRET), 'orders'), await refusalOf(statusOf(SECRET))])
+        expect(line).toMatch(/password authentication failed .*; give the right user and password in the URL, or in/)
+      for (const line of [await watch(urlOf(db, name), 'orders'), await refusalOf(statusOf())])
+        expect(line).toMatch(/^cannot connect to .*\(the server requires a password, and the client has none\)$/)
     })
   })
 
@@ -84,7 +67,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       const naming = /; name (it|the table) as in SQL, such as orders, shop\.orders or "Orders"$/
       for (const table of ['missing', 'no.where', 'two words']) {
         expect(await watch(urlOf(db), table), table).toMatch(naming)
-        expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', table])), table).toMatch(naming)
+        expect(await install(urlOf(db), table), table).toMatch(naming)
       }
     })
 
@@ -113,12 +96,11 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
 
     test('without a key', async () => {
       const db = await at.prepared('CREATE TABLE t (id int, n int NOT NULL); CREATE UNIQUE INDEX ON t (id)')
-      const install = ['pg', 'install', urlOf(db), '--table', 't']
-      expect(await refusalOf(listwatch(install))).toMatch(
+      expect(await install(urlOf(db), 't')).toMatch(
         /^public\.t has no primary key \(Add one, ALTER TABLE public\.t ADD PRIMARY KEY .* --key a,b\)$/,
       )
-      expect(await refusalOf(listwatch([...install, '--key', 'n']))).toMatch(/CREATE UNIQUE INDEX ON public\.t \(n\)/)
-      expect(await refusalOf(listwatch([...install, '--key', 'id']))).toMatch(
+      expect(await install(urlOf(db), 't', '--key', 'n')).toMatch(/CREATE UNIQUE INDEX ON public\.t \(n\)/)
+      expect(await install(urlOf(db), 't', '--key', 'id')).toMatch(
         /may be NULL, .*\(ALTER TABLE public\.t ALTER COLUMN id SET NOT NULL\)$/,
       )
       await db.sql('DROP TABLE t; CREATE TABLE t (id int)')
@@ -131,7 +113,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       )
       for (const view of ['v', 'm']) {
         expect(await watch(urlOf(db), view)).toMatch(/is not a table; name a table: one that a view reads/)
-        expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', view]))).toMatch(
+        expect(await install(urlOf(db), view)).toMatch(
           /is not a table \(Name a table with --table: one that a view reads/,
         )
       }
@@ -141,7 +123,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       const db = await at.prepared('CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child () INHERITS (parent)')
       const says = /has tables that inherit from it, whose rows its triggers do not see.*name those that inherit/i
       expect(await watch(urlOf(db), 'parent')).toMatch(says)
-      expect(await refusalOf(listwatch(['pg', 'install', urlOf(db), '--table', 'parent']))).toMatch(says)
+      expect(await install(urlOf(db), 'parent')).toMatch(says)
     })
 
     test('that is a partition: the command in the line fixes it, whether or not the parent has triggers', async () => {
@@ -209,8 +191,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     test('to install', async () => {
       const db = await at.prepared(ORDERS)
       const stranger = await roleOf(db, 'stranger')
-      const install = ['pg', 'install', urlOf(db, stranger), '--table', 'orders']
-      expect(await refusalOf(listwatch(install))).toMatch(
+      expect(await install(urlOf(db, stranger), 'orders')).toMatch(
         /; the table orders belongs to "?postgres"?: run it as that role, or after GRANT "?postgres"? TO/,
       )
     })
@@ -226,8 +207,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
 
     test('of a role that does not exist cannot be granted', async () => {
       const db = await at.prepared(ORDERS)
-      const install = ['pg', 'install', urlOf(db), '--table', 'orders', '--grant', 'nobody_here']
-      expect(await refusalOf(listwatch(install))).toMatch(/create it with CREATE ROLE, or name another with --grant$/)
+      const line = await install(urlOf(db), 'orders', '--grant', 'nobody_here')
+      expect(line).toMatch(/create it with CREATE ROLE, or name another with --grant$/)
     })
 
     test('by row: refused, and the option that the line names lets it pass', async () => {
@@ -242,13 +223,8 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
 
   test('nothing is installed: what removes and trims says so', async () => {
     const db = await at.database()
-    for (const command of [
-      ['trim', urlOf(db)],
-      ['uninstall', urlOf(db), '--all'],
-    ]) {
-      expect(await refusalOf(listwatch(['pg', ...command]))).toMatch(
-        /nothing is installed in this database; run: listwatch pg install postgres:\S+ --table <table>$/,
-      )
-    }
+    const says = /nothing is installed in this database; run: listwatch pg install postgres:\S+ --table <table>$/
+    expect(await refusalOf(listwatch(['pg', 'trim', urlOf(db)]))).toMatch(says)
+    expect(await refusalOf(listwatch(['pg', 'uninstall', urlOf(db), '--all']))).toMatch(says)
   })
 })

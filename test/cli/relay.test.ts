@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PostgresSource } from '../../adapters/postgres/index.js'
 import { redisRelayStore } from '../../adapters/redis/index.js'
 import { relaySource } from '../../serving/relay/index.js'
@@ -11,11 +11,8 @@ import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { expectEnd, listwatch, refusalOf, urlOf } from './support.js'
 
 type Pair = { readonly id: string; readonly n: string }
 
@@ -78,12 +75,8 @@ const isLive = (child: Child): boolean => child.lines.some((line) => line.includ
 const live = (child: Child): Promise<void> => waitUntil('the relay to be live', () => isLive(child), 30_000)
 
 describe('a relay of a table behind Redis', () => {
-  describeServer('postgres 18', 'with Postgres', (postgres) => {
-    const at = useServer(postgres)
-
-    describeServer('redis 7.0', 'and Redis', (found) => {
-      const own = useRedis(found)
-
+  describeServer('postgres 18', 'with Postgres', useServer, (at) => {
+    describeServer('redis 7.0', 'and Redis', useRedis, (own, found) => {
       const relay = (db: Database, name: string, redis = own.redis): Child =>
         listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', redis.url, '--as', name], {
           onTestFinished: db.atEnd,
@@ -101,8 +94,7 @@ describe('a relay of a table behind Redis', () => {
           expect(follower.rows.get('a')?.n).toBe(String(n))
         }
         const mark = await write(21)
-        child.kill('SIGINT')
-        expect(await child.ended).toEqual({ code: 0, signal: null })
+        await expectEnd(child, 'SIGINT')
         const lines = child.lines.map((line) => JSON.parse(line))
         expect(lines.at(-1)).toMatchObject({ type: 'status', state: 'stopped', backlog: { keys: 0 } })
         expect(new Set(lines.map(({ type }) => type))).toEqual(new Set(['status']))

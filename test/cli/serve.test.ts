@@ -1,14 +1,11 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { listwatch, refusalOf, resultOf } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const ADDRESS = /^(http:\/\/127\.0\.0\.1:\d+)\/#token=([0-9a-f]{32})$/
 
@@ -19,9 +16,7 @@ async function addressOf(child: Child): Promise<readonly [origin: string, token:
   return [origin, token]
 }
 
-describeServer('redis 7.0', 'serve redis://', (redis) => {
-  const own = useRedis(redis)
-
+describeServer('redis 7.0', 'serve redis://', useRedis, (own) => {
   test('serves the objects of a source, and ends after --for', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([

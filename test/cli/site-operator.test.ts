@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type KubernetesObject as Draft, loadYaml } from '@kubernetes/client-node'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { installLeases } from '../../adapters/postgres/index.js'
 import { useKubernetes } from '../kubernetes/support.js'
 import { useServer } from '../postgres/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
 import { succeeds, waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { textOf } from '../support/sources.js'
-import { example, kubeConfigEnv, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { example, expectEnd, kubeConfigEnv, urlOf } from './support.js'
 
 const FOLDER = 'examples/site-operator'
 const LEASE_MS = 1_500
@@ -94,17 +91,13 @@ async function survives(world: World, start: (count: number) => Child[]): Promis
 
   const [fresh] = start(1)
   await fresh?.until(() => fresh.lines.includes('ready'), 'its start', DEADLINE_MS)
-  third.kill('SIGTERM')
-  expect(await third.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(third, 'SIGTERM')
   await write('site8', 4)
   await converged()
-  fresh?.kill('SIGINT')
-  expect(await fresh?.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(fresh, 'SIGINT')
 }
 
-describeKubernetes('examples/site-operator/operator.ts', (server) => {
-  const own = useKubernetes(server)
-
+describeKubernetes('examples/site-operator/operator.ts', useKubernetes, (own) => {
   test('has the pods and the page of each site, although replicas are killed', async () => {
     const { admin } = own.kubernetes
     const crd = loadYaml<Draft & { metadata: { name: string } }>(textOf(join(FOLDER, 'crd.yaml')))
@@ -173,9 +166,7 @@ describeKubernetes('examples/site-operator/operator.ts', (server) => {
   })
 })
 
-describeServer('postgres 18', 'examples/site-operator/postgres-operator.ts', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'examples/site-operator/postgres-operator.ts', useServer, (at) => {
   test('has the workers of each site, although replicas are killed', async () => {
     const db = await at.installed(textOf(join(FOLDER, 'schema.sql')), 'sites')
     await db.install('workers')

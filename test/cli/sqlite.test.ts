@@ -1,11 +1,8 @@
 import { copyFileSync } from 'node:fs'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newFile, newPath, opened, rowsOf } from '../sqlite/support.js'
-import { ensureBuilt } from '../support/build.js'
 import { namesOf } from './doctor.js'
 import { example, listwatch, refusalOf, resultOf, synced, testRefusals } from './support.js'
-
-beforeAll(ensureBuilt)
 
 const ORDERS = 'PRAGMA user_version = 1; CREATE TABLE orders (id INTEGER PRIMARY KEY, total, code TEXT UNIQUE)'
 

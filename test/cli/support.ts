@@ -2,12 +2,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
-import { expect, onTestFinished, type TestContext, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest'
 import type { Database } from '../postgres/support.js'
 import type { KubeConfigOptions } from '../servers/kubernetes.js'
-import { binary } from '../support/build.js'
+import { binary, ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
+
+/** The tests of this folder run the built package. */
+beforeAll(ensureBuilt)
 
 export const node: string = binary('node')
 export const main: string = join(root, 'dist/cli/bin.cjs')
@@ -99,9 +102,14 @@ export async function expectStates(
     ...later.map((state) => ['update', key, state]),
     ['delete', key, states.at(-1)],
   ])
-  child.kill('SIGINT')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
+  await expectEnd(child, 'SIGINT')
   expect(child.errors).toBe('')
+}
+
+/** The process ends with exit code 0, after this signal if there is one. */
+export async function expectEnd(child: Child | undefined, signal?: NodeJS.Signals): Promise<void> {
+  if (signal !== undefined) child?.kill(signal)
+  expect(await child?.ended).toEqual({ code: 0, signal: null })
 }
 
 export type Result = { readonly code: number | null; readonly output: string; readonly errors: string }

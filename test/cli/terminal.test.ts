@@ -3,20 +3,17 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
 import { portOf } from '../support/listening.js'
 import { root } from '../support/sources.js'
 import { main, node, resultOf, temporaryFolder, urlOf } from './support.js'
 import { Terminal } from './terminal.js'
 import { hasScript, Typing } from './typing.js'
-
-beforeAll(ensureBuilt)
 
 /** Wider than every picture. */
 const WIDEST = 500
@@ -28,6 +25,10 @@ interface Session {
   readonly picture: () => readonly string[]
   /** Makes the terminal wider or narrower. */
   readonly resize: (columns: number) => void
+  /** Waits until the terminal shows this. */
+  readonly shows: (what: string | RegExp) => Promise<void>
+  /** The command ends, after this key if there is one, and leaves nothing behind: the cursor is there, and the margins. */
+  readonly ends: (key?: string, code?: number) => Promise<void>
 }
 
 /** The bytes of one picture: a synchronized update. */
@@ -56,14 +57,17 @@ function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessE
   const resize = (to: number): void => {
     execFileSync('stty', ['-F', readFileSync(device, 'utf8').trim(), 'cols', `${to}`])
   }
-  return { child, terminal, press: (keys) => child.type(keys), picture, resize }
-}
-
-/** The command ends, after this key if there is one, and leaves nothing behind: the cursor is there, and the margins. */
-async function ends({ child, terminal, press }: Session, key = '', code = 0): Promise<void> {
-  if (key !== '') press(key)
-  expect(await child.ended).toEqual({ code, signal: null })
-  expectTidy(terminal())
+  const shows = (what: string | RegExp): Promise<void> =>
+    child.until(
+      () => (typeof what === 'string' ? terminal().text.includes(what) : what.test(terminal().text)),
+      `${what}`,
+    )
+  const ends = async (key = '', code = 0): Promise<void> => {
+    if (key !== '') child.type(key)
+    expect(await child.ended).toEqual({ code, signal: null })
+    expectTidy(terminal())
+  }
+  return { child, terminal, press: (keys) => child.type(keys), picture, resize, shows, ends }
 }
 
 function expectTidy({ isCursorVisible, hasMargins, unknown }: Terminal): void {
@@ -72,15 +76,11 @@ function expectTidy({ isCursorVisible, hasMargins, unknown }: Terminal): void {
 
 describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () => {
   test('k kills the writer of the demo of SQLite, and the mirror stays live', { timeout: 60_000 }, async () => {
-    const session = onTerminal(['demo', '--engine', 'sqlite'])
-    const { child, terminal, press } = session
-    await child.until(() => terminal().text.includes('live'), 'the picture')
+    const { terminal, press, shows, ends } = onTerminal(['demo', '--engine', 'sqlite'])
+    await shows('live')
     press('k')
-    await child.until(
-      () => /writer +killed 1 time +table.* 0 times\s+live after \d+ ms/.test(terminal().text),
-      'the next one',
-    )
-    await ends(session, 'q')
+    await shows(/writer +killed 1 time +table.* 0 times\s+live after \d+ ms/)
+    await ends('q')
     expect(terminal().text).toMatch(
       /\n\[k\] kill the writer .*\nmirror .* 0 differ\n.* 1 killed writer, 0 reconnects, 0 relists\n/,
     )
@@ -88,15 +88,11 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
 
   describeServer('postgres 18', 'the demo', () => {
     test('k kills the connection, q ends with the comparison under the last picture', async () => {
-      const session = onTerminal(['demo'])
-      const { child, terminal, press } = session
-      await child.until(() => terminal().text.includes('live'), 'the picture')
+      const { terminal, press, shows, ends } = onTerminal(['demo'])
+      await shows('live')
       press('k')
-      await child.until(
-        () => /killed 1 time, resumed 1 time\b.*→ live after \d+ ms/s.test(terminal().text),
-        'it to resume',
-      )
-      await ends(session, 'q')
+      await shows(/killed 1 time, resumed 1 time\b.*→ live after \d+ ms/s)
+      await ends('q')
       const { text, frames } = terminal()
       expect(text).toMatch(/^starting a Postgres server …\nin a browser: http:.*\nlistwatch postgres:orders/)
       expect(text).toMatch(
@@ -110,9 +106,8 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('of 40 columns nothing wraps and nothing is drawn twice', async () => {
-      const session = onTerminal(['demo'], 40)
-      const { child, terminal } = session
-      await child.until(() => /changes\/s [1-9]/.test(terminal().text), 'changes')
+      const { child, terminal, shows, ends } = onTerminal(['demo'], 40)
+      await shows(/changes\/s [1-9]/)
       // Only the address of the page, which is never cut.
       const [, page = ''] = /(in a browser: http\S+#token=[0-9a-f]{32})\r?\n/.exec(child.output) ?? []
       expect(terminal().wraps).toBe(Math.floor((page.length - 1) / 40))
@@ -120,78 +115,76 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(terminal().text).toMatch(/\n\[k\] kill the connection\n\[q\] compare mirror and table, and quit$/)
       expect(terminal().text.match(/listwatch postgres:orders/g)).toHaveLength(1)
       expect(terminal().isCursorVisible).toBe(false)
-      await ends(session, '\x03')
+      await ends('\x03')
       expect(terminal().text.replaceAll('\n', '')).toContain(' 0 differ')
     })
 
     test('NO_COLOR is obeyed', async () => {
-      const { child, terminal, press } = onTerminal(['demo'], 100, { NO_COLOR: '1' })
-      await child.until(() => terminal().text.includes('live'), 'the picture')
-      press('q')
-      await child.ended
+      const { child, shows, ends } = onTerminal(['demo'], 100, { NO_COLOR: '1' })
+      await shows('live')
+      await ends('q')
       // biome-ignore lint/suspicious/noControlCharactersInRegex: these are colours.
       expect(child.output).not.toMatch(/\x1b\[[\d;]*m/)
     })
 
     test('Ctrl-C while the server starts ends it with no picture', async () => {
-      const session = onTerminal(['demo'])
-      await session.child.until(() => session.child.output.includes('starting'), 'the start')
-      session.press('\x03')
-      expect((await session.child.ended).signal).toBeNull()
-      expectTidy(session.terminal())
+      const { child, terminal, press } = onTerminal(['demo'])
+      await child.until(() => child.output.includes('starting'), 'the start')
+      press('\x03')
+      expect((await child.ended).signal).toBeNull()
+      expectTidy(terminal())
     })
   })
 
-  describeServer('postgres 18', 'watch', (postgres) => {
-    const at = useServer(postgres)
+  describeServer('postgres 18', 'watch', useServer, (at) => {
+    /** Watches the table that the SQL makes, until the picture is there. */
+    const watching = async (sql: string, args: readonly string[], columns?: number, rows?: number) => {
+      const db = await at.installed(sql, 'orders')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', ...args], columns, {}, rows)
+      await session.shows('live')
+      return { db, ...session }
+    }
 
     test('shows the table, its indexes and what happens; values cannot steer the terminal', async () => {
-      const db = await at.installed(
+      const { db, terminal, shows, ends } = await watching(
         `CREATE TABLE orders (id int PRIMARY KEY, tenant text);
         INSERT INTO orders VALUES (1, 'acme'), (2, 'acme'), (3, E'e\\x1b[2Jvil\\n')`,
-        'orders',
+        ['--index', 'tenant'],
       )
-      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'tenant'])
-      const { child, terminal } = session
-      await child.until(() => terminal().text.includes('live'), 'the picture')
       expect(terminal().text).toMatch(/^reading orders …\nlistwatch postgres:orders .*\nrows 3 /)
       expect(terminal().text).toContain('\nby tenant   acme 2   e�[2Jvil� 1\n')
       await db.sql(`INSERT INTO orders VALUES (4, 'birch')`)
-      await child.until(() => terminal().text.includes('birch 1'), 'the new row')
-      await ends(session, 'q')
+      await shows('birch 1')
+      await ends('q')
       expect(terminal().text).toMatch(/\n\[q\] quit$/)
     })
 
     test('shows several tables below each other, and the changes of a commit under one time', async () => {
       const db = await at.installed('CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (LIKE a INCLUDING ALL)', 'a')
       await db.install('b')
-      const session = onTerminal(['watch', urlOf(db), '--table', 'a', '--table', 'b'])
-      const { child, terminal } = session
-      await child.until(() => /^listwatch postgres:b +live/m.test(terminal().text), 'the picture')
+      const { terminal, shows, ends } = onTerminal(['watch', urlOf(db), '--table', 'a', '--table', 'b'])
+      await shows(/^listwatch postgres:b +live/m)
       await db.sql('BEGIN; INSERT INTO a VALUES (1); INSERT INTO b VALUES (2); COMMIT')
-      await child.until(() => terminal().text.includes('+ b 2'), 'the new rows')
-      await ends(session, 'q')
+      await shows('+ b 2')
+      await ends('q')
       expect(terminal().text).toMatch(
         /^reading a, b …\n\d\d:\d\d:\d\d \+ a 1 .*\n {9}\+ b 2 .*\nlistwatch postgres:a .*\nrows 1 .*\nlistwatch postgres:b .*\nrows 1 .*\n\[q\] quit$/,
       )
     })
 
     test('prints each change above the picture, with the chosen fields', async () => {
-      const db = await at.installed(
+      const { db, terminal, shows, ends } = await watching(
         `CREATE TABLE orders (id int PRIMARY KEY, status text, doc jsonb);
         INSERT INTO orders VALUES (1, 'open', '{"a":1}')`,
-        'orders',
+        ['--fields', 'status,doc.a'],
       )
-      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--fields', 'status,doc.a'])
-      const { child, terminal } = session
-      await child.until(() => terminal().text.includes('live'), 'the picture')
       await db.sql(`INSERT INTO orders VALUES (2, 'new', '{}')`)
-      await child.until(() => terminal().text.includes('+ 2'), 'the new row')
+      await shows('+ 2')
       await db.sql(`UPDATE orders SET status = 'paid'`)
-      await child.until(() => terminal().text.includes('new → paid'), 'the updates')
+      await shows('new → paid')
       await db.sql('DELETE FROM orders WHERE id = 1')
-      await child.until(() => terminal().text.includes('- 1'), 'the delete')
-      await ends(session, 'q')
+      await shows('- 1')
+      await ends('q')
       const lines = terminal().text.split('\n')
       const changes = lines.slice(1, 5).map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))
       expect(changes.sort()).toEqual([
@@ -205,30 +198,22 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
 
     test('of 40 columns and 6 rows cuts changes to one line each, and leaves half of the rows to them', async () => {
-      const db = await at.installed(
-        `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'a')`,
-        'orders',
-      )
-      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'], 40, {}, 6)
-      const { child, terminal } = session
-      await child.until(() => terminal().text.includes('live'), 'the picture')
+      const table = `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, 'a')`
+      const { db, terminal, shows, ends } = await watching(table, ['--index', 'note'], 40, 6)
       await db.sql(`UPDATE orders SET note = repeat('long ', 20)`)
-      await child.until(() => terminal().text.includes('~ 1'), 'the update')
-      await ends(session, 'q')
+      await shows('~ 1')
+      await ends('q')
       const [, change = '', ...picture] = terminal().text.split('\n')
       expect(change).toMatch(/^\d\d:\d\d:\d\d ~ 1 note=a → "long long.*…$/)
       expect([change.length, picture.length, terminal().wraps]).toEqual([40, 3, 0])
     })
 
     test('draws lines that fit after the terminal became narrower, and whole ones after it became wider', async () => {
-      const db = await at.installed(
+      const { child, picture, resize, ends } = await watching(
         `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, repeat('long ', 9))`,
-        'orders',
+        ['--index', 'note'],
       )
-      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'])
-      const { child, terminal, picture, resize } = session
       const widest = (): number => Math.max(...picture().map((line) => line.length))
-      await child.until(() => terminal().text.includes('live'), 'the picture')
       const before = picture().length
       expect(widest()).toBeGreaterThan(40)
       resize(40)
@@ -236,7 +221,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(picture().length).toBeGreaterThan(before)
       resize(120)
       await child.until(() => widest() > 40 && picture().length === before, 'whole lines')
-      await ends(session, 'q')
+      await ends('q')
     })
 
     test('--json shows nothing but the lines', async () => {
@@ -244,33 +229,30 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const { child } = onTerminal(['watch', urlOf(db), '--table', 'orders', '--json', '--for', '1ms'])
       const { code, output } = await resultOf(child)
       expect(code).toBe(0)
-      expect(
-        output
-          .trimEnd()
-          .split('\r\n')
-          .map((line) => (JSON.parse(line) as { type: string }).type),
-      ).toEqual(['add', 'synced'])
+      const types = output
+        .trimEnd()
+        .split('\r\n')
+        .map((line) => (JSON.parse(line) as { type: string }).type)
+      expect(types).toEqual(['add', 'synced'])
     })
   })
 
-  describeServer('postgres 18', 'list and get', (postgres) => {
-    const at = useServer(postgres)
-
+  describeServer('postgres 18', 'list and get', useServer, (at) => {
     test('list prints a table that fits; values cannot steer the terminal', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY, tenant text, doc jsonb, note text);
         INSERT INTO orders VALUES (1, 'acme', '{"a":1}', 'short'), (20, E'e\\x1b[2Jvil', '{}', repeat('long ', 20))`,
         'orders',
       )
-      const session = onTerminal(['list', urlOf(db), '--table', 'orders'], 60)
-      await ends(session)
-      const [header, ...rows] = session.terminal().text.split('\n')
+      const { terminal, ends } = onTerminal(['list', urlOf(db), '--table', 'orders'], 60)
+      await ends()
+      const [header, ...rows] = terminal().text.split('\n')
       expect(header).toBe('KEY  ID  TENANT    NOTE')
       expect(rows.sort()).toEqual([
         '1    1   acme      short',
         expect.stringMatching(/^20 {3}20 {2}"?e.*vil"? +"long long .*…$/),
       ])
-      expect(session.terminal().wraps).toBe(0)
+      expect(terminal().wraps).toBe(0)
     })
 
     test('--fields selects the columns; get prints indented JSON', async () => {
@@ -287,17 +269,15 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
   })
 
-  describeServer('postgres 18', 'verify', (postgres) => {
-    const at = useServer(postgres)
-
+  describeServer('postgres 18', 'verify', useServer, (at) => {
     test('shows its step and the number of objects that it has read, and only the result at the end', async () => {
       const db = await at.installed(
         `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders SELECT g FROM generate_series(1, 3000) g`,
         'orders',
       )
-      const session = onTerminal(['verify', urlOf(db), '--table', 'orders', '--for', '1s'])
-      await ends(session)
-      const { text, frames } = session.terminal()
+      const { terminal, ends } = onTerminal(['verify', urlOf(db), '--table', 'orders', '--for', '1s'])
+      await ends()
+      const { text, frames } = terminal()
       expect(text).toBe('3 000 rows compared, 0 differ')
       const steps = new Set(frames.flatMap((frame) => /^\w+ orders/.exec(frame)?.[0] ?? []))
       expect([...steps]).toEqual(['reading orders', 'following orders', 'comparing orders'])
@@ -305,14 +285,12 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     })
   })
 
-  describeServer('postgres 18', 'doctor', (postgres) => {
-    const at = useServer(postgres)
-
+  describeServer('postgres 18', 'doctor', useServer, (at) => {
     test('shows which check runs and of how many, and only the result at the end', async () => {
       const db = await at.installed('CREATE TABLE orders (id int PRIMARY KEY)', 'orders')
-      const session = onTerminal(['doctor', urlOf(db), '--table', 'orders'])
-      await ends(session)
-      const { text, frames } = session.terminal()
+      const { terminal, ends } = onTerminal(['doctor', urlOf(db), '--table', 'orders'])
+      await ends()
+      const { text, frames } = terminal()
       const { length } = postgresChecks
       expect(text).toBe(`${length} checks: 0 errors, 0 warnings`)
       const lines = ['connecting', ...postgresChecks.map(({ name }, n) => `check ${n + 1} of ${length}: ${name}`)]
@@ -331,9 +309,9 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     ['watch', /^reading orders …\nlistwatch: cannot connect to /],
     ['doctor', /^listwatch: cannot connect to /],
   ])('%s that fails leaves one line, and the cursor', async (command, says) => {
-    const session = onTerminal([command, 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
-    await ends(session, '', 2)
-    expect(session.terminal().text).toMatch(says)
+    const { terminal, ends } = onTerminal([command, 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
+    await ends('', 2)
+    expect(terminal().text).toMatch(says)
   })
 
   test.each([30, 60, 79])('help of %i columns breaks lines between words only', async (columns) => {
@@ -343,52 +321,41 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     expect(help.replace(/\s+/g, ' ')).toContain('--index <column> index by this column; may be given more than once')
     expect(child.output).toContain('  listwatch watch postgres://user@host/db --table orders --index tenant')
     // The terminal itself breaks nothing but the URLs and examples that are longer than a line.
-    const long =
-      child.output
-        .split('\nExamples:')[0]
-        ?.split('\r\n')
-        .filter((line) => line.length > columns) ?? []
+    const [before = ''] = child.output.split('\nExamples:')
+    const long = before.split('\r\n').filter((line) => line.length > columns)
     expect(long.filter((line) => /\S \S/.test(line.trim()))).toEqual([])
     expect(examples).not.toBe('')
   })
 
   test('Ctrl-C ends doctor while it connects, and erases its progress', async () => {
     const silent = createServer()
-    const session = onTerminal(['doctor', `redis://127.0.0.1:${await portOf(silent)}`, '--keys', 'user:*'])
-    const { child, terminal, press } = session
+    const url = `redis://127.0.0.1:${await portOf(silent)}`
+    const { child, terminal, press } = onTerminal(['doctor', url, '--keys', 'user:*'])
     await once(silent, 'connection')
     await child.until(() => terminal().text === 'connecting', 'the progress')
     press('\x03')
     await child.ended
     expect(terminal().text).toBe('')
-    expectTidy(session.terminal())
+    expectTidy(terminal())
   })
 
-  describeServer('postgres 18', 'relay', (postgres) => {
-    const at = useServer(postgres)
-
-    describeServer('redis 7.0', 'to Redis', (found) => {
-      const own = useRedis(found)
-
+  describeServer('postgres 18', 'relay', useServer, (at) => {
+    describeServer('redis 7.0', 'to Redis', useRedis, (own) => {
       test('serve prints its address, and q ends it', async () => {
-        const { child, terminal, press } = onTerminal(['serve', own.redis.url, '--keys', 'a*'], 40)
-        await child.until(() => terminal().text.includes('[q] quit'), 'the key')
-        press('q')
-        expect(await child.ended).toEqual({ code: 0, signal: null })
+        const { child, shows, ends } = onTerminal(['serve', own.redis.url, '--keys', 'a*'], 40)
+        await shows('[q] quit')
+        await ends('q')
         expect(child.output).toMatch(/^http:\S+#token=[0-9a-f]{32}\r\n/)
       })
 
       test('shows the mirror and the store, and q writes pending changes and ends', async () => {
-        const db = await at.installed(
-          `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)`,
-          'orders',
-        )
-        const session = onTerminal(['relay', urlOf(db), '--table', 'orders', '--to', own.redis.url])
-        const { child, terminal } = session
-        await child.until(() => terminal().text.includes('to redis:relay:orders   live'), 'the picture')
+        const table = 'CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)'
+        const relay = ['relay', urlOf(await at.installed(table, 'orders')), '--table', 'orders', '--to', own.redis.url]
+        const { terminal, shows, ends } = onTerminal(relay)
+        await shows('to redis:relay:orders   live')
         expect(terminal().text).toMatch(/listwatch postgres:orders .*\nobjects 2 /)
         expect(terminal().text).toMatch(/batches 1 .*waiting 0\s+relays 1/)
-        await ends(session, 'q')
+        await ends('q')
         expect(terminal().text).toMatch(/\n\[q\] quit$/)
       })
     })

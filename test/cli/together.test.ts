@@ -1,15 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { useEtcd } from '../etcd/support.js'
 import { roleOf } from '../postgres/hostile.js'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
-import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, SECRET, synced, temporaryFolder, testRefusals, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { expectEnd, listwatch, refusalOf, SECRET, synced, temporaryFolder, testRefusals, urlOf } from './support.js'
 
 /** A line of `watch --json` of accounts: each table or prefix begins with one of 50. */
 interface Line {
@@ -68,14 +65,7 @@ async function expectWholeTransfers(
   expect(commitsOf(child).length).toBeGreaterThan(1 + faults.length)
 }
 
-async function expectEnd(child: Child): Promise<void> {
-  child.kill('SIGINT')
-  expect(await child.ended).toEqual({ code: 0, signal: null })
-}
-
-describeServer('postgres 18', 'watch of several tables', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'watch of several tables', useServer, (at) => {
   async function bank(): Promise<Database> {
     const db = await at.installed(
       `CREATE TABLE a (id int PRIMARY KEY, n int); CREATE TABLE b (LIKE a INCLUDING ALL); CREATE TABLE c (id int PRIMARY KEY);
@@ -100,7 +90,7 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
     await child.until(() => commitsOf(child).length === 3, 'the delete')
     expect(commitsOf(child)).toEqual([['add a 1', 'add b 2'], ['update a 1', 'update b 2'], ['delete b 2']])
     expect(child.errors).toBe('')
-    await expectEnd(child)
+    await expectEnd(child, 'SIGINT')
   })
 
   test('no commit is torn by a killed connection and a truncated table, and a dropped table ends only its own changes', {
@@ -121,7 +111,7 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
     const before = commitsOf(child).length
     await db.sql('UPDATE a SET n = 0')
     await child.until(() => commitsOf(child).length > before, 'the other table to continue')
-    await expectEnd(child)
+    await expectEnd(child, 'SIGINT')
   })
 
   test('a pipe has a line for each change, and the time at the first one of a commit; and serve shows both', async () => {
@@ -135,14 +125,14 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
     await db.sql(move('a', 'b'))
     await child.until(() => child.output.includes('n=50 → 51'), 'the transfer')
     expect(child.output).toMatch(/^\d\d:\d\d:\d\d ~ a 1 n=50 → 49\n {8} ~ b 2 n=50 → 51$/m)
-    await expectEnd(child)
+    await expectEnd(child, 'SIGINT')
     const serve = listwatch(['serve', '--config', config])
     await serve.until(() => serve.lines.length > 0, 'the address')
     const { origin, hash } = new URL(serve.lines[0] ?? '')
     const headers = { authorization: hash.replace('#token=', 'Bearer ') }
     const shown = (await (await fetch(`${origin}/api/informers`, { headers })).json()) as readonly { name: string }[]
     expect(shown.map(({ name }) => name)).toEqual(['postgres:a', 'postgres:b'])
-    await expectEnd(serve)
+    await expectEnd(serve, 'SIGINT')
     expect(await refusalOf(listwatch(['list', '@both', '--config', config]))).toMatch(
       /^give one --table: only watch and serve mirror together several tables of Postgres, MariaDB or MySQL \(--table\), or several prefixes of etcd/,
     )
@@ -165,9 +155,7 @@ describeServer('postgres 18', 'watch of several tables', (postgres) => {
   })
 })
 
-describeServer('etcd 3.6', 'watch of several prefixes', (server) => {
-  const own = useEtcd(server)
-
+describeServer('etcd 3.6', 'watch of several prefixes', useEtcd, (own) => {
   test('no revision is torn, also if the server is restarted', { timeout: 120_000 }, async () => {
     const client = own.etcd.client()
     let moved = 0
@@ -192,7 +180,7 @@ describeServer('etcd 3.6', 'watch of several prefixes', (server) => {
         },
       ],
     })
-    await expectEnd(child)
+    await expectEnd(child, 'SIGINT')
   })
 })
 

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { redisWriter } from '../../adapters/redis/index.js'
 import { useEtcd } from '../etcd/support.js'
 import { type Database, useServer } from '../postgres/support.js'
@@ -6,14 +6,9 @@ import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
 import { listwatch, refusalOf, resultOf, urlOf } from './support.js'
 
-beforeAll(ensureBuilt)
-
-describeServer('postgres 18', 'verify postgres://', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'verify postgres://', useServer, (at) => {
   const orders = (): Promise<Database> =>
     at.installed(
       `CREATE TABLE orders (id int PRIMARY KEY, tenant text, n int);
@@ -85,9 +80,7 @@ describeServer('postgres 18', 'verify postgres://', (postgres) => {
   })
 })
 
-describeServer('redis 7.0', 'verify redis://', (server) => {
-  const own = useRedis(server)
-
+describeServer('redis 7.0', 'verify redis://', useRedis, (own) => {
   test('an object that was written without a redisWriter is found', async () => {
     await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: 'orders' })
     await writer.apply([{ put: '1', object: { state: 'new' } }])
@@ -138,9 +131,7 @@ async function served(args: readonly string[], size: number): Promise<string> {
   return address
 }
 
-describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
-  const own = useRedis(server)
-
+describeServer('redis 7.0', 'verify --against a running mirror', useRedis, (own) => {
   async function orders(name: string) {
     const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name })
     await writer.apply(['1', '2', '3'].map((key) => ({ put: key, object: { state: 'new', key } })))
@@ -212,9 +203,7 @@ describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
   })
 })
 
-describeServer('etcd 3.6', 'verify etcd://', (server) => {
-  const own = useEtcd(server)
-
+describeServer('etcd 3.6', 'verify etcd://', useEtcd, (own) => {
   test('keys that do not differ: exit code 0', async () => {
     const client = own.etcd.client()
     await client.put('/jobs/1').value('{"n":1}')

@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { ensureBuilt } from '../support/build.js'
-import { listwatch, main, node, resultOf, shell, urlOf } from './support.js'
-
-beforeAll(ensureBuilt)
+import { expectEnd, listwatch, main, node, resultOf, shell, urlOf } from './support.js'
 
 interface Line {
   readonly type: 'add' | 'update' | 'delete' | 'synced'
@@ -33,9 +30,7 @@ function fold(lines: readonly string[]): Map<string, unknown> {
   return objects
 }
 
-describeServer('postgres 18', 'watch', (postgres) => {
-  const at = useServer(postgres)
-
+describeServer('postgres 18', 'watch', useServer, (at) => {
   async function orders(count: number): Promise<Database> {
     const db = await at.prepared(
       'CREATE TABLE orders (id bigint PRIMARY KEY, tenant text, tags text[], total numeric, at timestamptz)',
@@ -71,8 +66,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       await waitUntil('the lines to give the table again', equalsTable)
       expect(child.errors).toMatch(/^listwatch: watch of postgres:orders .*; reconnecting in .*\n$/)
       expect(child.lines.filter((line) => line.startsWith('{"type":"synced"'))).toHaveLength(1)
-      child.kill('SIGTERM')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGTERM')
     })
 
     test.each(['SIGINT', 'SIGTERM'] as const)('%s ends it with exit code 0 and whole lines', async (signal) => {
@@ -82,7 +76,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       child.kill(signal)
       const late = AbortSignal.timeout(5_000)
       late.addEventListener('abort', () => child.kill('SIGKILL'))
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child)
       expect([child.errors, child.output.at(-1)]).toEqual(['', '\n'])
     })
 
@@ -102,8 +96,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
       const child = listwatch(['watch', urlOf(db), '--table', 'orders', '--json'])
       const waiting = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listwatch' AND wait_event_type = 'Lock'`
       await waitUntil('the list to wait', async () => (await db.value(waiting)) === '1')
-      child.kill('SIGTERM')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGTERM')
       expect([child.output, child.errors]).toEqual(['', ''])
     })
 
@@ -132,8 +125,7 @@ describeServer('postgres 18', 'watch', (postgres) => {
         env: { FORCE_COLOR: undefined },
       })
       await child.until(() => child.lines.length > 0, 'a line')
-      child.kill('SIGINT')
-      expect(await child.ended).toEqual({ code: 0, signal: null })
+      await expectEnd(child, 'SIGINT')
       expect(child.output).toMatch(/^(live: 5 rows, 0 changes\/s, 0 relists, 0 reconnects\n)+stopped: 5 rows, .*\n$/)
       expect(child.errors).toBe('')
     })

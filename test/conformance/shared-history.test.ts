@@ -32,8 +32,7 @@ function inMemory(breakIt: (history: SharedHistory) => SharedHistory['watch'] = 
 
 await describeSharedHistory('collections in memory', () => inMemory())
 
-describePostgres('tables of Postgres', async (postgres) => {
-  const at = useServer(postgres)
+describePostgres('tables of Postgres', useServer, async (at) => {
   await describeSharedHistory('of one database', async () => {
     const db = await at.database()
     const tables = ['a', 'b'] as const
@@ -54,8 +53,7 @@ describePostgres('tables of Postgres', async (postgres) => {
   })
 })
 
-describeEtcd('prefixes of etcd', async (server) => {
-  const at = useEtcd(server)
+describeEtcd('prefixes of etcd', useEtcd, async (at) => {
   let cases = 0
   await describeSharedHistory('of one cluster', () => {
     const prefixes = [`/a-${++cases}/`, `/z-${cases}/`] as const
@@ -73,8 +71,7 @@ describeEtcd('prefixes of etcd', async (server) => {
   })
 })
 
-describeRedis('collections of Redis', async (server) => {
-  const own = useRedis(server)
+describeRedis('collections of Redis', useRedis, async (own) => {
   let names = 0
   await describeSharedHistory('of one database', () => {
     const database = redisDatabase({ client: userClient('ioredis 6', own.redis.port), database: `history-${++names}` })

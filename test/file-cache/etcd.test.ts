@@ -30,8 +30,7 @@ function collection(etcd: EtcdServer) {
   }
 }
 
-describeEtcd('a warm start from etcd', (server) => {
-  const own = useEtcd(server)
+describeEtcd('a warm start from etcd', useEtcd, (own, server) => {
   const open = () => collection(own.etcd)
 
   testResume(open)

@@ -39,8 +39,7 @@ async function configMaps(kubernetes: Kubernetes, isAudited = false) {
   }
 }
 
-describeKubernetes('a warm start from Kubernetes', (server) => {
-  const own = useKubernetes(server)
+describeKubernetes('a warm start from Kubernetes', useKubernetes, (own, server) => {
   const uncached = useKubernetes(server, { watchCache: false })
 
   testResume(() => configMaps(own.kubernetes))

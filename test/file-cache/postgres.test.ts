@@ -9,9 +9,7 @@ import { folder } from './support.js'
 const TABLE = 'CREATE TABLE t (id text PRIMARY KEY, n int)'
 const ALL = { a: 1, b: 1, c: 1 }
 
-describePostgres('a warm start from Postgres', (postgres) => {
-  const server = useServer(postgres)
-
+describePostgres('a warm start from Postgres', useServer, (server) => {
   /** A table in a database of its own, and a mirror of it with a cache. */
   async function open(path = join(folder(), 'a.cache')) {
     const db = await server.database()

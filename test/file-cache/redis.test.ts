@@ -56,9 +56,7 @@ function stream(redis: RedisServer): Collection {
   return { put, run, history: name, keys: [name] }
 }
 
-describeRedis('a warm start from Redis', (server) => {
-  const own = useRedis(server)
-
+describeRedis('a warm start from Redis', useRedis, (own) => {
   for (const [kind, open] of [
     ['collection', collection],
     ['stream', stream],

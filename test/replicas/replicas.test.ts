@@ -26,9 +26,7 @@ beforeAll(ensureBuilt)
 
 describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ended: one runs a key, fences grow, keys get an owner', () => {
   if (backends.includes('postgres'))
-    describeServer('postgres 18', 'postgres', (postgres) => {
-      const at = useServer(postgres)
-
+    describeServer('postgres 18', 'postgres', useServer, (at) => {
       test('with leases in Postgres', async () => {
         const { port } = at.server
         const client = new Client(new Database('postgres', port).config())
@@ -40,9 +38,7 @@ describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ende
     })
 
   if (backends.includes('redis'))
-    describeServer('redis 7.0', 'redis', (server) => {
-      const own = useRedis(server)
-
+    describeServer('redis 7.0', 'redis', useRedis, (own) => {
       test('with leases in Redis', async () => {
         const { port } = own.redis
         await disturbed({ backend: 'redis', leasesPort: port, tablePort: port })
@@ -50,9 +46,7 @@ describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ende
     })
 
   if (backends.includes('etcd'))
-    describeServer('etcd 3.6', 'etcd', (server) => {
-      const own = useEtcd(server)
-
+    describeServer('etcd 3.6', 'etcd', useEtcd, (own) => {
       test('with leases in etcd', async () => {
         const { port } = own.etcd
         await disturbed({ backend: 'etcd', leasesPort: port, tablePort: port })
@@ -60,9 +54,7 @@ describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ende
     })
 
   if (backends.includes('nats'))
-    describeServer('nats 2.15', 'nats', (server) => {
-      const own = useNats(server)
-
+    describeServer('nats 2.15', 'nats', useNats, (own) => {
       test('with leases in NATS', async () => {
         const { port } = own.nats
         await disturbed({ backend: 'nats', leasesPort: port, tablePort: port })
@@ -70,9 +62,7 @@ describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ende
     })
 
   if (backends.includes('kubernetes'))
-    describeKubernetes('kubernetes', (server) => {
-      const own = useKubernetes(server)
-
+    describeKubernetes('kubernetes', useKubernetes, (own) => {
       test('with leases in Kubernetes', async () => {
         const { api, etcd } = own.kubernetes
         const kubeConfig: CampaignOptions['kubeConfig'] = (port) => own.kubernetes.kubeConfig({ port })

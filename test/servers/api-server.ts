@@ -2,10 +2,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { join } from 'node:path'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 
 /** The users of the server by name. The admin has all rights, the others have those that are granted. */
 export const KUBE_TOKENS = { admin: 'admin-token', alice: 'alice-token', bob: 'bob-token' } as const
@@ -25,19 +23,9 @@ export interface ApiServerOptions {
 const START_TIMEOUT_MS = 60_000
 
 /** One kube-apiserver, which tests stop, kill and start again. Port and certificate stay the same. */
-export class ApiServer extends ServerProcess {
-  readonly port: number
-  readonly #options: ApiServerOptions
-
-  private constructor(options: ApiServerOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.port = port
-  }
-
+export class ApiServer extends ServerProcess<ApiServerOptions> {
   static async start(options: ApiServerOptions): Promise<ApiServer> {
-    const api = new ApiServer(options, await temporaryFolder('listwatch-kube-'), await freePort())
-    return await started(api, async () => {
+    return await started(new ApiServer(options, await placeFor('kube')), async (api) => {
       await api.#furnish()
       await api.start()
     })
@@ -70,17 +58,17 @@ export class ApiServer extends ServerProcess {
       return `${token},${user},${user}${group}\n`
     })
     await writeFile(join(this.folder, 'tokens.csv'), rows.join(''))
-    const { sibling } = this.#options
+    const { sibling } = this.options
     if (sibling !== undefined)
       for (const name of ['apiserver.crt', 'apiserver.key'])
         await copyFile(join(sibling.folder, name), join(this.folder, name))
-    const url = this.#options.tokenReviewUrl
+    const url = this.options.tokenReviewUrl
     if (url !== undefined) await writeFile(join(this.folder, 'review.yaml'), reviewConfig(url))
   }
 
   #flags(): readonly string[] {
     const at = (name: string): string => join(this.folder, name)
-    const { etcdPort, flags = [], tokenReviewUrl } = this.#options
+    const { etcdPort, flags = [], tokenReviewUrl } = this.options
     return [
       `--etcd-servers=http://127.0.0.1:${etcdPort}`,
       // Tests compact when they want to.

@@ -5,10 +5,9 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Etcd3, type IOptions } from 'etcd3'
 import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { type Place, placeFor, ServerProcess, started } from './server-process.js'
 import { succeeds, waitUntil } from './wait-until.js'
 
 export interface EtcdOptions {
@@ -35,23 +34,17 @@ export interface RestoreOptions {
 const START_TIMEOUT_MS = 20_000
 
 /** One etcd in a temporary folder, which tests stop, kill, pause and restore. Its port stays the same. */
-export class EtcdServer extends ServerProcess {
-  readonly port: number
+export class EtcdServer extends ServerProcess<EtcdOptions> {
   readonly peerPort: number
-  readonly #options: EtcdOptions
   #token = 'listwatch'
-  readonly #clients = new Set<Etcd3>()
 
-  private constructor(options: EtcdOptions, folder: string, port: number, peerPort: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.port = port
+  private constructor(options: EtcdOptions, place: Place, peerPort: number) {
+    super(options, place)
     this.peerPort = peerPort
   }
 
   static async create(options: EtcdOptions): Promise<EtcdServer> {
-    const folder = await temporaryFolder('listwatch-etcd-')
-    return new EtcdServer(options, folder, await freePort(), options.member?.peerPort ?? (await freePort()))
+    return new EtcdServer(options, await placeFor('etcd'), options.member?.peerPort ?? (await freePort()))
   }
 
   static async start(options: EtcdOptions): Promise<EtcdServer> {
@@ -59,12 +52,7 @@ export class EtcdServer extends ServerProcess {
   }
 
   static async startProxy(target: EtcdServer): Promise<EtcdServer> {
-    const proxy = new EtcdServer(
-      { server: target.server },
-      await temporaryFolder('listwatch-etcd-'),
-      await freePort(),
-      0,
-    )
+    const proxy = new EtcdServer({ server: target.server }, await placeFor('etcd'), 0)
     const flags = ['grpc-proxy', 'start', '--endpoints', target.endpoint, '--listen-addr', proxy.endpoint]
     await proxy.spawn('etcd', [...flags, '--data-dir', join(proxy.folder, 'data')])
     await waitUntil('the proxy to answer', () => succeeds(proxy.client().get('x').exec()), START_TIMEOUT_MS)
@@ -76,7 +64,7 @@ export class EtcdServer extends ServerProcess {
   }
 
   get url(): string {
-    return `${this.#options.hasTls === true ? 'https' : 'http'}://${this.endpoint}`
+    return `${this.options.hasTls === true ? 'https' : 'http'}://${this.endpoint}`
   }
 
   get #dataFolder(): string {
@@ -89,7 +77,7 @@ export class EtcdServer extends ServerProcess {
   }
 
   async launch(): Promise<void> {
-    const { args = [], hasTls = false } = this.#options
+    const { args = [], hasTls = false } = this.options
     const flags = [
       ...this.#memberFlags(),
       ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
@@ -108,7 +96,7 @@ export class EtcdServer extends ServerProcess {
   }
 
   #memberFlags(): readonly string[] {
-    const { member } = this.#options
+    const { member } = this.options
     const peer = `http://127.0.0.1:${this.peerPort}`
     const name = member?.name ?? 'only'
     const advertised = member === undefined ? peer : `http://127.0.0.1:${member.advertisedPeerPort}`
@@ -127,7 +115,7 @@ export class EtcdServer extends ServerProcess {
 
   /** Whether it answers a read that asks all members. */
   async isHealthy(): Promise<boolean> {
-    if (this.#options.hasTls === true) return await this.#listens()
+    if (this.options.hasTls === true) return await this.#listens()
     try {
       const answer = await fetch(`${this.url}/v3/kv/range`, {
         method: 'POST',
@@ -155,7 +143,7 @@ export class EtcdServer extends ServerProcess {
   /** A client of its own for the test; closed at the end. */
   client(options: Partial<IOptions> = {}): Etcd3 {
     const client = new Etcd3({ hosts: this.url, grpcOptions: { 'grpc.max_receive_message_length': -1 }, ...options })
-    this.#clients.add(client)
+    this.atEnd(() => client.close())
     return client
   }
 
@@ -191,11 +179,6 @@ export class EtcdServer extends ServerProcess {
     await this.kill()
     await rm(this.#dataFolder, { recursive: true, force: true })
     this.#token = token
-  }
-
-  override async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) client.close()
-    await super[Symbol.asyncDispose]()
   }
 }
 

@@ -21,41 +21,6 @@ export interface ProxyCounts {
   readonly open: number
 }
 
-/**
- * Stands between a client and a server on TCP, and does to their connections what networks do. Bytes are delayed, cut off
- * at the end or never sent, but none is lost from the middle of a stream: TCP does not do that.
- */
-export interface FaultProxy extends AsyncDisposable {
-  readonly port: number
-  readonly counts: ProxyCounts
-  /** How many bytes have been handed on, each way. */
-  readonly bytes: ReadonlyMap<Direction, number>
-  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are, without a notification. */
-  pass(): void
-  /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
-  hold(): void
-  /**
-   * A server that vanished: the connections it had are gone and their clients are never told; what they send is
-   * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
-   */
-  halfOpen(options?: { readonly newConnections?: boolean }): void
-  reset(): void
-  /** RST to every new connection, until `pass`; those there are stay. */
-  refuse(): void
-  /** Later connections are passed on to this port, as an address that has moved to another server. */
-  retarget(port: number): void
-  delay(ms: number): void
-  /** The most bytes of a piece; each piece is sent by itself. 0 ends it. */
-  chop(bytes: number): void
-  /** A slow line: each direction carries at most this many bytes per second, over all connections together; 0 ends it. */
-  throttle(bytesPerSecond: number): void
-  /**
-   * After this number of further bytes in this direction, over all connections, the one that carried the last of them gets RST at
-   * both ends: the bytes up to there arrive, none after. Once. Resolves when that has happened; `pass` calls it off.
-   */
-  cutAfter(bytes: number, direction: Direction): Promise<void>
-}
-
 /** What a new connection meets. */
 type Welcome = 'pass' | 'ignore' | 'refuse'
 
@@ -74,12 +39,16 @@ export interface Rules {
 export type Cut = { left: number; readonly done: () => void }
 
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
+  const proxy = new FaultProxy(options.port ?? (await freePort()), options.targetPort)
   await proxy.listen()
   return proxy
 }
 
-class PairProxy implements FaultProxy {
+/**
+ * Stands between a client and a server on TCP, and does to their connections what networks do. Bytes are delayed, cut off
+ * at the end or never sent, but none is lost from the middle of a stream: TCP does not do that.
+ */
+export class FaultProxy implements AsyncDisposable {
   readonly port: number
   #targetPort: number
   readonly #server: Server
@@ -117,10 +86,12 @@ class PairProxy implements FaultProxy {
     return { accepted: this.#accepted, refused: this.#refused, reset: this.#reset, open: this.#pairs.size }
   }
 
+  /** How many bytes have been handed on, each way. */
   get bytes(): ReadonlyMap<Direction, number> {
     return this.#rules.bytes
   }
 
+  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are, without a notification. */
   pass(): void {
     this.#welcome = 'pass'
     this.#rules.delayMs = 0
@@ -130,10 +101,15 @@ class PairProxy implements FaultProxy {
     this.#setHeld(false)
   }
 
+  /** A network that is down: from now on nothing moves, in both directions, on connections old and new, and nothing is lost. */
   hold(): void {
     this.#setHeld(true)
   }
 
+  /**
+   * A server that vanished: the connections it had are gone and their clients are never told; what they send is
+   * taken and never answered. With `newConnections`, later ones fare the same, until `pass`; without, they are passed on.
+   */
   halfOpen({ newConnections = false }: { readonly newConnections?: boolean } = {}): void {
     this.#welcome = newConnections ? 'ignore' : 'pass'
     for (const pair of this.#pairs) pair.dropServer()
@@ -146,10 +122,12 @@ class PairProxy implements FaultProxy {
     this.#setHeld(false)
   }
 
+  /** Later connections are passed on to this port, as an address that has moved to another server. */
   retarget(port: number): void {
     this.#targetPort = port
   }
 
+  /** RST to every new connection, until `pass`; those there are stay. */
   refuse(): void {
     this.#welcome = 'refuse'
   }
@@ -158,15 +136,21 @@ class PairProxy implements FaultProxy {
     this.#rules.delayMs = ms
   }
 
+  /** The most bytes of a piece; each piece is sent by itself. 0 ends it. */
   chop(bytes: number): void {
     this.#rules.chopBytes = bytes
   }
 
+  /** A slow line: each direction carries at most this many bytes per second, over all connections together; 0 ends it. */
   throttle(bytesPerSecond: number): void {
     this.#rules.bytesPerSecond = bytesPerSecond
     this.#rules.busyUntil.clear()
   }
 
+  /**
+   * After this number of further bytes in this direction, over all connections, the one that carried the last of them gets RST at
+   * both ends: the bytes up to there arrive, none after. Once. Resolves when that has happened; `pass` calls it off.
+   */
   cutAfter(bytes: number, direction: Direction): Promise<void> {
     return new Promise((done) => this.#rules.cuts.set(direction, { left: bytes, done }))
   }

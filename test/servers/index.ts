@@ -2,7 +2,7 @@ import { describe, test } from 'vitest'
 import { drawn } from '../support/draw.js'
 import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
-import { etcdNames, kubernetesNames, mysqlNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
+import { kubernetesNames, namesLike } from './lookups.js'
 import type { ServerName } from './recipes.js'
 import { isRequired } from './required.js'
 
@@ -19,16 +19,32 @@ declare module 'vitest' {
 }
 
 type Body<S> = (server: S) => void | Promise<void>
+/** The body receives what `use` returns for a server, as `useRedis` does. Without a body, `use` has the tests. */
+type Tests<S, O> = [use: (server: S) => O, body?: (own: O, server: S) => void | Promise<void>]
 
 interface Describe<S> {
-  (title: string, body: Body<S>): void
+  <O>(title: string, ...tests: Tests<S, O>): void
   /** All tests run at the same time, those against other versions too. They use `onTestFinished` of their context. */
-  concurrent(title: string, body: Body<S>): void
+  concurrent<O>(title: string, ...tests: Tests<S, O>): void
 }
 
 function describer<S>(ofEach: (body: Body<S>) => Promise<void>): Describe<S> {
-  return Object.assign((title: string, body: Body<S>) => describe(title, () => ofEach(body)), {
-    concurrent: (title: string, body: Body<S>) => describe.concurrent(title, () => ofEach(body)),
+  return Object.assign(
+    <O>(title: string, ...tests: Tests<S, O>) => void describe(title, () => ofEach(bodyOf(...tests))),
+    {
+      concurrent: <O>(title: string, ...tests: Tests<S, O>) =>
+        void describe.concurrent(title, () => ofEach(bodyOf(...tests))),
+    },
+  )
+}
+
+function bodyOf<S, O>(...[use, body = async (own) => void (await own)]: Tests<S, O>): Body<S> {
+  return (server) => body(use(server), server)
+}
+
+function describerOf(form: RegExp): Describe<FoundServer> {
+  return describer(async (body) => {
+    for (const name of drawn(namesLike(form))) describeLocated(name, await locateServer(name), body)
   })
 }
 
@@ -36,13 +52,9 @@ function describer<S>(ofEach: (body: Body<S>) => Promise<void>): Describe<S> {
  * Tests against every Postgres that tests know, or the one that was drawn. One that is lacking becomes a skipped test, and a
  * line in the table at the end of the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
  */
-export const describePostgres = describer<PostgresVersion>(async (body) => {
-  for (const name of drawn(postgresNames())) describeLocated(name, await locateServer(name), body)
-})
+export const describePostgres = describerOf(/^postgres/)
 
-export const describeEtcd = describer<FoundServer>(async (body) => {
-  for (const name of drawn(etcdNames())) describeLocated(name, await locateServer(name), body)
-})
+export const describeEtcd = describerOf(/^etcd/)
 
 export const describeKubernetes = describer<KubernetesPrograms>(async (body) => {
   for (const [name, etcdName] of drawn(kubernetesNames)) {
@@ -55,18 +67,14 @@ export const describeKubernetes = describer<KubernetesPrograms>(async (body) => 
 })
 
 /** The same for every Redis, and what speaks as it does. */
-export const describeRedis = describer<FoundServer>(async (body) => {
-  for (const name of drawn(redisNames())) describeLocated(name, await locateServer(name), body)
-})
+export const describeRedis = describerOf(/^(redis|valkey)/)
 
 /** The same for every MariaDB and every MySQL. */
-export const describeMysql = describer<FoundServer>(async (body) => {
-  for (const name of drawn(mysqlNames())) describeLocated(name, await locateServer(name), body)
-})
+export const describeMysql = describerOf(/^(mariadb|mysql)/)
 
 /** The same for tests against one server. */
-export function describeServer(name: ServerName, title: string, body: Body<FoundServer>): void {
-  describe(title, async () => void describeLocated(`with ${name}`, await locateServer(name), body))
+export function describeServer<O>(name: ServerName, title: string, ...tests: Tests<FoundServer, O>): void {
+  describe(title, async () => void describeLocated(`with ${name}`, await locateServer(name), bodyOf(...tests)))
 }
 
 function describeLocated(title: string, server: LocatedServer, body: Body<FoundServer>): void {

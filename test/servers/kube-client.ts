@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:https'
+import { text as textOf } from 'node:stream/consumers'
 import { isRecord } from './record.js'
 
 /** An object of Kubernetes, as far as tests look into it. */
@@ -105,15 +106,11 @@ export class KubeClient implements Disposable {
       }
       const options = { host: '127.0.0.1', port, path, method, headers, ca, agent: this.#agent }
       const outgoing = request(options, (answer) => {
-        const pieces: Buffer[] = []
-        answer.on('data', (piece: Buffer) => pieces.push(piece))
-        answer.on('error', reject)
-        answer.on('end', () => {
-          const said = Buffer.concat(pieces).toString('utf8')
+        textOf(answer).then((said) => {
           const status = answer.statusCode ?? 0
           if (status < 200 || status > 299) reject(new KubeRefusal(`${method} ${path}`, status, said))
           else resolve(said.startsWith('{') ? JSON.parse(said) : said)
-        })
+        }, reject)
       })
       outgoing.setTimeout(30_000, () => outgoing.destroy(new Error(`${method} ${path}: no answer for 30 s`)))
       outgoing.on('error', reject)

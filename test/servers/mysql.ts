@@ -1,12 +1,11 @@
 import { access, constants, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import mysql, { type Connection, type ConnectionOptions, type Pool } from 'mysql2/promise'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { serverUser, temporaryFolder } from '../../tools/postgres/platform.js'
+import { serverUser } from '../../tools/postgres/platform.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import { keepInCache } from './cache.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 import { succeeds } from './wait-until.js'
 
 export interface MysqlServerOptions {
@@ -26,20 +25,11 @@ const DATA_VERSION = 1
  * One MariaDB or MySQL in a temporary folder, which tests stop, kill and pause. Its port stays the same. A commit
  * outlives a kill of the server, but not one of the machine. Its binary log has rows.
  */
-export class MysqlServer extends ServerProcess {
-  readonly port: number
-  readonly #options: MysqlServerOptions
-  readonly #connections = new Set<Connection>()
+export class MysqlServer extends ServerProcess<MysqlServerOptions> {
   #admin: Pool | undefined
 
-  private constructor(options: MysqlServerOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.port = port
-  }
-
   static async create(options: MysqlServerOptions): Promise<MysqlServer> {
-    return new MysqlServer(options, await temporaryFolder('listwatch-mysql-'), await freePort())
+    return new MysqlServer(options, await placeFor('mysql'))
   }
 
   static async start(options: MysqlServerOptions): Promise<MysqlServer> {
@@ -65,9 +55,9 @@ export class MysqlServer extends ServerProcess {
   }
 
   /** Starts it, also after a stop or a kill, and waits until it answers. */
-  async start(args: readonly string[] = this.#options.args ?? []): Promise<void> {
+  async start(args: readonly string[] = this.options.args ?? []): Promise<void> {
     if (!(await succeeds(access(this.dataDir)))) {
-      const data = this.#options.data ?? (await initialData(this.server))
+      const data = this.options.data ?? (await initialData(this.server))
       await cp(data, this.dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE })
       // Two servers must not have the same id.
       await rm(join(this.dataDir, 'auto.cnf'), { force: true })
@@ -102,12 +92,11 @@ export class MysqlServer extends ServerProcess {
   async connect(options: ConnectionOptions = {}): Promise<Connection> {
     const connection = await mysql.createConnection({ ...this.address, ...options })
     connection.on('error', () => {})
-    this.#connections.add(connection)
+    this.atEnd(() => connection.destroy())
     return connection
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
-    for (const connection of this.#connections) connection.destroy()
     await this.#admin?.end()
     await super[Symbol.asyncDispose]()
   }

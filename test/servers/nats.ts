@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 
 export interface NatsOptions {
   readonly server: FoundServer
@@ -24,27 +22,18 @@ export interface NatsOptions {
 const START_TIMEOUT_MS = 20_000
 
 /** One nats-server with JetStream in a temporary folder, which tests stop, kill and pause. Its port stays the same. */
-export class NatsServer extends ServerProcess {
-  readonly port: number
-  readonly #options: NatsOptions
-  readonly #connections = new Set<NatsConnection>()
+export class NatsServer extends ServerProcess<NatsOptions> {
   #admin: Promise<NatsConnection> | undefined
 
-  private constructor(options: NatsOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.port = port
-  }
-
   static async create(options: NatsOptions): Promise<NatsServer> {
-    return new NatsServer(options, await temporaryFolder('listwatch-nats-'), await freePort())
+    return new NatsServer(options, await placeFor('nats'))
   }
 
   static async start(options: NatsOptions): Promise<NatsServer> {
     return await started(await NatsServer.create(options), (nats) => nats.start())
   }
 
-  async start(config: string = this.#options.config ?? ''): Promise<void> {
+  async start(config: string = this.options.config ?? ''): Promise<void> {
     await this.launch(config)
     await this.ready()
   }
@@ -53,14 +42,14 @@ export class NatsServer extends ServerProcess {
     await this.answering('nats-server', () => this.#accepts(), START_TIMEOUT_MS)
   }
 
-  async launch(config: string = this.#options.config ?? ''): Promise<void> {
+  async launch(config: string = this.options.config ?? ''): Promise<void> {
     await writeFile(join(this.folder, 'nats.conf'), this.configWith(config))
     await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
   }
 
   /** The text of its configuration file. */
   configWith(config: string): string {
-    const { member, hasJetStream = true } = this.#options
+    const { member, hasJetStream = true } = this.options
     const cluster =
       member === undefined
         ? ''
@@ -78,7 +67,7 @@ ${config}
   }
 
   async #accepts(): Promise<boolean> {
-    const options = { port: this.port, reconnect: false, timeout: 1_000, ...this.#options.login }
+    const options = { port: this.port, reconnect: false, timeout: 1_000, ...this.options.login }
     const connection = await connect(options).catch(() => undefined)
     await connection?.close()
     return connection !== undefined
@@ -95,10 +84,10 @@ ${config}
       maxPingOut: 2,
       // If the server is killed, the connection waits for it instead of moving to another member.
       ignoreClusterUpdates: true,
-      ...this.#options.login,
+      ...this.options.login,
       ...options,
     })
-    this.#connections.add(connection)
+    this.atEnd(() => connection.close())
     return connection
   }
 
@@ -107,10 +96,5 @@ ${config}
     this.#admin ??= this.connect()
     const connection = await this.#admin
     return (await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: 2_000 })).json<R>()
-  }
-
-  override async [Symbol.asyncDispose](): Promise<void> {
-    for (const connection of this.#connections) await connection.close()
-    await super[Symbol.asyncDispose]()
   }
 }

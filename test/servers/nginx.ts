@@ -1,9 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 import { succeeds } from './wait-until.js'
 
 export interface NginxOptions {
@@ -21,22 +19,17 @@ export interface NginxOptions {
 const START_TIMEOUT_MS = 10_000
 
 /** One nginx that is the reverse proxy of servers on this host. */
-export class Nginx extends ServerProcess {
-  readonly url: string
-
-  private constructor(server: FoundServer, folder: string, port: number) {
-    super(server, folder)
-    this.url = `http://127.0.0.1:${port}`
-  }
-
+export class Nginx extends ServerProcess<NginxOptions> {
   static async start(options: NginxOptions): Promise<Nginx> {
-    const port = await freePort()
-    const nginx = new Nginx(options.server, await temporaryFolder('listwatch-nginx-'), port)
-    return await started(nginx, async () => {
-      await writeFile(join(nginx.folder, 'nginx.conf'), configuration(options, port))
+    return await started(new Nginx(options, await placeFor('nginx')), async (nginx) => {
+      await writeFile(join(nginx.folder, 'nginx.conf'), configuration(options, nginx.port))
       await nginx.spawn('nginx', ['-p', nginx.folder, '-c', 'nginx.conf', '-e', 'stderr'])
       await nginx.answering('nginx', () => succeeds(fetch(nginx.url)), START_TIMEOUT_MS)
     })
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`
   }
 }
 

@@ -1,13 +1,11 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { serverUser, temporaryFolder } from '../../tools/postgres/platform.js'
+import { serverUser } from '../../tools/postgres/platform.js'
 import { readableCopy } from '../../tools/postgres/readable-install.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
-import type { FoundServer } from './locate.js'
-import { pgbouncerBinary } from './lookups.js'
-import { ServerProcess, started } from './server-process.js'
+import { locateServer } from './locate.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 import { succeeds } from './wait-until.js'
 
 export interface PgbouncerOptions {
@@ -23,21 +21,15 @@ const START_TIMEOUT_MS = 10_000
 
 /** A pgbouncer before a Postgres. It trusts every client, and knows the user `postgres`. */
 export class Pgbouncer extends ServerProcess {
-  readonly port: number
-
-  private constructor(server: FoundServer, folder: string, port: number) {
-    super(server, folder)
-    this.port = port
-  }
-
   /** Rejects if it is missing. */
   static async start(options: PgbouncerOptions): Promise<Pgbouncer> {
-    const found = await pgbouncerBinary()
-    if (found === undefined) throw new Error('there is no pgbouncer here: run npm run servers')
+    const found = await locateServer('pgbouncer')
+    if (found.type === 'missing') throw new Error('there is no pgbouncer here: run npm run servers')
     const user = serverUser()
-    const isReadable = runProgram(found.path, ['--version'], { user, env: { ...process.env, ...found.env } })
-    const at = (await succeeds(isReadable)) ? found : { ...found, ...(await readableCopy(found)) }
-    const pgbouncer = new Pgbouncer(at, await temporaryFolder('listwatch-pgbouncer-'), await freePort())
+    const env = { ...process.env, ...found.env }
+    const isReadable = runProgram(join(found.binDir, 'pgbouncer'), ['--version'], { user, env })
+    const server = (await succeeds(isReadable)) ? found : { ...found, ...(await readableCopy(found)) }
+    const pgbouncer = new Pgbouncer({ server }, await placeFor('pgbouncer'))
     return await started(pgbouncer, async ({ folder, port }) => {
       await write(join(folder, 'users.txt'), '"postgres" ""\n')
       await write(join(folder, 'pgbouncer.ini'), configuration(options, port, folder))

@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 
 export interface PrometheusOptions {
   readonly server: FoundServer
@@ -34,25 +32,14 @@ export interface Alert {
 const START_TIMEOUT_MS = 20_000
 
 /** One Prometheus with its data in a temporary folder, which reads one target. */
-export class PrometheusServer extends ServerProcess {
-  readonly #options: PrometheusOptions
-  readonly #port: number
-
-  private constructor(options: PrometheusOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.#port = port
-  }
-
+export class PrometheusServer extends ServerProcess<PrometheusOptions> {
   static async start(options: PrometheusOptions): Promise<PrometheusServer> {
-    const folder = await temporaryFolder('listwatch-prometheus-')
-    const prometheus = new PrometheusServer(options, folder, await freePort())
-    return await started(prometheus, () => prometheus.#start())
+    return await started(new PrometheusServer(options, await placeFor('prometheus')), (made) => made.#start())
   }
 
   /** Starts it, and waits until it responds. */
   async #start(): Promise<void> {
-    const { target, rules } = this.#options
+    const { target, rules } = this.options
     for (const [name, text] of rules) await writeFile(join(this.folder, name), text)
     const configuration = join(this.folder, 'prometheus.yml')
     // JSON is YAML.
@@ -65,17 +52,17 @@ export class PrometheusServer extends ServerProcess {
     await this.spawn('prometheus', [
       `--config.file=${configuration}`,
       `--storage.tsdb.path=${join(this.folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${this.#port}`,
+      `--web.listen-address=127.0.0.1:${this.port}`,
       '--log.level=warn',
     ])
     const isReady = async (): Promise<boolean> =>
-      (await fetch(`http://127.0.0.1:${this.#port}/-/ready`).catch(() => undefined))?.ok === true
+      (await fetch(`http://127.0.0.1:${this.port}/-/ready`).catch(() => undefined))?.ok === true
     await this.answering('Prometheus', isReady, START_TIMEOUT_MS)
   }
 
   /** The `data` of a response of its API. Rejects with its error. */
   async get<R>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<R> {
-    const response = await fetch(`http://127.0.0.1:${this.#port}/api/v1/${path}?${new URLSearchParams(parameters)}`)
+    const response = await fetch(`http://127.0.0.1:${this.port}/api/v1/${path}?${new URLSearchParams(parameters)}`)
     const { status, data, error } = (await response.json()) as { status: string; data: R; error?: string }
     if (status !== 'success') throw new Error(`${path} ${JSON.stringify(parameters)}: ${error}`)
     return data

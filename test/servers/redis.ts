@@ -2,10 +2,8 @@ import { readdir, stat, truncate } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Redis, type RedisOptions } from 'ioredis'
-import { freePort } from '../../tools/postgres/free-port.js'
-import { temporaryFolder } from '../../tools/postgres/platform.js'
 import type { FoundServer } from './locate.js'
-import { ServerProcess, started } from './server-process.js'
+import { placeFor, ServerProcess, started } from './server-process.js'
 import { waitUntil } from './wait-until.js'
 
 export interface RedisServerOptions {
@@ -18,20 +16,11 @@ export interface RedisServerOptions {
 const START_TIMEOUT_MS = 20_000
 
 /** One Redis or Valkey in a temporary folder, which tests stop, kill, pause and promote. Its port stays the same. */
-export class RedisServer extends ServerProcess {
-  readonly port: number
-  readonly #options: RedisServerOptions
-  readonly #clients = new Set<Redis>()
+export class RedisServer extends ServerProcess<RedisServerOptions> {
   #admin: Redis | undefined
 
-  private constructor(options: RedisServerOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
-    this.port = port
-  }
-
   static async create(options: RedisServerOptions): Promise<RedisServer> {
-    return new RedisServer(options, await temporaryFolder('listwatch-redis-'), await freePort())
+    return new RedisServer(options, await placeFor('redis'))
   }
 
   static async start(options: RedisServerOptions): Promise<RedisServer> {
@@ -49,7 +38,7 @@ export class RedisServer extends ServerProcess {
 
   /** Starts it, and waits until it answers. */
   async start(): Promise<void> {
-    const { args = [], isDurable = false } = this.#options
+    const { args = [], isDurable = false } = this.options
     const flags = [
       ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder, '--daemonize', 'no'],
       ...['--save', '', '--repl-diskless-sync-delay', '0', '--enable-debug-command', 'local'],
@@ -70,7 +59,7 @@ export class RedisServer extends ServerProcess {
   client(options: RedisOptions = {}): Redis {
     const client = new Redis({ ...options, port: this.port, host: '127.0.0.1', replyMapping: 'legacy' })
     client.on('error', () => {})
-    this.#clients.add(client)
+    this.atEnd(() => client.disconnect())
     return client
   }
 
@@ -116,11 +105,6 @@ export class RedisServer extends ServerProcess {
     const folder = join(this.folder, 'appendonlydir')
     const numbers = (await readdir(folder)).map((name) => Number(/\.(\d+)\.incr\.aof$/.exec(name)?.[1] ?? 0))
     return join(folder, `appendonly.aof.${Math.max(...numbers)}.incr.aof`)
-  }
-
-  override async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) client.disconnect()
-    await super[Symbol.asyncDispose]()
   }
 }
 

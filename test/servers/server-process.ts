@@ -2,7 +2,9 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePort } from '../../tools/postgres/free-port.js'
 import { OrphanGuard } from '../../tools/postgres/orphan-guard.js'
+import { temporaryFolder } from '../../tools/postgres/platform.js'
 import { errorSummary } from '../../tools/postgres/run-program.js'
 import type { FoundServer } from './locate.js'
 import { waitUntil } from './wait-until.js'
@@ -18,19 +20,40 @@ export async function started<S extends AsyncDisposable>(server: S, start: (serv
   }
 }
 
-/** A server in a temporary folder, which tests stop, kill, pause and start again. It does not outlive them. */
-export abstract class ServerProcess implements AsyncDisposable {
-  readonly server: FoundServer
-  /** The folder with its data and its configuration. */
+/** The folder with the data and the configuration of a server, and its port. */
+export type Place = { readonly folder: string; readonly port: number }
+
+/** A temporary folder and a free port. */
+export async function placeFor(name: string): Promise<Place> {
+  return { folder: await temporaryFolder(`listwatch-${name}-`), port: await freePort() }
+}
+
+/** A server in a place of its own, which tests stop, kill, pause and start again. It does not outlive them. */
+export abstract class ServerProcess<O extends { readonly server: FoundServer } = { readonly server: FoundServer }>
+  implements AsyncDisposable
+{
   readonly folder: string
+  readonly port: number
+  protected readonly options: O
+  readonly #ends: (() => unknown)[] = []
   readonly #guard: OrphanGuard
   #child: ChildProcess | undefined
   #ended: Promise<unknown> = Promise.resolve()
 
-  protected constructor(server: FoundServer, folder: string) {
-    this.server = server
+  protected constructor(options: O, { folder, port }: Place) {
+    this.options = options
     this.folder = folder
+    this.port = port
     this.#guard = new OrphanGuard(folder, 'KILL')
+  }
+
+  get server(): FoundServer {
+    return this.options.server
+  }
+
+  /** Closes a client before the server ends. */
+  protected atEnd(close: () => unknown): void {
+    this.#ends.push(close)
   }
 
   /** Starts a program of the server, and waits for nothing. What it says goes to its log. */
@@ -81,6 +104,7 @@ export abstract class ServerProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const close of this.#ends) await close()
     await this.kill()
     await rm(this.folder, { recursive: true, force: true })
     this.#guard.release()

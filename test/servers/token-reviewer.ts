@@ -1,4 +1,6 @@
 import { createServer, type Server } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { listening } from '../support/listening.js'
 import { isRecord } from './record.js'
 
 /** Says whose a token is, to API servers that ask; tokens come and go as a test wants. */
@@ -10,24 +12,18 @@ export class TokenReviewer implements AsyncDisposable {
   readonly url: string
   readonly #server: Server
 
-  private constructor(server: Server, port: number) {
+  private constructor(server: Server, url: string) {
     this.#server = server
-    this.url = `http://127.0.0.1:${port}/`
+    this.url = url
   }
 
   static async start(): Promise<TokenReviewer> {
     const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const address = server.address()
-    const reviewer = new TokenReviewer(server, typeof address === 'object' && address !== null ? address.port : 0)
-    server.on('request', (question, answer) => {
-      const pieces: Buffer[] = []
-      question.on('data', (piece: Buffer) => pieces.push(piece))
-      question.on('end', () => {
-        reviewer.asked++
-        answer.setHeader('content-type', 'application/json')
-        answer.end(JSON.stringify(reviewer.#review(JSON.parse(Buffer.concat(pieces).toString('utf8')))))
-      })
+    const reviewer = new TokenReviewer(server, `${await listening(server)}/`)
+    server.on('request', async (question, answer) => {
+      const review = reviewer.#review(await json(question))
+      reviewer.asked++
+      answer.setHeader('content-type', 'application/json').end(JSON.stringify(review))
     })
     return reviewer
   }

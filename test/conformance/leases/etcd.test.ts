@@ -5,8 +5,7 @@ import { leasesConformance } from '../../../testing/index.js'
 import { useEtcd } from '../../etcd/support.js'
 import { describeEtcd } from '../../servers/index.js'
 
-describeEtcd('leases in etcd', async (server) => {
-  const own = useEtcd(server)
+describeEtcd('leases in etcd', useEtcd, async (own) => {
   const clients: Etcd3[] = []
   afterAll(() => {
     for (const client of clients) client.close()

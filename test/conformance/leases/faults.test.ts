@@ -139,9 +139,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
     })
 
   if (backends.includes('kubernetes'))
-    describeKubernetes('kubernetes', (server) => {
-      const own = useKubernetes(server)
-
+    describeKubernetes('kubernetes', useKubernetes, (own) => {
       test('kill -9 of the API server, and of etcd', async () => {
         const { kubernetes } = own
         const kubeConfig = kubernetes.config()

@@ -6,8 +6,7 @@ import { Database, useServer } from '../../postgres/support.js'
 import { describePostgres, describeServer, postgresVersions } from '../../servers/index.js'
 import { Pgbouncer } from '../../servers/pgbouncer.js'
 
-describePostgres('leases in Postgres', async (postgres) => {
-  const at = useServer(postgres)
+describePostgres('leases in Postgres', useServer, async (at) => {
   const pools: Pool[] = []
   let database: Database
   beforeAll(async () => (database = await installed(at.server.port)))

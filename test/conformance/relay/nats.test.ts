@@ -5,16 +5,14 @@ import { startFaultProxy } from '../../servers/fault-proxy.js'
 import { describeServer } from '../../servers/index.js'
 import { relayHarness } from './relay-harness.js'
 
-describeServer('nats 2.15', 'a relay store of NATS', async (server) => {
-  const own = useNats(server)
+describeServer('nats 2.15', 'a relay store of NATS', useNats, async (own) => {
   await relayStoreConformance('on one server', {
     create: async (name) => natsRelayStore({ client: await own.nats.connect(), relay: name }),
     remove: async (name) => void (await own.nats.ask(`STREAM.DELETE.KV_relay-${name}`)),
   })
 })
 
-describeServer('nats 2.15', 'a follower of a relay behind NATS', async (server) => {
-  const own = useNats(server)
+describeServer('nats 2.15', 'a follower of a relay behind NATS', useNats, async (own) => {
   let cases = 0
   await describeListerWatcher(
     'on one server',

@@ -2,12 +2,11 @@ import { redisRelayStore } from '../../../adapters/redis/index.js'
 import { describeListerWatcher, relayStoreConformance } from '../../../testing/index.js'
 import { driverNames, userClient } from '../../redis/drivers.js'
 import { useRedis } from '../../redis/support.js'
-import { startFaultProxy } from '../../servers/fault-proxy.js'
 import { describeRedis } from '../../servers/index.js'
+import { behindProxy } from '../behind-proxy.js'
 import { relayHarness } from './relay-harness.js'
 
-describeRedis('[Y11] a relay store of Redis', async (server) => {
-  const own = useRedis(server)
+describeRedis('[Y11] a relay store of Redis', useRedis, async (own) => {
   for (const driver of driverNames) {
     await relayStoreConformance(`with ${driver}`, {
       create: (name) => redisRelayStore({ client: userClient(driver, own.redis.port), relay: name, heartbeatMs: 200 }),
@@ -19,23 +18,20 @@ describeRedis('[Y11] a relay store of Redis', async (server) => {
   }
 })
 
-describeRedis('a follower of a relay behind Redis', async (server) => {
-  const own = useRedis(server)
+describeRedis('a follower of a relay behind Redis', useRedis, async (own) => {
   let cases = 0
   await describeListerWatcher(
     'with ioredis',
     relayHarness(async ({ heartbeatMs }) => {
       const { redis } = own
-      const proxy = await startFaultProxy({ targetPort: redis.port })
+      const [port, proxied] = await behindProxy(redis.port)
       const name = `case ${++cases}`
       const options = { relay: name, heartbeatMs }
       return {
         written: redisRelayStore({ ...options, client: userClient('ioredis 6', redis.port) }),
-        read: redisRelayStore({ ...options, client: userClient('ioredis 6', proxy.port) }),
+        read: redisRelayStore({ ...options, client: userClient('ioredis 6', port) }),
         compact: async () => void (await redis.client().xtrim(`{relay:${name}}:s`, 'MAXLEN', 0)),
-        disconnect: () => proxy.reset(),
-        connections: () => proxy.counts.open,
-        dispose: async () => await proxy[Symbol.asyncDispose](),
+        ...proxied,
       }
     }),
   )
