@@ -22,10 +22,10 @@ if (!Object.hasOwn(SETS, set)) throw new Error(`the set of tests must be ${Objec
 const selection = args.some((arg) => arg.startsWith('--project')) ? [] : SETS[set]().map((name) => `--project=${name}`)
 
 const { provision } = await import('../test/servers/provision.ts')
-const { recipes } = await import('../test/servers/recipes.ts')
+const { recipeOf, serverNames } = await import('../test/servers/recipes.ts')
 // Another draw than the first may need any version.
 const isFirst = set === 'core' && process.env.LISTWATCH_DRAW === undefined
-const servers = recipes.filter(({ isForAllTests }) => !isFirst || isForAllTests !== true)
+const servers = serverNames.filter((name) => !isFirst || recipeOf(name).isForAllTests !== true)
 const begun = Promise.withResolvers()
 const fetching = provision((text) => process.stdout.write(text), servers, begun.resolve)
 await Promise.race([begun.promise, fetching])

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../src/contract/errors.js'
 import type { Installation } from '../../tools/postgres/readable-install.js'
 import { cachedFolder, fillCache, isBeingFetched, whyLacking } from './cache.js'
-import { type Recipe, recipes, type ServerName } from './recipes.js'
+import { recipeOf, type ServerName, usualPlaces } from './recipes.js'
 import { succeeds } from './wait-until.js'
 
 export interface FoundServer extends Installation {
@@ -23,15 +23,15 @@ const located = new Map<ServerName, Promise<LocatedServer>>()
 export function locateServer(name: ServerName): Promise<LocatedServer> {
   const known = located.get(name)
   if (known !== undefined) return known
-  const looked = locateFetched(recipeOf(name))
+  const looked = locateFetched(name)
   located.set(name, looked)
   return looked
 }
 
-async function locateFetched(recipe: Recipe): Promise<LocatedServer> {
+async function locateFetched(name: ServerName): Promise<LocatedServer> {
   for (;;) {
-    const isComing = await isBeingFetched(recipe.name)
-    const server = await locate(recipe)
+    const isComing = await isBeingFetched(name)
+    const server = await locate(name)
     if (server.type === 'found' || !isComing) return server
     await sleep(FETCH_POLL_MS)
   }
@@ -57,11 +57,11 @@ export async function fetchServer(name: ServerName): Promise<LocatedServer> {
   }
 }
 
-async function locate(recipe: Recipe): Promise<LocatedServer> {
-  const { name } = recipe
+async function locate(name: ServerName): Promise<LocatedServer> {
+  const recipe = recipeOf(name)
   let why: string | undefined
   try {
-    for (const at of await places(recipe)) {
+    for (const at of await places(name)) {
       if (!(await isThere(join(at.binDir, recipe.program)))) continue
       const version = await recipe.version(at).catch((error: unknown) => {
         why = messageOf(error)
@@ -74,16 +74,12 @@ async function locate(recipe: Recipe): Promise<LocatedServer> {
   return { type: 'missing', name, why: (await whyLacking(name)) ?? why ?? 'not fetched yet: npm run servers' }
 }
 
-async function places(recipe: Recipe): Promise<Installation[]> {
-  const cached = await cachedFolder(recipe.name)
+async function places(name: ServerName): Promise<Installation[]> {
+  const recipe = recipeOf(name)
+  const cached = await cachedFolder(name)
   const fetched = (await isThere(cached)) ? await recipe.fetched?.(cached) : undefined
-  return fetched === undefined ? [...recipe.installed()] : [...recipe.installed(), fetched]
-}
-
-function recipeOf(name: ServerName): Recipe {
-  const recipe = recipes.find((one) => one.name === name)
-  if (recipe === undefined) throw new Error(`there is no recipe for ${name}`)
-  return recipe
+  const installed = recipe.installed?.() ?? usualPlaces()
+  return fetched === undefined ? [...installed] : [...installed, fetched]
 }
 
 async function isThere(path: string): Promise<boolean> {

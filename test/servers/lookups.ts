@@ -1,5 +1,5 @@
 import { locateServer } from './locate.js'
-import { recipes, type ServerName } from './recipes.js'
+import { type ServerName, serverNames } from './recipes.js'
 
 /** One Postgres that this machine has; what `startPostgres` takes. */
 export interface PostgresVersion {
@@ -22,7 +22,7 @@ export function postgresNames(): ServerName[] {
 
 /** Every server with such a name that tests run against, here or not. `npm test` has the first one. */
 export function namesLike(form: RegExp): ServerName[] {
-  return recipes.map((recipe) => recipe.name).filter((name) => form.test(name))
+  return serverNames.filter((name) => form.test(name))
 }
 
 /** Every Kubernetes that tests run against, here or not, with the etcd that kubeadm installs with it. */

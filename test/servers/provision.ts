@@ -1,6 +1,6 @@
 import { announceFetch, endFetch, serverCache, sweepCache } from './cache.js'
 import { fetchServer, type LocatedServer, locateServer } from './locate.js'
-import { type Recipe, recipes, type ServerName } from './recipes.js'
+import { recipeOf, type ServerName, serverNames } from './recipes.js'
 import { areServersRequired, isRequired } from './required.js'
 import { table } from './table.js'
 
@@ -11,7 +11,7 @@ import { table } from './table.js'
  */
 export async function provision(
   print: (text: string) => void,
-  wanted: readonly Recipe[] = recipes,
+  wanted: readonly ServerName[] = serverNames,
   begun = (): void => {},
 ): Promise<boolean> {
   // A wrong value is an error before the work, too.
@@ -19,19 +19,21 @@ export async function provision(
   const cache = await serverCache()
   await sweepCache()
   const servers = new Map<ServerName, LocatedServer>()
-  for (const server of await Promise.all(wanted.map(({ name }) => locateServer(name)))) servers.set(server.name, server)
-  const fetched = wanted.filter(({ name, fetch }) => fetch !== undefined && servers.get(name)?.type === 'missing')
-  await Promise.all(fetched.map(({ name }) => announceFetch(name)))
+  for (const server of await Promise.all(wanted.map(locateServer))) servers.set(server.name, server)
+  const fetched = wanted.filter((name) => recipeOf(name).fetch !== undefined && servers.get(name)?.type === 'missing')
+  await Promise.all(fetched.map(announceFetch))
   begun()
-  const fetchAll = async (lane: readonly Recipe[]): Promise<void> => {
-    for (const { name } of lane) {
+  const fetchAll = async (lane: readonly ServerName[]): Promise<void> => {
+    for (const name of lane) {
       print(`fetching ${name} …\n`)
       const server = await fetchServer(name)
       servers.set(name, server)
       await endFetch(name, server.type === 'missing' ? server.why : undefined)
     }
   }
-  await Promise.all([true, false].map((built) => fetchAll(fetched.filter(({ isBuilt = false }) => isBuilt === built))))
+  await Promise.all(
+    [true, false].map((built) => fetchAll(fetched.filter((name) => (recipeOf(name).isBuilt ?? false) === built))),
+  )
   const located = [...servers.values()]
   print(table(['server', 'version', 'path, or the reason why it is missing'], located.map(row)))
   print(`cache: ${cache}\n`)

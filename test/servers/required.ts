@@ -1,4 +1,4 @@
-import { recipes, type ServerName } from './recipes.js'
+import { recipeOf, type ServerName } from './recipes.js'
 
 /** Whether a server that is lacking fails the run, instead of skipping its tests: `LISTWATCH_REQUIRE_SERVERS=all`. */
 export function areServersRequired(): boolean {
@@ -9,5 +9,5 @@ export function areServersRequired(): boolean {
 
 /** Whether the lack of this server fails the run. */
 export function isRequired(name: ServerName): boolean {
-  return areServersRequired() && recipes.find((recipe) => recipe.name === name)?.isRolling !== true
+  return areServersRequired() && recipeOf(name).isRolling !== true
 }
