@@ -2,173 +2,130 @@ import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
+import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
 /** An informer with a problem. Its time is virtual, so that thresholds of minutes are reached at once. */
-export interface AilingInformer extends Ailment {
-  stop(): Promise<void>
-}
-
-interface Ailment {
+export interface AilingInformer {
   readonly informer: Informer<number>
   /** Repeats the problem. Called after each scrape. */
-  readonly worsen?: () => Promise<void>
+  worsen(): Promise<void>
+  stop(): Promise<void>
 }
 
 interface Parts {
   readonly clock: VirtualClock
   readonly source: MemorySource<number>
-  /** Creates the informer, if not of another source of `source`. */
-  create(options?: Partial<InformerOptions<number, object, number>>): Informer<number>
+  readonly informer: Informer<number>
 }
 
-/** The condition of each alert, by the name of the alert. It is the name of the informer too. */
-const ailments: Readonly<Record<string, (parts: Parts) => Promise<Ailment>>> = {
-  async ListwatchFailed({ clock, source, create }) {
-    const informer = create()
-    await synced(informer, clock)
-    breakSource(source, 'UNAUTHORIZED')
-    await clock.advance(30_000)
-    return { informer }
-  },
+/** How the condition of an alert becomes true. */
+interface Ailment {
+  /** What the source of the informer does in another way than the memory source. */
+  readonly flaw?: (
+    source: MemorySource<number>,
+    clock: VirtualClock,
+  ) => Pick<Partial<ListerWatcher<number>>, 'list' | 'watch'>
+  readonly isAudited?: true
+  /** Called before the start. */
+  readonly before?: (parts: Parts) => void
+  /** Called after the first list. */
+  readonly listed?: (parts: Parts) => unknown
+  /** The time from there, in milliseconds. */
+  readonly afterMs?: number
+  readonly worsen?: (parts: Parts) => Promise<void>
+}
 
-  async ListwatchStale({ clock, source, create }) {
-    const informer = create()
-    await synced(informer, clock)
-    breakSource(source, 'UNAVAILABLE')
-    await clock.advance(150_000)
-    return { informer }
-  },
+const never = (): Promise<void> => new Promise(() => {})
 
-  async ListwatchNotSynced({ clock, source, create }) {
-    const informer = create()
-    breakSource(source, 'UNAVAILABLE')
-    informer.start()
-    await clock.advance(10_000)
-    return { informer }
-  },
-
-  async ListwatchDrift({ clock, source, create }) {
-    const deaf: ListerWatcher<number> = {
-      ...partsOf(source),
+/** By the name of the alert. It is the name of the informer too. */
+const ailments: Readonly<Record<string, Ailment>> = {
+  ListwatchFailed: { listed: ({ source }) => breakSource(source, 'UNAUTHORIZED'), afterMs: 30_000 },
+  ListwatchStale: { listed: ({ source }) => breakSource(source, 'UNAVAILABLE'), afterMs: 150_000 },
+  ListwatchNotSynced: { before: ({ source }) => breakSource(source, 'UNAVAILABLE'), afterMs: 9_000 },
+  ListwatchDrift: {
+    isAudited: true,
+    flaw: (source) => ({
       async *watch(context) {
         for await (const batch of source.watch(context)) yield { ...batch, events: [] }
       },
-    }
-    const informer = create({ source: deaf, audit: { periodMs: 60_000 } })
-    await synced(informer, clock)
-    source.put('a', 2)
-    while ((informer.status.proof?.foundDrift ?? 0) === 0) await clock.advance(1_000)
-    return { informer }
+    }),
+    async listed({ source, informer, clock }) {
+      source.put('a', 2)
+      while ((informer.status.proof?.foundDrift ?? 0) === 0) await clock.advance(1_000)
+    },
   },
-
-  async ListwatchUnproven({ clock, source, create }) {
-    let lists = 0
-    const unlisted: ListerWatcher<number> = {
-      ...partsOf(source),
-      async *list(context) {
-        if (++lists > 1) throw new SourceError('no list', { code: 'UNAVAILABLE' })
-        yield* source.list(context)
-      },
-    }
-    const informer = create({ source: unlisted, audit: { periodMs: 60_000 } })
-    await synced(informer, clock)
-    await clock.advance(1_900_000)
-    return { informer }
+  ListwatchUnproven: {
+    isAudited: true,
+    flaw(source) {
+      let lists = 0
+      return {
+        async *list(context) {
+          if (++lists > 1) throw new SourceError('no list', { code: 'UNAVAILABLE' })
+          yield* source.list(context)
+        },
+      }
+    },
+    afterMs: 1_900_000,
   },
-
-  async ListwatchRelistStorm({ clock, create }) {
-    const informer = create()
-    await synced(informer, clock)
-    const worsen = async (): Promise<void> => {
+  ListwatchRelistStorm: {
+    async worsen({ informer, clock }) {
       const listed = informer.relist()
       await clock.advance(1_000)
       await listed
-    }
-    return { informer, worsen }
+    },
   },
-
-  async ListwatchReconnectStorm({ clock, source, create }) {
-    const informer = create()
-    await synced(informer, clock)
-    const worsen = async (): Promise<void> => {
+  ListwatchReconnectStorm: {
+    async worsen({ source, clock }) {
       for (let at = 0; at < 10; at++) {
         source.disconnect()
         await clock.advance(60_000)
       }
-    }
-    return { informer, worsen }
+    },
   },
-
-  async ListwatchLag({ clock, source, create }) {
-    const late: ListerWatcher<number> = {
-      ...partsOf(source),
+  ListwatchLag: {
+    flaw: (source, clock) => ({
       async *watch(context) {
         for await (const batch of source.watch(context)) yield { ...batch, committedAt: clock.now() - 31_000 }
       },
-    }
-    const informer = create({ source: late })
-    await synced(informer, clock)
-    source.put('a', 2)
-    await clock.advance(1_000)
-    return { informer }
+    }),
+    listed: ({ source }) => source.put('a', 2),
+    afterMs: 1_000,
   },
-
-  async ListwatchStuckHandler({ clock, create }) {
-    const informer = create()
-    informer.subscribe({ add: () => new Promise<void>(() => {}) }, { name: 'view' })
-    await synced(informer, clock)
-    await clock.advance(125_000)
-    return { informer }
+  ListwatchStuckHandler: {
+    before: ({ informer }) => void informer.subscribe({ add: never }, { name: 'view' }),
+    afterMs: 125_000,
   },
-
-  async ListwatchStuckRun({ clock, create }) {
-    const informer = create()
-    informer.reconcile(() => new Promise<void>(() => {}), { name: 'ledger' })
-    await synced(informer, clock)
-    await clock.advance(310_000)
-    return { informer }
+  ListwatchStuckRun: {
+    before: ({ informer }) => void informer.reconcile(never, { name: 'ledger' }),
+    afterMs: 310_000,
   },
-
-  async ListwatchGrowingBacklog({ clock, source, create }) {
-    const informer = create()
-    informer.subscribe({ add: () => new Promise<void>(() => {}) }, { name: 'view' })
-    source.put('b', 1)
-    await synced(informer, clock)
-    await clock.advance(70_000)
-    let added = 0
-    const worsen = async (): Promise<void> => {
-      source.put(`more-${++added}`, 1)
+  ListwatchGrowingBacklog: {
+    before({ informer, source }) {
+      informer.subscribe({ add: never }, { name: 'view' })
+      source.put('b', 1)
+    },
+    afterMs: 70_000,
+    async worsen({ informer, source, clock }) {
+      source.put(`more-${informer.size}`, 1)
       await clock.advance(0)
-    }
-    return { informer, worsen }
+    },
   },
-
-  async ListwatchControllerBacklog({ clock, source, create }) {
-    const informer = create()
-    for (const key of ['b', 'c', 'd']) source.put(key, 1)
-    informer.reconcile(() => clock.sleep(200_000), { name: 'ledger', concurrency: 1 })
-    await synced(informer, clock)
-    await clock.advance(350_000)
-    return { informer }
+  ListwatchControllerBacklog: {
+    before({ informer, source, clock }) {
+      for (const key of ['b', 'c', 'd']) source.put(key, 1)
+      informer.reconcile(() => clock.sleep(200_000), { name: 'ledger', concurrency: 1 })
+    },
+    afterMs: 350_000,
   },
-
-  async ListwatchFailingKeys({ clock, create }) {
-    const informer = create()
-    informer.reconcile(() => Promise.reject(new Error('no')), { name: 'ledger' })
-    await synced(informer, clock)
-    await clock.advance(1_000)
-    return { informer }
+  ListwatchFailingKeys: {
+    before: ({ informer }) => void informer.reconcile(() => Promise.reject(new Error('no')), { name: 'ledger' }),
+    afterMs: 1_000,
   },
-
-  async ListwatchInvalidObjects({ clock, source, create }) {
-    const informer = create()
-    await synced(informer, clock)
-    source.corrupt('a', new Error('not a number'))
-    await clock.advance(1_000)
-    return { informer }
+  ListwatchInvalidObjects: {
+    listed: ({ source }) => source.corrupt('a', new Error('not a number')),
+    afterMs: 1_000,
   },
 }
 
@@ -177,29 +134,33 @@ export const ailingAlerts: readonly string[] = Object.keys(ailments)
 
 /** Returns an informer for which the condition of this alert is true. */
 export async function ailingInformer(alert: string): Promise<AilingInformer> {
-  const ail = ailments[alert]
-  if (ail === undefined) throw new Error(`there is no informer for ${alert}`)
+  const ailment = ailments[alert]
+  if (ailment === undefined) throw new Error(`there is no informer for ${alert}`)
   const clock = new VirtualClock()
   const source = memorySource<number>({ entries: [['a', 1]] })
-  const create: Parts['create'] = (options = {}) => {
-    const random = new SeededRandom(1)
-    const informer = createInformer<number, object, number>({ source, clock, random, name: alert, ...options })
-    informer.on('error', () => {}) // Else they are printed.
-    return informer
-  }
-  const ailment = await ail({ clock, source, create })
-  const stop = async (): Promise<void> => {
-    const stopped = ailment.informer.stop()
-    await clock.advance(1_000)
-    await stopped
-  }
-  return { ...ailment, stop }
-}
-
-async function synced(informer: Informer<number>, clock: VirtualClock): Promise<void> {
+  const informer = createInformer<number, object, number>({
+    source: ailment.flaw === undefined ? source : { ...partsOf(source), ...ailment.flaw(source, clock) },
+    clock,
+    random: new SeededRandom(1),
+    name: alert,
+    ...(ailment.isAudited && { audit: { periodMs: 60_000 } }),
+  })
+  informer.on('error', () => {}) // Else they are printed.
+  const parts = { clock, source, informer }
+  ailment.before?.(parts)
   informer.start()
   await clock.advance(1_000)
-  await informer.synced()
+  await ailment.listed?.(parts)
+  await clock.advance(ailment.afterMs ?? 0)
+  return {
+    informer,
+    worsen: async () => await ailment.worsen?.(parts),
+    async stop() {
+      const stopped = informer.stop()
+      await clock.advance(1_000)
+      await stopped
+    },
+  }
 }
 
 function breakSource(source: MemorySource<number>, code: SourceErrorCode): void {

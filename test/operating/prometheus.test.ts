@@ -160,7 +160,7 @@ describeServer('prometheus', 'the rules and the dashboard of docs/', (server) =>
       'ListwatchControllerBacklog of ListwatchStuckRun',
     ].sort((a, b) => (a < b ? -1 : 1))
     await afterScrapes('alerts', async () => {
-      for (const { worsen } of ailing) await worsen?.()
+      for (const { worsen } of ailing) await worsen()
       const firing = new Set(await alertsOf('at-once.yml', ['firing']))
       const active = new Set(await alertsOf('documented.yml', ['pending', 'firing']))
       return expected.every((each) => firing.has(each) && active.has(each))
