@@ -29,9 +29,9 @@ export interface Entry<T> {
 }
 export interface Eviction { readonly member: string; readonly renewal: number }
 export interface HistoryWatchContext extends SourceContext, Pick<WatchContext, 'onProgressRequest' | 'isUnconfirmed'> {
+  readonly positions: ReadonlyMap<string, Version>
   alive?(): void
   hasWaiters?(): boolean
-  readonly positions: ReadonlyMap<string, Version>
   requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
 }
 export interface Invalid {
@@ -57,13 +57,12 @@ export interface LeaseView {
   readonly records: readonly (LeaseRecord & { readonly ageMs: number })[]
 }
 export interface Leases {
-  readonly leaseMs: number; readonly mode: 'share' | 'leader'; readonly name: string
+  readonly leaseMs: number; readonly mode: 'share' | 'leader'; readonly name: string; readonly renewMs: number
   open(): LeaseSession
-  readonly renewMs: number
 }
 export interface ListContext extends SourceContext {
-  alive?(): void
   readonly collection?: string | undefined; readonly floor?: Version | undefined; readonly pageSize: number
+  alive?(): void
 }
 export type ListEvent<T> = Put<T> | Delete<T> | Invalid
 export interface ListPage<T> {
@@ -75,15 +74,15 @@ export interface ListTransaction<T> {
   page(events: readonly ListEvent<T>[]): void | Promise<void>
 }
 export interface MirrorCache {
+  readonly maxAgeMs: number; readonly name: string; readonly saveAfterShare: number; readonly saveEveryMs: number
+  readonly serveStale: boolean
   discard?(context: MirrorCacheContext): Promise<void>
-  readonly maxAgeMs: number; readonly name: string
   open(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>
-  readonly saveAfterShare: number; readonly saveEveryMs: number; readonly serveStale: boolean
 }
 export interface MirrorCacheContext {
-  alive?(): void
   readonly clock: Clock; readonly fingerprint: string; readonly isSensitive: boolean; readonly signal: AbortSignal
+  alive?(): void
   warn(message: string): void
 }
 export interface MirrorHeader {
@@ -96,9 +95,9 @@ export interface MirrorToSave extends MirrorHeader {
 }
 export interface PackedBlock { readonly block: Uint8Array }
 export interface PackedContent {
+  readonly sections: ReadonlyMap<string, Uint8Array>
   block(index: number): Uint8Array
   decode(text: string): SavedRecord
-  readonly sections: ReadonlyMap<string, Uint8Array>
 }
 export type PackedPart = PackedBlock | PackedSection
 export interface PackedSection {
@@ -114,9 +113,9 @@ export declare class RelayConflictError extends SourceError {
   readonly name: string
 }
 export interface RelayStore {
-  close(): Promise<void>
   readonly collection: ListerWatcher<string>; readonly maxBytes: number; readonly maxChanges: number
   readonly name: string
+  close(): Promise<void>
   read(key: string, context: SourceContext): Promise<StoredText>
   write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>
 }
@@ -133,11 +132,10 @@ export interface SavedInvalid {
   readonly key: string; readonly reason: string; readonly type: 'invalid'; readonly version?: Version | undefined
 }
 export interface SavedMirror extends MirrorHeader {
+  readonly keepsPacked?: boolean | undefined; readonly savedAt: number
   close(): Promise<void>
-  readonly keepsPacked?: boolean | undefined
   packed?(): Promise<PackedContent>
   pages?(): AsyncIterable<readonly SavedRecord[]>
-  readonly savedAt: number
 }
 export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid
 export interface SharedHistory {
@@ -145,9 +143,9 @@ export interface SharedHistory {
   watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch>
 }
 export interface Sink<T> {
+  readonly version: Version | undefined
   apply(batch: WatchBatch<T>): void | Promise<void>
   replace(options?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
-  readonly version: Version | undefined
 }
 export interface SourceContext {
   readonly clock: Clock; readonly mirror?: object; readonly random: Random; readonly signal: AbortSignal
@@ -169,13 +167,11 @@ export interface WatchBatch<T> {
   readonly committedAt?: number; readonly events: readonly WatchEvent<T>[]; readonly version: Version
 }
 export interface WatchContext extends SourceContext {
-  readonly after: Version
+  readonly after: Version; readonly isUnconfirmed?: boolean; readonly resumeState?: string | undefined
   hasWaiters?(): boolean
-  readonly isUnconfirmed?: boolean
   onProgressRequest(listener: () => void): void
   requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
   requestProof?(): void
-  readonly resumeState?: string | undefined
 }
 export type WatchEvent<T> = ListEvent<T> | Replace<T>
 export declare function splitSource(source: ListerWatcher<unknown>, collectionOf: (key: string) => string |

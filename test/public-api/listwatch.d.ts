@@ -14,10 +14,10 @@ export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
   entries(prefix: Partial<V>): IteratorObject<[key: string, object: T], undefined>
 }
 export interface Controller extends Subscription {
-  enqueue(key: string, options?: { readonly delayMs?: number }): void
   readonly failing: ReadonlyMap<string, FailingKey>; readonly isPaused: boolean
-  pause(): void
   readonly replica: ReplicaStatus | undefined
+  enqueue(key: string, options?: { readonly delayMs?: number }): void
+  pause(): void
   resume(): void
 }
 export interface ControllerWatch<U> {
@@ -35,12 +35,11 @@ export interface Delta<T> {
 }
 export declare class DeltaFIFO<T> implements Sink<T> {
   constructor(options?: DeltaFIFOOptions<T>)
+  get hasSynced(): boolean; get version(): Version | undefined
   apply(batch: WatchBatch<T>): void
   drain(options?: { readonly signal?: AbortSignal }): Promise<DeltaBatch<T>>
-  get hasSynced(): boolean
   pop(options?: { readonly signal?: AbortSignal }): Promise<DeltaBatch<T>>
   replace(): ListTransaction<T>
-  get version(): Version | undefined
 }
 export interface DeriveManyOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
 export interface DeriveOptions<T, R, I extends object> extends ViewOptions<R, I> {} // docs/reference/options.md
@@ -74,8 +73,8 @@ export interface IndexRange<V> {
 }
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
+  readonly by: I & object; get size(): number; get version(): Version | undefined
   apply(batch: WatchBatch<T> | DeltaBatch<T>): void | Promise<void>
-  readonly by: I & object
   entries(): IteratorObject<[key: string, object: T], undefined>
   entry(key: string): Entry<T> | undefined
   get(key: string): T | undefined
@@ -83,15 +82,14 @@ export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   keys(): IteratorObject<string, undefined>
   list(): readonly T[]
   replace({ ignoreVersions }?: { readonly ignoreVersions?: boolean }): ListTransaction<T>
-  get size(): number
-  get version(): Version | undefined
 }
 export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
+  readonly invalid: ReadonlyMap<string, SourceError>; readonly name: string; readonly status: Status
+  readonly versions: ReadonlyMap<string, Version>
   addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X>
   changes(options?: SubscribeOptions<T, I>): ChangeStream<T>
   fresh(wait?: Wait): Promise<void>
   inspect(): Inspection
-  readonly invalid: ReadonlyMap<string, SourceError>; readonly name: string
   off(event: 'error' | 'status', listener: (...args: never[]) => void): this
   on(event: 'error', listener: (error: SourceError) => void): this
   on(event: 'status', listener: (status: Status, previous: Status) => void): this
@@ -99,10 +97,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
       Promise<void>, options?: ReconcileOptions<T, I, W>): Controller
   relist(wait?: Wait): Promise<void>
   snapshot(): StoreView<T, I> & Disposable
-  readonly status: Status
   subscribe(handlers: Handlers<T>, options?: SubscribeOptions<T, I>): Subscription
   until(key: string, condition: (object: T | undefined) => boolean, wait?: Wait): Promise<T | undefined>
-  readonly versions: ReadonlyMap<string, Version>
   waitFor(version: Version, wait?: VersionWait): Promise<void>
 }
 export interface InformerOptions<S, I extends object, P = S, T = P> {} // docs/reference/options.md
@@ -143,16 +139,14 @@ export interface Lifecycle extends AsyncDisposable {
   synced(wait?: Wait): Promise<void>
 }
 export interface ListerWatcher<T> {
+  readonly heartbeatMs?: number; readonly isSensitive?: boolean; readonly name: string; readonly selection?: string
+  readonly silenceHint?: string
   hasReached?(at: Version, mark: Version): boolean
   head?(context: SourceContext): Promise<Version>
-  readonly heartbeatMs?: number
   isLaterEpoch?(at: Version, mark: Version): boolean
-  readonly isSensitive?: boolean
   list(context: ListContext): AsyncIterable<ListPage<T>>
-  readonly name: string
   openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   resumeState?(mirror: object): string | undefined
-  readonly selection?: string; readonly silenceHint?: string
   versions?(context: ListContext): AsyncIterable<VersionPage>
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
 }
@@ -166,8 +160,7 @@ export type MirrorState = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecti
     'relisting' | 'failed' | 'stopped'
 export declare class OptionError extends TypeError {
   constructor(message: string, options: { readonly option: string; readonly cause?: unknown })
-  readonly name: string
-  get option(): string
+  readonly name: string; get option(): string
 }
 export interface Ordered<T, V> extends Index<T, V> {
   (range?: IndexRange<V> & { readonly prefix?: V & string }): readonly T[]
@@ -179,8 +172,8 @@ export interface ReconcileContext<T> {
   readonly attempt: number; readonly fence: number | undefined; readonly gone: 'deleted' | Deleted<T>['gone']
   readonly lastObject: T | undefined; readonly object: T | undefined
   readonly reason: 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
-  requeueAfter(delayMs: number): void
   readonly signal: AbortSignal
+  requeueAfter(delayMs: number): void
 }
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {} // docs/reference/options.md
 export declare class Reflector<T> {
@@ -199,9 +192,9 @@ export declare class SourceError extends Error {
 export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' |
     'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER' | 'LEASE_LOST' | 'CONFLICT' | 'INVALID_MARK'
 export interface SourceSet<S> {
+  readonly sources: ReadonlyMap<string, ListerWatcher<S>>
   add(name: string, source: ListerWatcher<S>): void
   remove(name: string): void
-  readonly sources: ReadonlyMap<string, ListerWatcher<S>>
 }
 export interface StandardSchema<Output> {
   readonly '~standard': { readonly version: 1; readonly vendor: string; readonly validate: (value: unknown) => {
@@ -218,21 +211,20 @@ export interface Status {
   readonly version: Version | undefined
 }
 export interface StoreView<T, I = {}> {
-  readonly by: I
+  readonly by: I; readonly size: number; readonly version: Version | undefined
   entries(): IteratorObject<[key: string, object: T], undefined>
   entry(key: string): Entry<T> | undefined
   get(key: string): T | undefined
   has(key: string): boolean
   keys(): IteratorObject<string, undefined>
   list(): readonly T[]
-  readonly size: number; readonly version: Version | undefined
 }
 export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {} // docs/reference/options.md
 export interface Subscription extends AsyncDisposable {
   readonly backlog: { readonly keys: number; readonly oldestMs: number; readonly oldestKey?: string | undefined }
+  readonly version: Version | undefined
   close(options?: { readonly drain?: boolean }): Promise<void>
   synced(wait?: Wait): Promise<void>
-  readonly version: Version | undefined
   waitFor(version: Version, wait?: VersionWait): Promise<void>
 }
 export declare class TerminalError extends Error { readonly name: string }

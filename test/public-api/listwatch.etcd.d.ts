@@ -18,9 +18,9 @@ export type EtcdKeys = 'string' | 'bytes'
 export interface EtcdLeasesOptions extends LeaseOptions, Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'> {} // docs/reference/options.md
 export interface EtcdRange { readonly from: KeyBytes; readonly to?: KeyBytes }
 export interface EtcdSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
 export interface EtcdSourceOptions<T> {} // docs/reference/options.md

@@ -21,11 +21,10 @@ export interface NodeRequest {
   readonly method?: string | undefined; readonly url?: string | undefined
 }
 export interface NodeResponse {
+  readonly destroyed: boolean; readonly headersSent: boolean
   destroy(): unknown
-  readonly destroyed: boolean
   end(): unknown
   flushHeaders?(): void
-  readonly headersSent: boolean
   off(event: 'close' | 'drain', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
   write(chunk: Uint8Array): boolean

@@ -1,7 +1,7 @@
 import type { Informer } from 'listwatch'
 export interface Inspector extends AsyncDisposable {
-  close(): Promise<void>
   readonly origin: string; readonly token: string; readonly url: string
+  close(): Promise<void>
 }
 export interface InspectorOptions {} // docs/reference/options.md
 export declare function serveInspector(informers: Iterable<Informer<unknown, object>>,

@@ -59,9 +59,9 @@ export interface KubernetesReference {
 }
 export interface KubernetesShard { readonly count: number; readonly index: number }
 export interface KubernetesSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
 export interface KubernetesSourceOptions {} // docs/reference/options.md

@@ -13,21 +13,20 @@ export interface MemoryDatabase {
 }
 export interface MemoryDatabaseOptions {} // docs/reference/options.md
 export interface MemoryLeases extends Leases {
+  readonly records: readonly LeaseRecord[]
   deliver(): void
   disturb(fault: LeaseFault, times?: number): void
   fork(writes?: number): void
-  readonly records: readonly LeaseRecord[]
   setAvailable(isAvailable: boolean): void
 }
 export interface MemoryLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface MemoryRelayStore extends RelayStore {
-  readonly collection: MemorySource<string>
+  readonly collection: MemorySource<string>; readonly texts: ReadonlyMap<string, string>
   deliver(): void
   disturb(fault: RelayFault, times?: number): void
   flush(): void
   fork(writes?: number): void
   setAvailable(isAvailable: boolean): void
-  readonly texts: ReadonlyMap<string, string>
 }
 export interface MemoryRelayStoreOptions {} // docs/reference/options.md
 export interface MemorySource<T> extends ListerWatcher<T> {

@@ -13,9 +13,9 @@ export interface MysqlDatabaseOptions extends Pick<MysqlSourceOptions, 'connect'
 export interface MysqlSource<T> extends MysqlTable<T> { mark(connection: Pick<MysqlClient, 'query'>): Promise<Version> }
 export interface MysqlSourceOptions {} // docs/reference/options.md
 export interface MysqlTable<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   key(...columns: readonly (string | number | bigint | Uint8Array)[]): string
 }
 export type MysqlTableOptions = Omit<MysqlSourceOptions, 'connect' | 'timeoutMs' | 'serverId'>

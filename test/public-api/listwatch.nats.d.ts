@@ -11,9 +11,9 @@ export interface NatsClient {
 }
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
 export interface NatsKvSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
 export interface NatsKvSourceOptions<T> {} // docs/reference/options.md

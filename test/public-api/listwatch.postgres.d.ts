@@ -37,12 +37,11 @@ export interface PostgresDatabase {
 export interface PostgresDatabaseOptions extends Pick<PostgresSourceOptions, 'connect' | 'pollIntervalMs' | 'timeoutMs' | 'trimEveryMs' | 'wake'> {} // docs/reference/options.md
 export interface PostgresLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface PostgresSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number; readonly waking: 'notify' | 'poll' | undefined
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   key(...columns: readonly (string | number | bigint)[]): string
   mark(tx: PgTransaction): Promise<Version>
-  readonly waking: 'notify' | 'poll' | undefined
 }
 export interface PostgresSourceOptions {} // docs/reference/options.md
 export type PostgresTable<T> = ListerWatcher<T> & Pick<PostgresSource<T>, 'heartbeatMs' | 'key' | 'head' | 'hasReached'>

@@ -4,15 +4,15 @@ export { LeaseOptions } from 'listwatch/etcd'
 export interface ApplyOptions { readonly ifVersion?: Version | undefined }
 export type RedisChange<T> = { readonly put: string; readonly object: T } | { readonly delete: string }
 export interface RedisClient {
+  readonly options: object
   call(command: string, ...args: string[]): Promise<unknown>
   duplicate(override?: object): unknown
-  readonly options: object
 }
 export type RedisCodecName = 'json' | 'string' | 'bytes'
 export interface RedisCollectionSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
 }
 export interface RedisCollectionSourceOptions<T> {} // docs/reference/options.md
 export interface RedisDatabase extends AsyncDisposable {
@@ -30,13 +30,13 @@ export interface RedisKeysSourceOptions<T> {} // docs/reference/options.md
 export interface RedisLeasesOptions extends LeaseOptions {} // docs/reference/options.md
 export interface RedisRelayStoreOptions {} // docs/reference/options.md
 export interface RedisShardedWriter<T> extends RedisWriter<T> {
-  shardOf(key: string): string
   readonly shards: ReadonlyMap<string, RedisWriter<T>>
+  shardOf(key: string): string
 }
 export interface RedisStreamSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
 }
 export interface RedisStreamSourceOptions<T> {} // docs/reference/options.md
 export interface RedisTransaction {

@@ -2,9 +2,9 @@ import type { Clock, Leases, MirrorCache, Random, RelayStore, ReplicaStatus, Sou
 import type { Informer, ListerWatcher, Logger, SourceError, Version, Wait } from 'listwatch'
 export { UpstreamVersions } from 'listwatch/http'
 export interface RelayServing extends AsyncDisposable {
+  readonly status: RelayStatus
   off(event: 'error', listener: (error: SourceError) => void): this
   on(event: 'error', listener: (error: SourceError) => void): this
-  readonly status: RelayStatus
   stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
   synced(wait?: Wait): Promise<void>
 }

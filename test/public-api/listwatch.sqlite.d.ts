@@ -10,9 +10,9 @@ export interface ChangeLogStatus {
 }
 export interface SqliteDatabase { close(): unknown; exec(sql: string): unknown; prepare(sql: string): SqliteStatement }
 export interface SqliteSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
   hasReached(at: Version, mark: Version): boolean
   head(context: SourceContext): Promise<Version>
-  readonly heartbeatMs: number
   key(...columns: readonly (string | number | bigint | Uint8Array)[]): string
   mark(database: Pick<SqliteDatabase, 'prepare'>): Version
 }

@@ -6,9 +6,8 @@ export type CommitTransaction = () => Promise<Version | undefined> | Version | u
 export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' |
     'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests' | 'ownHeap'
 export interface ConformanceCase {
-  readonly name: string; readonly needs: readonly ConformanceCapability[]
+  readonly name: string; readonly needs: readonly ConformanceCapability[]; readonly theme: string
   run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>
-  readonly theme: string
 }
 export interface ConformanceChange { readonly key: string; readonly value: string | undefined }
 export interface ConformanceOptions {} // docs/reference/options.md
@@ -18,15 +17,16 @@ export interface LeasesCase {
   run(harness: LeasesHarness): Promise<void>
 }
 export interface LeasesHarness {
-  create(group: string): Leases | Promise<Leases>
   readonly timeoutMs?: number; readonly withoutHints?: string
+  create(group: string): Leases | Promise<Leases>
 }
 export interface ListerWatcherHarness<T> {
-  create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>
   readonly timeoutMs?: number | undefined
   readonly unsupported?: Readonly<Partial<Record<ConformanceCapability, string>>> | undefined
+  create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>
 }
 export interface ListerWatcherSubject<T> {
+  readonly source: ListerWatcher<T>
   begin?(changes: readonly ConformanceChange[]): Promise<CommitTransaction> | CommitTransaction
   compact?(): Promise<void> | void
   connections?(): Promise<number> | number
@@ -37,14 +37,13 @@ export interface ListerWatcherSubject<T> {
   read(object: T): string
   refuses?(key: string): string | undefined
   restore?(): Promise<void> | void
-  readonly source: ListerWatcher<T>
   write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined
 }
 export interface RelayStoreCase { readonly name: string; run(harness: RelayStoreHarness): Promise<void> }
 export interface RelayStoreHarness {
+  readonly timeoutMs?: number
   create(name: string): RelayStore | Promise<RelayStore>
   remove(name: string): Promise<void>
-  readonly timeoutMs?: number
 }
 export declare class SeededRandom implements Random {
   constructor(seed: number)
@@ -54,9 +53,9 @@ export declare class SeededRandom implements Random {
   pick<T>(from: readonly T[]): T
 }
 export interface SharedHistorySubject {
+  readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
   dispose?(): Promise<void> | void
   keyOf?(key: string, to: 0 | 1): string
-  readonly sources: readonly [ListerWatcher<unknown>, ListerWatcher<unknown>]
   write(changes: readonly { readonly to: 0 | 1; readonly key: string; readonly value: string }[]): Promise<unknown> |
       unknown
 }
@@ -71,10 +70,10 @@ export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requ
 }
 export declare class VirtualClock implements Clock {
   constructor(start?: number)
+  get sleeping(): number
   advance(ms: number): Promise<void>
   now(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  get sleeping(): number
 }
 export declare const conformanceCases: readonly ConformanceCase[]
 export declare function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void>

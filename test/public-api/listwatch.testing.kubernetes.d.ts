@@ -3,19 +3,19 @@ export interface FakeFailure {
   readonly code: number; readonly message?: string; readonly reason?: string; readonly retryAfterSeconds?: number
 }
 export interface FakeKubernetes extends AsyncDisposable {
+  readonly kubeConfig: KubeConfigLike
+  readonly kubeConfigOptions: { readonly clusters: { name: string; server: string; skipTLSVerify: boolean }[];
+      readonly users: { name: string; token: string }[]; readonly contexts: { name: string; cluster: string;
+      user: string }[]; readonly currentContext: string }
+  readonly requests: readonly FakeRequest[]; readonly watches: number
   bookmark(): void
   compact(): void
   delete(reference: FakeReference): void
   disconnect(): void
   failNext(isMeant: (request: FakeRequest) => boolean, failure: FakeFailure): void
   get(reference: FakeReference): FakeObject | undefined
-  readonly kubeConfig: KubeConfigLike
-  readonly kubeConfigOptions: { readonly clusters: { name: string; server: string; skipTLSVerify: boolean }[];
-      readonly users: { name: string; token: string }[]; readonly contexts: { name: string; cluster: string;
-      user: string }[]; readonly currentContext: string }
   list(apiVersion: string, kind: string): readonly FakeObject[]
   put(draft: FakeObjectDraft): FakeObject
-  readonly requests: readonly FakeRequest[]; readonly watches: number
 }
 export interface FakeKubernetesOptions {} // docs/reference/options.md
 export interface FakeObject extends KubernetesObject {

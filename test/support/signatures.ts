@@ -110,8 +110,8 @@ function entryPoints(): ReadonlyMap<string, string> {
 }
 
 /**
- * A declaration without its comments and private members: in one line, or a line for each method, with the properties
- * between them side by side.
+ * A declaration without its comments and private members: in one line, or with the properties side by side, and a line
+ * for each method.
  */
 function linesOf(declaration: ts.Node): string {
   const [whole, head, members] = partsOf(declaration)
@@ -120,11 +120,10 @@ function linesOf(declaration: ts.Node): string {
   let hasProperties = false
   for (const member of members) {
     const line = lineOf(member)
-    const isProperty = ts.isPropertySignature(member) || ts.isPropertyDeclaration(member)
     const joined = `${lines.at(-1)}; ${line}`
-    if (isProperty && hasProperties && joined.length <= COLUMNS) lines[lines.length - 1] = joined
+    if (isProperty(member) && hasProperties && joined.length <= COLUMNS) lines[lines.length - 1] = joined
     else lines.push(`  ${line}`)
-    hasProperties = isProperty
+    hasProperties = isProperty(member)
   }
   return [head, ...lines.map(wrapped), '}'].join('\n')
 }
@@ -177,9 +176,15 @@ function isPublic(member: ts.ClassElement): boolean {
   return !isPrivate && !(member.name && ts.isPrivateIdentifier(member.name))
 }
 
-/** Signatures without a name are first. Those of one name keep their order. */
+function isProperty(member: ts.Node): boolean {
+  return ts.isPropertySignature(member) || ts.isPropertyDeclaration(member) || ts.isGetAccessor(member)
+}
+
+/** Signatures without a name are first, and then properties. Methods of one name keep their order. */
 function byNameOfMember(a: ts.NamedDeclaration, b: ts.NamedDeclaration): number {
-  return byName({ name: a.name?.getText() ?? '' }, { name: b.name?.getText() ?? '' })
+  const rankOf = (member: ts.NamedDeclaration): string =>
+    member.name === undefined ? '' : `${isProperty(member) ? 1 : 2} ${member.name.getText()}`
+  return byName({ name: rankOf(a) }, { name: rankOf(b) })
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {
