@@ -12,15 +12,8 @@ const ROUNDS = 24 * Number(process.env['LISTWATCH_RUNS'] ?? 1)
 
 /** A process that saves generations: the first one, and each `step` later. */
 function saver(path: string, first: number, step = 1): Child {
-  const hooks = join(root, 'scripts/typescript.mjs')
-  return new Child(process.execPath, [
-    '--import',
-    hooks,
-    join(root, 'test/file-cache/saver.ts'),
-    path,
-    `${first}`,
-    `${step}`,
-  ])
+  const program = ['--import', join(root, 'scripts/typescript.mjs'), join(root, 'test/file-cache/saver.ts')]
+  return new Child(process.execPath, [...program, path, `${first}`, `${step}`])
 }
 
 async function generationAt(path: string): Promise<number> {

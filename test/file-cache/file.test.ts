@@ -182,6 +182,11 @@ function failing(code: string, afterWrites: number): Files {
   }
 }
 
+function linkToPrecious(path: string): void {
+  writeFileSync(join(path, 'target'), 'precious')
+  symlinkSync(join(path, 'target'), join(path, 'a.cache'))
+}
+
 describe('a save fails with a message that names the file, and the file before it is kept,', () => {
   test.each([0, 1, 2, 3, 6])('if the disk is full after %i writes', async (writes) => {
     const path = folder()
@@ -208,36 +213,20 @@ describe('a save fails with a message that names the file, and the file before i
     expect((await load(fileCache({ path: file })))?.records).toEqual(entries(5, 1))
   })
 
-  test.each<readonly [string, string, (path: string) => string]>([
-    ['the folder is missing', 'the folder FOLDER/none does not exist', (path) => join(path, 'none', 'a.cache')],
+  test.each<readonly [string, string, file: string, prepare: (path: string) => void]>([
+    ['the folder is missing', 'the folder FOLDER/none does not exist', 'none/a.cache', () => {}],
     [
       'a folder of the path is a file',
       'FOLDER/file is not a folder',
-      (path) => {
-        writeFileSync(join(path, 'file'), '')
-        return join(path, 'file', 'a.cache')
-      },
+      'file/a.cache',
+      (path) => writeFileSync(join(path, 'file'), ''),
     ],
-    [
-      'the path is a folder',
-      'it is a folder',
-      (path) => {
-        mkdirSync(join(path, 'a.cache'))
-        return join(path, 'a.cache')
-      },
-    ],
-    [
-      'the path is a link',
-      'it is a symbolic link',
-      (path) => {
-        writeFileSync(join(path, 'target'), 'precious')
-        symlinkSync(join(path, 'target'), join(path, 'a.cache'))
-        return join(path, 'a.cache')
-      },
-    ],
-  ])('if %s', async (_name, flaw, prepare) => {
+    ['the path is a folder', 'it is a folder', 'a.cache', (path) => mkdirSync(join(path, 'a.cache'))],
+    ['the path is a link', 'it is a symbolic link', 'a.cache', linkToPrecious],
+  ])('if %s', async (_name, flaw, name, prepare) => {
     const path = folder()
-    const file = prepare(path)
+    const file = join(path, name)
+    prepare(path)
     await expect(fileCache({ path: file }).save(mirrorOf(entries(5)), contextOf())).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: `file cache ${file} cannot be saved: ${flaw.replace('FOLDER', path)}`,

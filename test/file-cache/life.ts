@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type FileCacheOptions, fileCache } from '../../caches/file/index.js'
-import type { ListContext, ListerWatcher } from '../../src/contract/source.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Change } from '../../src/queue/change.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -34,22 +34,10 @@ export interface Life {
 export async function life<T>(options: LifeOptions<T>): Promise<Life> {
   const { source, cache, expected, prefix = '', isAudited = false, view = (object) => object } = options
   const [initial, changes, errors, warnings]: [string[], string[], string[], string[]] = [[], [], [], []]
-  let lists = 0
-  const counted = new Proxy(source, {
-    get(target, name) {
-      if (name === 'list') {
-        return (context: ListContext) => {
-          lists++
-          return target.list(context)
-        }
-      }
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? member.bind(target) : member
-    },
-  })
+  const lists = vi.spyOn(source, 'list')
   const logger = { debug() {}, info() {}, warn: (message: string) => void warnings.push(message), error() {} }
   const informer = createInformer<T, object, T>({
-    source: counted,
+    source,
     cache: fileCache(cache),
     ...(isAudited ? {} : { audit: false }),
     logger,
@@ -71,8 +59,16 @@ export async function life<T>(options: LifeOptions<T>): Promise<Life> {
   } finally {
     await informer.stop({ drainMs: 1_000 })
   }
+  const { length } = lists.mock.calls
+  lists.mockRestore()
   // Old servers are warned of, too.
-  return { lists, initial: initial.sort(), changes: changes.sort(), errors, warnings: warnings.filter(isOfCache) }
+  return {
+    lists: length,
+    initial: initial.sort(),
+    changes: changes.sort(),
+    errors,
+    warnings: warnings.filter(isOfCache),
+  }
 }
 
 function isOfCache(warning: string): boolean {
