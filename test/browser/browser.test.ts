@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { nodeListener, serveHttp } from '../../serving/http/index.js'
 import { createInformer } from '../../src/index.js'
-import { describeServer } from '../servers/index.js'
+import { describeServer, type FoundServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { root } from '../support/sources.js'
 import { postedBy } from './chromium.js'
@@ -35,6 +35,25 @@ beforeAll(async () => {
   react = await bundledPage('react-page.tsx')
 })
 
+/** Runs a page that follows a mirror of these entries, and returns what it posts. The page has them changed at `/write`. */
+async function postedByFollower<T>(
+  chromium: FoundServer,
+  script: string,
+  entries: readonly (readonly [string, T])[],
+  ...written: readonly [string, T]
+): Promise<unknown> {
+  const source = memorySource({ entries })
+  await using informer = createInformer({ source, freeze: false }).start()
+  await using mirror = serveHttp(informer, { heartbeatMs: 500 })
+  const serve = nodeListener(mirror)
+  const posted = await postedBy(chromium, script, (request, response) => {
+    if (request.url !== '/write') return serve(request, response)
+    source.put(...written)
+    response.end()
+  })
+  return JSON.parse(posted)
+}
+
 describe('[D9] a bundle of listwatch and listwatch/memory for browsers', () => {
   test('imports nothing', () => expect(page).not.toMatch(/^import |\bimport\(|\brequire\(/m))
 
@@ -60,20 +79,10 @@ describe('a bundle of listwatch and listwatch/http for browsers', () => {
 
   describeServer('chromium', 'in Chromium', (chromium) => {
     test('follows a mirror that a server of Node serves', async () => {
-      const at = new Date(5)
-      const source = memorySource({
-        entries: [['1', { tenant: 'acme', total: 1, at, bytes: new Uint8Array([1, 255]) }]],
-      })
-      const informer = createInformer({ source, freeze: false }).start()
-      await using mirror = serveHttp(informer, { heartbeatMs: 500 })
-      const serve = nodeListener(mirror)
-      const posted = await postedBy(chromium, follower, (request, response) => {
-        if (request.url !== '/write') return serve(request, response)
-        source.put('2', { tenant: 'acme', total: 2, at, bytes: new Uint8Array() })
-        response.end()
-      })
-      await informer.stop()
-      expect(JSON.parse(posted)).toEqual({
+      const order = { tenant: 'acme', at: new Date(5) }
+      const first = { ...order, total: 1, bytes: new Uint8Array([1, 255]) }
+      const second = { ...order, total: 2, bytes: new Uint8Array() }
+      expect(await postedByFollower(chromium, follower, [['1', first]], '2', second)).toEqual({
         hasNode: false,
         first: [1],
         values: [5, [1, 255]],
@@ -89,22 +98,8 @@ describe('a bundle of listwatch/react and listwatch/http for browsers', () => {
 
   describeServer('chromium', 'in Chromium', (chromium) => {
     test('shows the objects of a follower, and renders only components whose objects change', async () => {
-      const source = memorySource({
-        entries: [
-          ['1', { tenant: 'acme', total: 1 }],
-          ['2', { tenant: 'birch', total: 2 }],
-        ],
-      })
-      const informer = createInformer({ source, freeze: false }).start()
-      await using mirror = serveHttp(informer, { heartbeatMs: 500 })
-      const serve = nodeListener(mirror)
-      const posted = await postedBy(chromium, react, (request, response) => {
-        if (request.url !== '/write') return serve(request, response)
-        source.put('1', { tenant: 'acme', total: 10 })
-        response.end()
-      })
-      await informer.stop()
-      expect(JSON.parse(posted)).toEqual({
+      const entries = Object.entries({ 1: { tenant: 'acme', total: 1 }, 2: { tenant: 'birch', total: 2 } })
+      expect(await postedByFollower(chromium, react, entries, '1', { tenant: 'acme', total: 10 })).toEqual({
         before: 'idle, order 1:  |acme:  |birch:  |',
         first: 'live, order 1: 1 |acme: 1 |birch: 2 |',
         later: 'live, order 1: 10 |acme: 10 |birch: 2 |',

@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { FoundServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Child } from '../support/child.js'
+import { listening } from '../support/listening.js'
 
 /** No window, no account, nothing that reaches for the network. */
 const FLAGS = [
@@ -42,10 +41,8 @@ export async function postedBy(
     else if (others !== undefined && request.url !== '/') others(request, response)
     else response.setHeader('content-type', 'text/html').end(PAGE)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const url = await listening(server)
   const profile = await mkdtemp(join(tmpdir(), 'listwatch-chromium-'))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const flags = [...FLAGS, `--user-data-dir=${profile}`]
   const browser = new Child(join(binDir, 'chromium'), [...flags, url], { env: { ...process.env, ...env } })
   try {

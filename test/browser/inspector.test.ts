@@ -22,15 +22,7 @@ const SCRIPT = '<img src=x onerror="window.attacked = true"><script>window.attac
 /** With this variable the pictures of README are written again. */
 const isTakingPictures = process.env['LISTWATCH_PICTURES'] === '1'
 const CITIES = ['Berlin', 'Kraków', 'Lagos', 'Montréal', 'Oslo', 'Porto']
-const NAMES = [
-  'Ada Eze',
-  'Bruno Almeida',
-  'Chiara Jensen',
-  'Elif García',
-  'Farid Haddad',
-  'Grace Chen',
-  'Ingrid Dubois',
-]
+const NAMES = 'Ada Eze, Bruno Almeida, Chiara Jensen, Elif García, Farid Haddad, Grace Chen, Ingrid Dubois'.split(', ')
 
 function orderOf(n: number): Order {
   return {
@@ -162,7 +154,6 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await page.keyboard.press('Escape')
     await page.keyboard.press(key)
   }
-  const firstRow = (): Promise<string[]> => page.locator('tbody tr:first-child td').allInnerTexts()
   /** Changes some objects of the first rows, so that there is something to see. */
   const writeFor = async (ms: number): Promise<void> => {
     const until = Date.now() + ms
@@ -190,15 +181,9 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
 
   test('lists objects, and scrolls to the last of 100 001 with few elements', async () => {
     await totalIs('100,001 objects')
-    expect((await firstRow()).map((text) => text.trim())).toEqual([
-      '000000',
-      'acme',
-      'open',
-      '0',
-      '2026-01-05T00:00:00.000Z',
-      'Ada Eze',
-      'note 0',
-    ])
+    const cells = await page.locator('tbody tr:first-child td').allInnerTexts()
+    const first = '000000 | acme | open | 0 | 2026-01-05T00:00:00.000Z | Ada Eze | note 0'
+    expect(cells.map((text) => text.trim()).join(' | ')).toBe(first)
     await page.$eval('.list', (list) => list.scrollTo(0, list.scrollHeight))
     await page.waitForSelector('tbody .key:text("<img")')
     expect(await page.locator('.row').count()).toBeLessThan(100)

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { afterAll } from 'vitest'
 import { type ListerWatcher, SourceError } from '../../src/index.js'
 import { type ConformanceCapability, describeListerWatcher } from '../../testing/index.js'
 import { blocksOf } from '../support/documents.js'
+import { listening } from '../support/listening.js'
 
 /** What the examples call a country: `name` is the value that the conformance cases write. */
 type Country = { readonly code: string; readonly name: string }
@@ -78,9 +77,8 @@ await describePolled('the polled source of docs/how-to/read-follow-wait.md', (en
     const entries = countries.map((object) => ({ key: object.code, object }))
     return version === known ? undefined : { entries, version }
   }
-  return definedBy('countries', definitionIn('docs/how-to/read-follow-wait.md', 'countries'), {
-    read,
-  }) as ListerWatcher<Country>
+  const code = definitionIn('docs/how-to/read-follow-wait.md', 'countries')
+  return definedBy('countries', code, { read }) as ListerWatcher<Country>
 })
 
 // With the fetch of Node: it keeps listeners on the signal until a garbage collection.
@@ -91,7 +89,7 @@ const server = createServer((request, response) => {
   const isKnown = request.headers['if-none-match'] === etag
   response.writeHead(isKnown ? 304 : 200, { etag }).end(isKnown ? undefined : JSON.stringify(countries))
 })
-await once(server.listen(0, '127.0.0.1'), 'listening')
+const address = await listening(server)
 afterAll(() => {
   server.closeAllConnections()
   server.close()
@@ -101,12 +99,8 @@ await describePolled('the source of examples/polled-source.ts', (endpoint) => {
   const path = `/${endpoints.size}`
   endpoints.set(path, endpoint)
   const example = readFileSync('examples/polled-source.ts', 'utf8')
-  const code = example
-    .slice(0, example.indexOf('\nconst countries = createInformer('))
-    .replace('export function', 'function')
-  const countriesAt = definedBy('countriesAt', code, { SourceError }) as (
-    url: string,
-    pollMs: number,
-  ) => ListerWatcher<Country>
-  return countriesAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, POLL_MS)
+  const [definition = ''] = example.split('\nconst countries = createInformer(')
+  const code = definition.replace('export function', 'function')
+  type CountriesAt = (url: string, pollMs: number) => ListerWatcher<Country>
+  return (definedBy('countriesAt', code, { SourceError }) as CountriesAt)(`${address}${path}`, POLL_MS)
 })

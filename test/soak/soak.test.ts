@@ -23,6 +23,7 @@ describe('much of everything', () => {
 })
 
 describe('what judges the soak', () => {
+  const ignore = (): void => {}
   const kept: number[] = []
   const load: Load = {
     what: 'number',
@@ -36,7 +37,7 @@ describe('what judges the soak', () => {
   }
 
   test('a number that is kept for each is too much', async () => {
-    expect(await growthOfEach(load, () => {})).toMatchObject({ holds: false, count: 1_000_000 })
+    expect(await growthOfEach(load, ignore)).toMatchObject({ holds: false, count: 1_000_000 })
   })
 
   test('memory that is held during a run is detected, even if it is released at its end', async () => {
@@ -47,18 +48,12 @@ describe('what judges the soak', () => {
       lost = step < 60 ? Array.from({ length: 50_000 }, () => ({})) : []
     }
     const ofPassing: Load = { ...load, count: 100, warmUp: 0, limit: 1e6, step: passing, counted: () => step }
-    expect(
-      await growthInAll(
-        ofPassing,
-        () => {},
-        () => {},
-      ),
-    ).toMatchObject({ holds: false, count: 100 })
+    expect(await growthInAll(ofPassing, ignore, ignore)).toMatchObject({ holds: false, count: 100 })
     expect(lost).toEqual([])
   })
 
   test('what counts for nothing is refused', async () => {
-    await expect(growthOfEach({ ...load, step: async () => {} }, () => {})).rejects.toThrow('nothing came of it')
+    await expect(growthOfEach({ ...load, step: async () => {} }, ignore)).rejects.toThrow('nothing came of it')
   })
 
   test('a second handle of the same kind is seen', () => {
