@@ -7,23 +7,7 @@ import type { SimClock } from './sim-clock.js'
 
 /** What a schedule can violate: an invariant of SPEC.md, or another named rule. */
 export type Invariant =
-  | 'I1'
-  | 'I2'
-  | 'I3'
-  | 'I4'
-  | 'I5'
-  | 'I6'
-  | 'I7'
-  | 'I8'
-  | 'I9'
-  | 'I10'
-  | 'I11'
-  | 'I12'
-  | 'I13'
-  | 'I14'
-  | 'I15'
-  | 'I16'
-  | 'I17'
+  | `I${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17}`
   /** Opens are spaced, and the source is listed again only if necessary. */
   | 'opens'
   /** Waits end as they should. */
