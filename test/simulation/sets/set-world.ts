@@ -3,7 +3,7 @@ import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-
 import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
-import { type Action, actions, kindOf, kindsOf, writes } from '../workload/fault-plan.js'
+import { type Action, actions, isKeyOf, kindOf, kindsOf, writes } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
 import { SetDriver } from './set-driver.js'
@@ -123,34 +123,27 @@ export class SetWorld extends SourceWorld {
     const { decisions, settings } = this
     const system = this.#system
     const key = decisions.pick(label, settings.keys)
-    switch (kind) {
-      case 'add source':
-        this.#add(decisions.pick(label, this.#out))
-        break
-      case 'remove source':
-        this.#remove(decisions.pick(label, this.#members.current))
-        break
-      case 'replace source': {
+    const performed = {
+      'add source': () => this.#add(decisions.pick(label, this.#out)),
+      'remove source': () => this.#remove(decisions.pick(label, this.#members.current)),
+      'replace source': () => {
         const member = decisions.pick(label, this.#members.current)
         this.#remove(member)
         this.#add(member)
-        break
-      }
-      case 'expire all':
-        this.note(kind)
+      },
+      'expire all': () => {
+        this.note('expire all')
         for (const { source, settings } of this.#members.current) if (!settings.isBreach) source.expire()
-        break
-      case 'suspend':
-      case 'clock jump':
-        this.#members.all[0]?.workload.perform({ kind, label, at: 0 })
-        break
-      case 'restart':
+      },
+      suspend: () => this.#members.all[0]?.workload.perform({ kind: 'suspend', label, at: 0 }),
+      'clock jump': () => this.#members.all[0]?.workload.perform({ kind: 'clock jump', label, at: 0 }),
+      restart: () => {
         this.note('is stopped')
         system.stop()
-        break
-      default:
-        system.use(kind, key)
+      },
     }
+    if (isKeyOf(performed, kind)) performed[kind]()
+    else system.use(kind, key)
   }
 
   get #out(): readonly SetMember[] {

@@ -38,6 +38,11 @@ export const actions = {
 
 export type ActionKind = keyof typeof actions
 
+/** Whether these are functions of a kind, which may be of another one. */
+export function isKeyOf<K extends string>(functions: Readonly<Record<K, unknown>>, kind: string): kind is K {
+  return kind in functions
+}
+
 export interface Action<K extends string = ActionKind> {
   readonly kind: K
   readonly at: number

@@ -4,7 +4,7 @@ import { InformerDriver } from '../system/informer-driver.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 import { setWallClock } from '../system/wall-clock.js'
 import { RANKS, TAGS, TENANTS } from './declared-indexes.js'
-import type { Action } from './fault-plan.js'
+import { type Action, isKeyOf } from './fault-plan.js'
 import { withBody } from './item-bodies.js'
 import { hashOf, mix } from './random-decisions.js'
 
@@ -45,74 +45,45 @@ export class Workload {
     const { history, settings, note, clock, decisions } = this.#world
     const key = decisions.pick(label, settings.keys)
     const known = history.head.state.get(key)
-    switch (kind) {
-      case 'put':
-        this.#commit(label, [this.#put(key, label)])
-        break
-      case 'put again':
+    const performed = {
+      put: () => this.#commit(label, [this.#put(key, label)]),
+      'put again': () => {
         if (known !== undefined)
           this.#commit(label, [{ key, stored: { ...known, revision: this.#revision(this.#next) }, was: known }])
-        break
-      case 'delete':
-        if (known !== undefined) this.#commit(label, [this.#delete(key)])
-        break
-      case 'recreate':
-        this.#recreate(key, label)
-        break
-      case 'storm':
-        this.#storm(key, label, decisions.pick(label, [1, 20, 300]))
-        break
-      case 'vanish':
-        // If only an audit may repair the store, a list may not.
-        if (!settings.isBreach || settings.auditMs === false) this.#vanish(key, label)
-        break
-      case 'transaction':
-        this.#transaction(label)
-        break
-      case 'corrupt':
-        this.#corrupt(key, label)
-        break
-      case 'give up':
+      },
+      delete: () => known !== undefined && this.#commit(label, [this.#delete(key)]),
+      recreate: () => this.#recreate(key, label),
+      storm: () => this.#storm(key, label, decisions.pick(label, [1, 20, 300])),
+      // If only an audit may repair the store, a list may not.
+      vanish: () => (!settings.isBreach || settings.auditMs === false) && this.#vanish(key, label),
+      transaction: () => this.#transaction(label),
+      corrupt: () => this.#corrupt(key, label),
+      'give up': () => {
         this.#corrupt(key, label)
         clock.in(decisions.next(label) * 3_000, () => {
           if (!decisions.isQuiet && this.#world.history.head.state.get(key)?.isInvalid)
             this.#commit(label, [this.#delete(key)])
         })
-        break
-      case 'compact':
-        this.#compact(label)
-        break
-      case 'restore':
-        this.#restore(label)
-        break
-      case 'suspend':
+      },
+      compact: () => this.#compact(label),
+      restore: () => this.#restore(label),
+      suspend: () => {
         note('the machine is suspended')
         clock.skip(decisions.next(label) * SUSPENDED_MS)
         this.#world.driver.skipped()
-        break
-      case 'restart':
+      },
+      restart: () => {
         note('is stopped')
         this.#world.driver.stop()
-        break
-      case 'clock jump':
-        this.#jump(label)
-        break
-      case 'flip field':
-        this.#flip(key)
-        break
-      case 'drain controller':
-        this.#drain(key, label)
-        break
-      case 'enqueue many':
-        this.#enqueueMany(label)
-        break
-      case 'restore twice':
-        this.#restoreTwice(label)
-        break
-      default:
-        if (this.#world.driver instanceof InformerDriver) this.#world.driver.use(kind, key)
-        break
+      },
+      'clock jump': () => this.#jump(label),
+      'flip field': () => this.#flip(key),
+      'drain controller': () => this.#drain(key, label),
+      'enqueue many': () => this.#enqueueMany(label),
+      'restore twice': () => this.#restoreTwice(label),
     }
+    if (isKeyOf(performed, kind)) performed[kind]()
+    else if (this.#world.driver instanceof InformerDriver) this.#world.driver.use(kind, key)
   }
 
   restoreClock(): void {
