@@ -7,7 +7,17 @@ import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, resultOf, SECRET, shell, temporaryFolder, urlOf } from './support.js'
+import {
+  informersAt,
+  listwatch,
+  outputOf,
+  refusalOf,
+  resultOf,
+  SECRET,
+  shell,
+  temporaryFolder,
+  urlOf,
+} from './support.js'
 
 function folderWith(name: string, text: string): string {
   const folder = temporaryFolder()
@@ -21,20 +31,14 @@ describeServer('redis 7.0', 'a configuration file', useRedis, (own) => {
     const { url } = own.redis
     const sources = { users: { url, keys: 'user:*', index: ['city'] }, jobs: { url, keys: 'job:*', codec: 'string' } }
     const folder = folderWith('listwatch.config.json', JSON.stringify({ sources }))
-    const listed = await resultOf(shell(`cd '${folder}' && listwatch list @jobs`))
-    expect(listed).toEqual({ code: 0, output: '{"key":"job:1","object":"{\\"n\\":1}"}\n', errors: '' })
+    const listed = await outputOf(shell(`cd '${folder}' && listwatch list @jobs`))
+    expect(listed).toBe('{"key":"job:1","object":"{\\"n\\":1}"}\n')
     const config = ['--config', join(folder, 'listwatch.config.json')]
     const overridden = await resultOf(listwatch(['get', '@jobs', 'job:1', '--codec', 'json', ...config]))
     expect(overridden.output).toBe('{"key":"job:1","object":{"n":1}}\n')
     const child = listwatch(['serve', ...config])
-    await waitUntil('the address', () => child.lines.length > 0)
-    const { origin, hash } = new URL(child.lines[0] ?? '')
-    const headers = { authorization: `Bearer ${hash.replace('#token=', '')}` }
     await waitUntil('the objects', async () => {
-      const found = (await (await fetch(`${origin}/api/informers`, { headers })).json()) as Readonly<
-        Record<string, unknown>
-      >[]
-      const shown = found.map(({ name, size, indexes }) => ({ name, size, indexes }))
+      const shown = (await informersAt(child)).map(({ name, size, indexes }) => ({ name, size, indexes }))
       return isDeepStrictEqual(shown, [
         { name: 'users', size: 2, indexes: ['city'] },
         { name: 'jobs', size: 1, indexes: [] },
@@ -55,11 +59,8 @@ describeServer('redis 7.0', 'a configuration file', useRedis, (own) => {
 
 describeServer('postgres 18', 'serve with a configuration file', useServer, (at) => {
   test('names the source that has an unknown index, or that cannot be read', async () => {
-    const db = await at.installed(
-      'CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)',
-      'orders',
-    )
-    const url = urlOf(db)
+    const tables = 'CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)'
+    const url = urlOf(await at.installed(tables, 'orders'))
     const serve = (sources: object): Child => {
       const folder = folderWith('listwatch.config.json', JSON.stringify({ sources }))
       return listwatch(['serve', '--config', join(folder, 'listwatch.config.json')])

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { newFile, newPath, opened, rowsOf } from '../sqlite/support.js'
 import { namesOf } from './doctor.js'
-import { example, listwatch, refusalOf, resultOf, synced, testRefusals } from './support.js'
+import { example, expectEnd, listwatch, refusalOf, resultOf, synced, testRefusals } from './support.js'
 
 const ORDERS = 'PRAGMA user_version = 1; CREATE TABLE orders (id INTEGER PRIMARY KEY, total, code TEXT UNIQUE)'
 
@@ -17,10 +17,8 @@ test('sqlite install, status, epoch and uninstall, and the commands that read th
 }, async () => {
   const path = withoutLog()
   const run = async (...args: string[]) => await resultOf(listwatch(args))
-  expect(await run('sqlite', 'status', path)).toMatchObject({
-    code: 0,
-    output: `listwatch is not installed in ${path}\n`,
-  })
+  const output = `listwatch is not installed in ${path}\n`
+  expect(await run('sqlite', 'status', path)).toMatchObject({ code: 0, output })
   expect(await refusalOf(listwatch(['list', path, '--table', 'orders']))).toContain(`listwatch sqlite install '`)
   const printed = await run('sqlite', 'install', path, '--table', 'orders', '--keep-rows', '5000', '--print')
   const copy = newPath()
@@ -48,8 +46,7 @@ test('sqlite install, status, epoch and uninstall, and the commands that read th
   expect(watch.output).not.toContain('"key":"2"')
   expect((await run('sqlite', 'epoch', path)).output).toContain('began another epoch')
   await watch.until(() => watch.errors.includes('another epoch'), 'the other epoch')
-  watch.kill('SIGINT')
-  expect((await watch.ended).code).toBe(0)
+  await expectEnd(watch, 'SIGINT')
   opened(path).exec('CREATE UNIQUE INDEX later ON orders (total)')
   const broken = await run('sqlite', 'status', path)
   expect([broken.code, broken.output]).toEqual([1, expect.stringContaining('do not fit its unique indexes')])
@@ -82,6 +79,5 @@ test('examples/sqlite.ts follows the orders that another process writes', { time
   await follower.until(() => follower.output.includes('order 42: 9.5'), 'the first order')
   await resultOf(example('sqlite.ts', ['43', '7'], env))
   await follower.until(() => follower.output.includes('order 43: 7'), 'the second order')
-  follower.kill('SIGINT')
-  expect((await follower.ended).code).toBe(0)
+  await expectEnd(follower, 'SIGINT')
 })

@@ -120,6 +120,21 @@ export async function resultOf(child: Child): Promise<Result> {
   return { code, output: child.output, errors: child.errors }
 }
 
+/** The output of a command that succeeds, and says nothing of errors. */
+export async function outputOf(child: Child): Promise<string> {
+  const { output, ...rest } = await resultOf(child)
+  expect(rest).toEqual({ code: 0, errors: '' })
+  return output
+}
+
+/** The informers that `listwatch serve` shows at the address that it prints. */
+export async function informersAt(serve: Child): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  await serve.until(() => serve.lines.length > 0, 'the address')
+  const { origin, hash } = new URL(serve.lines[0] ?? '')
+  const headers = { authorization: hash.replace('#token=', 'Bearer ') }
+  return (await (await fetch(`${origin}/api/informers`, { headers })).json()) as readonly Record<string, unknown>[]
+}
+
 /** A command that refuses ends within this time, in milliseconds. */
 const DEADLINE_MS = 20_000
 

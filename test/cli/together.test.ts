@@ -6,7 +6,17 @@ import { roleOf } from '../postgres/hostile.js'
 import { type Database, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import type { Child } from '../support/child.js'
-import { expectEnd, listwatch, refusalOf, SECRET, synced, temporaryFolder, testRefusals, urlOf } from './support.js'
+import {
+  expectEnd,
+  informersAt,
+  listwatch,
+  refusalOf,
+  SECRET,
+  synced,
+  temporaryFolder,
+  testRefusals,
+  urlOf,
+} from './support.js'
 
 /** A line of `watch --json` of accounts: each table or prefix begins with one of 50. */
 interface Line {
@@ -127,11 +137,7 @@ describeServer('postgres 18', 'watch of several tables', useServer, (at) => {
     expect(child.output).toMatch(/^\d\d:\d\d:\d\d ~ a 1 n=50 → 49\n {8} ~ b 2 n=50 → 51$/m)
     await expectEnd(child, 'SIGINT')
     const serve = listwatch(['serve', '--config', config])
-    await serve.until(() => serve.lines.length > 0, 'the address')
-    const { origin, hash } = new URL(serve.lines[0] ?? '')
-    const headers = { authorization: hash.replace('#token=', 'Bearer ') }
-    const shown = (await (await fetch(`${origin}/api/informers`, { headers })).json()) as readonly { name: string }[]
-    expect(shown.map(({ name }) => name)).toEqual(['postgres:a', 'postgres:b'])
+    expect((await informersAt(serve)).map(({ name }) => name)).toEqual(['postgres:a', 'postgres:b'])
     await expectEnd(serve, 'SIGINT')
     expect(await refusalOf(listwatch(['list', '@both', '--config', config]))).toMatch(
       /^give one --table: only watch and serve mirror together several tables of Postgres, MariaDB or MySQL \(--table\), or several prefixes of etcd/,
@@ -162,17 +168,14 @@ describeServer('etcd 3.6', 'watch of several prefixes', useEtcd, (own) => {
     const put = (key: string, n: number) => ({
       request_put: { key: Buffer.from(key), value: Buffer.from(JSON.stringify({ n })) },
     })
-    const write = (): Promise<unknown> =>
-      client.kv.txn({ success: [put('/a/1', 50 - moved), put('/z/2', 50 + moved), put('/m/3', moved)] })
-    await write()
+    const write = (n: number): Promise<unknown> =>
+      client.kv.txn({ success: [put('/a/1', 50 - n), put('/z/2', 50 + n), put('/m/3', n)] })
+    await write(0)
     const child = listwatch(['watch', `etcd://${own.etcd.endpoint}`, '--prefix', '/a/', '--prefix', '/z/', '--json'])
     await synced(child)
     expect(commitsOf(child)).toEqual([['add /a/ /a/1', 'add /z/ /z/2']])
     await expectWholeTransfers(child, {
-      transfer: () => {
-        moved++
-        return write()
-      },
+      transfer: () => write(++moved),
       faults: [
         async () => {
           await own.etcd.kill()
