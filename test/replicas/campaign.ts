@@ -11,13 +11,39 @@ import { binary } from '../support/build.js'
 import { root } from '../support/sources.js'
 import { flawsOf, type Note } from './judge.js'
 import type { Backend, LeasesOfProcess } from './leases.js'
-import { createTable, type FencedTable } from './tables.js'
+
+/** The write of a run. */
+export interface FencedWrite {
+  readonly run: number
+  readonly key: string
+  readonly value: number
+  readonly fence: number
+}
+
+/** What a replica is told: objects that have changed, or whether its write was accepted. */
+export type Told = { readonly values: Readonly<Record<string, number>> } | { readonly run: number; isAccepted: boolean }
+
+/** A table in the process of the test, which no fault reaches. It refuses a write with a smaller fence than before. */
+class FencedTable {
+  readonly values = new Map<string, number>()
+  readonly #fences = new Map<string, number>()
+  refused = 0
+
+  /** Returns whether the write was accepted. */
+  write({ key, value, fence }: FencedWrite): boolean {
+    const isAccepted = fence >= (this.#fences.get(key) ?? -1)
+    if (!isAccepted) this.refused++
+    else {
+      this.#fences.set(key, fence)
+      this.values.set(key, value)
+    }
+    return isAccepted
+  }
+}
 
 /** What a replica gets as its argument. */
 export interface ReplicaOptions extends LeasesOfProcess {
   readonly name: string
-  /** The port of the fenced table, which no fault reaches. */
-  readonly tablePort: number
   /** The file that gets its notes. */
   readonly log: string
   readonly values: Readonly<Record<string, number>>
@@ -26,7 +52,6 @@ export interface ReplicaOptions extends LeasesOfProcess {
 export interface CampaignOptions {
   readonly backend: Backend
   readonly leasesPort: number
-  readonly tablePort: number
   /** The configuration for a way through this port. */
   readonly kubeConfig?: (port: number) => KubeConfigOptions
   readonly random: SeededRandom
@@ -51,7 +76,7 @@ class Replica implements AsyncDisposable {
   /** Whether a fault is under way. */
   isDisturbed = false
 
-  constructor(proxy: FaultProxy, options: ReplicaOptions) {
+  constructor(proxy: FaultProxy, options: ReplicaOptions, table: FencedTable) {
     this.name = options.name
     this.proxy = proxy
     const path = join(root, 'test/replicas/replica.ts')
@@ -60,7 +85,10 @@ class Replica implements AsyncDisposable {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text
       })
-    this.#process.on('message', () => (this.isSynced = true))
+    this.#process.on('message', (message: 'synced' | FencedWrite) => {
+      if (message === 'synced') this.isSynced = true
+      else this.tell({ run: message.run, isAccepted: table.write(message) })
+    })
     this.exited = new Promise((resolve) => this.#process.on('close', resolve))
   }
 
@@ -72,8 +100,8 @@ class Replica implements AsyncDisposable {
     this.#process.kill(name)
   }
 
-  tell(values: Readonly<Record<string, number>>): void {
-    if (this.#process.connected) this.#process.send(values, () => {})
+  tell(told: Told): void {
+    if (this.#process.connected) this.#process.send(told, () => {})
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -91,7 +119,7 @@ type Fault = (replica: Replica) => Promise<void>
  */
 export class ReplicaCampaign implements AsyncDisposable {
   readonly #options: CampaignOptions
-  readonly #table: FencedTable
+  readonly #table = new FencedTable()
   readonly #folder: string = mkdtempSync(join(tmpdir(), 'listwatch-replicas-'))
   readonly #values: Record<string, number> = {}
   readonly #replicas = new Set<Replica>()
@@ -102,9 +130,8 @@ export class ReplicaCampaign implements AsyncDisposable {
   /** The violations that the notes do not show. */
   readonly flaws: string[] = []
 
-  private constructor(options: CampaignOptions, table: FencedTable) {
+  private constructor(options: CampaignOptions) {
     this.#options = options
-    this.#table = table
     for (let at = 0; at < KEYS; at++) this.#values[`order-${at}`] = 0
     this.#faults = {
       kill: (replica) => this.#kill(replica),
@@ -115,7 +142,7 @@ export class ReplicaCampaign implements AsyncDisposable {
   }
 
   static async start(options: CampaignOptions): Promise<ReplicaCampaign> {
-    const campaign = new ReplicaCampaign(options, await createTable(options.backend, options.tablePort))
+    const campaign = new ReplicaCampaign(options)
     await Promise.all(Array.from({ length: REPLICAS }, () => campaign.#join()))
     return campaign
   }
@@ -160,36 +187,21 @@ export class ReplicaCampaign implements AsyncDisposable {
     const began = performance.now()
     for (const key of Object.keys(this.#values)) this.#values[key] = (this.#values[key] ?? 0) + 1
     this.#tell(this.#values)
-    const last = async (): Promise<Map<string, number>> => {
-      await sleep(50)
-      const accepted = (await this.#table.writes()).filter(({ isAccepted }) => isAccepted)
-      return new Map(accepted.map(({ key, value }) => [key, value]))
-    }
-    const isWritten = async (): Promise<boolean> => {
-      const written = await last()
-      return Object.entries(this.#values).every(([key, value]) => written.get(key) === value)
-    }
+    const isWritten = (): boolean =>
+      Object.entries(this.#values).every(([key, value]) => this.#table.values.get(key) === value)
     await waitUntil('the last state of each key', isWritten, deadlineMs)
     return performance.now() - began
   }
 
   /** Returns the violations, and the number of refused writes. */
-  async judge(): Promise<{ readonly flaws: readonly string[]; readonly refused: number; readonly runs: number }> {
-    const writes = await this.#table.writes()
-    const flaws = [...this.flaws, ...flawsOf(this.notes)]
-    const fences = new Map<string, number>()
-    for (const { key, fence, isAccepted } of writes) {
-      const known = fences.get(key) ?? -1
-      if (isAccepted !== fence >= known) flaws.push(`${key}: a write with fence ${fence} after ${known}`)
-      fences.set(key, Math.max(known, fence))
-    }
-    const refused = writes.filter(({ isAccepted }) => !isAccepted).length
-    return { flaws, refused, runs: this.notes.filter(({ type }) => type === 'start').length }
+  judge(): { readonly flaws: readonly string[]; readonly refused: number; readonly runs: number } {
+    const { notes } = this
+    const runs = notes.filter(({ type }) => type === 'start').length
+    return { flaws: [...this.flaws, ...flawsOf(notes)], refused: this.#table.refused, runs }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(Array.from(this.#replicas, (replica) => replica[Symbol.asyncDispose]()))
-    await this.#table.close()
     rmSync(this.#folder, { recursive: true })
   }
 
@@ -198,23 +210,16 @@ export class ReplicaCampaign implements AsyncDisposable {
   }
 
   async #join(): Promise<void> {
-    const { backend, leasesPort, tablePort, kubeConfig } = this.#options
+    const { backend, leasesPort, kubeConfig } = this.#options
     const proxy = await startFaultProxy({ targetPort: leasesPort })
-    const replica = new Replica(proxy, {
-      name: `replica ${++this.#started}`,
-      backend,
-      leaseMs: LEASE_MS,
-      leasesPort: proxy.port,
-      kubeConfig: kubeConfig?.(proxy.port),
-      tablePort,
-      log: this.#log,
-      values: this.#values,
-    })
+    const leases = { backend, leaseMs: LEASE_MS, leasesPort: proxy.port, kubeConfig: kubeConfig?.(proxy.port) }
+    const options = { ...leases, name: `replica ${++this.#started}`, log: this.#log, values: this.#values }
+    const replica = new Replica(proxy, options, this.#table)
     this.#replicas.add(replica)
     replica.isDisturbed = true
     await waitUntil('a replica to have its objects', () => replica.isSynced || replica.hasExited)
     if (replica.hasExited) throw new Error(`${replica.name} has ended: ${replica.output}`)
-    replica.tell(this.#values)
+    replica.tell({ values: this.#values })
     replica.isDisturbed = false
   }
 
@@ -269,6 +274,6 @@ export class ReplicaCampaign implements AsyncDisposable {
   }
 
   #tell(values: Readonly<Record<string, number>>): void {
-    for (const replica of this.#replicas) replica.tell(values)
+    for (const replica of this.#replicas) replica.tell({ values })
   }
 }

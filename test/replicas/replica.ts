@@ -3,19 +3,19 @@ import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type ReconcileContext } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
-import type { ReplicaOptions } from './campaign.ts'
+import type { FencedWrite, ReplicaOptions, Told } from './campaign.ts'
 import type { Note } from './judge.ts'
 import { openLeases } from './leases.ts'
-import { openTable } from './tables.ts'
 
 const STEP_MS = 15
 const STEPS = 16
 const CONCURRENCY = 4
 const DRAIN_MS = 2_000
 const options: ReplicaOptions = JSON.parse(process.argv[2] ?? '')
-const { name, backend, tablePort, values } = options
+const { name, values } = options
 const log = openSync(options.log, 'a')
-const table = openTable(backend, tablePort)
+/** By the number of the run that writes. */
+const writing = new Map<number, (isAccepted: boolean) => void>()
 let runs = 0
 
 /** Microseconds of the clock that all processes of the machine share. */
@@ -26,6 +26,12 @@ function now(): number {
 /** Written at once: what it did before a kill is known. */
 function note(what: Omit<Note, 'replica'>): void {
   writeSync(log, `${JSON.stringify({ ...what, replica: name } satisfies Note)}\n`)
+}
+
+/** Returns whether the table accepts the write. */
+function write(wanted: FencedWrite): Promise<boolean> {
+  process.send?.(wanted)
+  return new Promise((resolve) => writing.set(wanted.run, resolve))
 }
 
 /** Every second run does not look at its signal before it writes, as a write that is on its way when a lease ends. */
@@ -45,7 +51,7 @@ async function run(key: string, { object, signal, fence }: ReconcileContext<numb
   }
   const wasAborted = isAborted()
   if (!wasAborted || isCareless) {
-    const isAccepted = await table.write(key, object ?? -1, fence ?? -1)
+    const isAccepted = await write({ run: id, key, value: object ?? -1, fence: fence ?? -1 })
     if (!isAccepted && !isAborted()) note({ type: 'refused while valid', at: now(), run: id })
   }
   note({ type: 'end', at: now(), run: id })
@@ -59,8 +65,9 @@ informer.on('error', (error) => {
 })
 const leases = await openLeases(options)
 informer.reconcile(run, { leases, concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
-process.on('message', (changes: Readonly<Record<string, number>>) => {
-  for (const [key, value] of Object.entries(changes)) source.put(key, value)
+process.on('message', (told: Told) => {
+  if ('values' in told) for (const [key, value] of Object.entries(told.values)) source.put(key, value)
+  else writing.get(told.run)?.(told.isAccepted)
 })
 process.once('SIGTERM', () => {
   void informer.stop({ drainMs: DRAIN_MS }).finally(() => process.exit(0))
