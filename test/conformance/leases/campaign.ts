@@ -58,6 +58,13 @@ export class LeaseCampaign {
     await Promise.all(this.#runs)
   }
 
+  /** It ends after it has recovered, in its first epoch, without a lost lease. */
+  async endsUnharmed(): Promise<void> {
+    await this.recovered()
+    await this.end()
+    expect([this.checker.epochs.size, this.counts.lost]).toEqual([1, 0])
+  }
+
   async #run(session: LeaseSession, at: number): Promise<void> {
     const { signal: stopped } = this.#stop
     let joins = 0
