@@ -13,32 +13,14 @@ test('the matrix has the tests that kill a mutant, and only these', { timeout: 6
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const out = join(folder, 'matrix.jsonl')
   const { NODE_OPTIONS: _, VITEST: _vitest, ...env } = process.env
-  const args = [
-    'matrix',
-    '--tests',
-    'test/unit/store/interner',
-    '--source',
-    'src/store/write/interner.ts',
-    '--per-file',
-    '0',
-    '--only',
-    'arrays with the same hash are shared',
-    '--out',
-    out,
-    '--jobs',
-    '1',
-  ]
-  await promisify(execFile)(
-    process.execPath,
-    ['--import', './scripts/typescript.mjs', 'test/mutants/main.ts', ...args],
-    { cwd: root, env },
-  )
+  const program = ['--import', './scripts/typescript.mjs', 'test/mutants/main.ts', 'matrix']
+  const which = ['--source', 'src/store/write/interner.ts', '--only', 'arrays with the same hash are shared']
+  const options = ['--tests', 'test/unit/store/interner', '--per-file', '0', '--out', out, '--jobs', '1']
+  await promisify(execFile)(process.execPath, [...program, ...which, ...options], { cwd: root, env })
   const [, line = ''] = (await readFile(out, 'utf8')).split('\n')
   const { result, killers } = JSON.parse(line) as Entry
-  const [name, file] = [
-    'equal subtrees > [S17] with an array value of the same hash are not shared',
-    'test/unit/store/interner.test.ts',
-  ]
+  const name = 'equal subtrees > [S17] with an array value of the same hash are not shared'
+  const file = 'test/unit/store/interner.test.ts'
   expect({ result, killers }).toEqual({ result: 'killed', killers: [{ file, line: expect.any(Number), name }] })
 })
 
@@ -51,15 +33,8 @@ test('a test that fails only after others, or alone without the mutant too, does
     const tests = all.filter(({ name }) => filter?.testNames?.includes(name) !== false)
     return Promise.resolve({ tests, reached: undefined })
   }
-  const task = {
-    id: 'a',
-    kind: 'own',
-    file: 'src/queue/change.ts',
-    start: 0,
-    before: '',
-    after: '',
-    source: '',
-  } as const
+  const nothing = { start: 0, before: '', after: '', source: '' }
+  const task = { id: 'a', kind: 'own', file: 'src/queue/change.ts', ...nothing } as const
   const { result, killers } = await judge.entry(task, { run })
   expect({ result, killers }).toEqual({ result: 'killed', killers: [{ file, line: 4, name: 'dies' }] })
 })

@@ -21,17 +21,8 @@ export class CertificateAuthority implements AsyncDisposable {
 
   static async create(): Promise<CertificateAuthority> {
     const authority = new CertificateAuthority(await temporaryFolder('listwatch-ca-'))
-    await openssl(authority.#folder, [
-      'req',
-      '-x509',
-      ...NEW_KEY,
-      '-days',
-      '2',
-      '-out',
-      'ca.pem',
-      '-subj',
-      '/CN=clients',
-    ])
+    const certificate = ['-days', '2', '-out', 'ca.pem', '-subj', '/CN=clients']
+    await openssl(authority.#folder, ['req', '-x509', ...NEW_KEY, ...certificate])
     return authority
   }
 

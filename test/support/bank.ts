@@ -152,14 +152,7 @@ export async function judgeBank(
   await savings.waitFor(mark, { timeoutMs: 60_000 })
   const relists = savings.status.relists + checking.status.relists
   if (SECONDS > 60)
-    console.log({
-      transfers,
-      relists,
-      errors: errors.length,
-      ours: ours.counts,
-      theirs: theirs.counts,
-      remotely: remotely.counts,
-    })
+    console.log({ transfers, relists, errors: errors.length }, ours.counts, theirs.counts, remotely.counts)
   for (const [collection, informer] of [
     ['savings', savings],
     ['checking', checking],

@@ -184,14 +184,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   transient(phase: 'list' | 'watch'): unknown {
     const { decisions } = this.scenario
-    const code = decisions.pick('error', [
-      'UNAVAILABLE',
-      'UNAVAILABLE',
-      'TIMEOUT',
-      'DECODE',
-      'none',
-      'retry after',
-    ] as const)
+    const codes = ['UNAVAILABLE', 'UNAVAILABLE', 'TIMEOUT', 'DECODE', 'none', 'retry after'] as const
+    const code = decisions.pick('error', codes)
     if (code === 'none') return bareError(decisions)
     if (code === 'retry after')
       return new SourceError('too many requests', {

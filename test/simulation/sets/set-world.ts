@@ -12,22 +12,12 @@ import { SetMembers } from './set-members.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
-const using = [
-  'subscribe',
-  'close',
-  'reconcile',
-  'enqueue',
-  'drain controller',
-  'wait for head',
-  'fresh',
-  'until',
-  'relist',
-  'misuse',
-] as const
+const consuming = ['subscribe', 'close', 'reconcile', 'enqueue', 'drain controller'] as const
+const calling = ['wait for head', 'fresh', 'until', 'relist', 'misuse'] as const
 const reading = ['add index', 'begin snapshot', 'end snapshot'] as const
 const disturbing = ['suspend', 'restart', 'clock jump'] as const
 const uses = [
-  ...[...using, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
+  ...[...consuming, ...calling, ...reading, ...disturbing].map((kind) => kindOf(kind, actions[kind])),
   ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),
 ]
 

@@ -74,19 +74,10 @@ export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): r
   return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
 }
 
-const writing = [
-  'put',
-  'put again',
-  'delete',
-  'transaction',
-  'recreate',
-  'corrupt',
-  'give up',
-  'compact',
-  'restore',
-] as const
+const ofContent = ['put', 'put again', 'delete', 'transaction', 'recreate', 'corrupt'] as const
+const ofHistory = ['give up', 'compact', 'restore'] as const
 /** The actions of writers of one of several sources, or of collections. */
-export const writes = writing.map((kind) => kindOf(kind, actions[kind]))
+export const writes = [...ofContent, ...ofHistory].map((kind) => kindOf(kind, actions[kind]))
 
 /**
  * The times of all actions. They come in bursts, because faults that coincide reveal more. Each kind is drawn by
