@@ -131,10 +131,12 @@ describeKubernetes('doctor kubernetes://', useKubernetes, (own) => {
   async function startWebhook(delayMs: number, more: object, policy = 'policy'): Promise<AsyncDisposable> {
     const { api, admin } = own.kubernetes
     const [cert, key] = [await api.certificate(), await api.privateKey()]
-    const server = createTlsServer({ cert, key }, async (request, response) => {
-      const { apiVersion, kind, request: review } = JSON.parse(await textOf(request))
-      const answer = { apiVersion, kind, response: { uid: review.uid, allowed: true } }
-      setTimeout(() => response.end(JSON.stringify(answer)), delayMs)
+    const server = createTlsServer({ cert, key }, (request, response) => {
+      void textOf(request).then((text) => {
+        const { apiVersion, kind, request: review } = JSON.parse(text)
+        const answer = { apiVersion, kind, response: { uid: review.uid, allowed: true } }
+        setTimeout(() => response.end(JSON.stringify(answer)), delayMs)
+      })
     })
     const url = (await listening(server)).replace('http:', 'https:')
     await admin.create(WEBHOOKS, {

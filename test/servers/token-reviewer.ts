@@ -20,10 +20,11 @@ export class TokenReviewer implements AsyncDisposable {
   static async start(): Promise<TokenReviewer> {
     const server = createServer()
     const reviewer = new TokenReviewer(server, `${await listening(server)}/`)
-    server.on('request', async (question, answer) => {
-      const review = reviewer.#review(await json(question))
-      reviewer.asked++
-      answer.setHeader('content-type', 'application/json').end(JSON.stringify(review))
+    server.on('request', (question, answer) => {
+      void json(question).then((asked) => {
+        reviewer.asked++
+        answer.setHeader('content-type', 'application/json').end(JSON.stringify(reviewer.#review(asked)))
+      })
     })
     return reviewer
   }
