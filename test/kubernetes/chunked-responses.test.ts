@@ -47,14 +47,13 @@ describe('an answer, however its bytes come', () => {
     ['is endless', `{"message":"${'x'.repeat(5_000_000)}"}`],
   ] as const)
     test(`whose failure ${name} is tried again`, () =>
-      Mirror.live(
-        { fill: 1, prepare: (fake) => fake.next(isAnyList, (exchange) => exchange.text(body, 500)) },
-        async (mirror) => {
-          await mirror.healed()
-          expect(mirror.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
-          expect(mirror.errors[0]?.message.length).toBeLessThan(2_000)
-        },
-      ))
+      Mirror.with({ fill: 1 }, async (mirror) => {
+        mirror.fake.next(isAnyList, (exchange) => exchange.text(body, 500))
+        await mirror.live()
+        await mirror.healed()
+        expect(mirror.codes).toEqual(['UNAVAILABLE'])
+        expect(mirror.errors[0]?.message.length).toBeLessThan(2_000)
+      }))
 
   test('whose items are null is an empty list, and the end of what there was', () =>
     Mirror.live({ source: { streamingLists: false }, fill: 2 }, async (mirror) => {

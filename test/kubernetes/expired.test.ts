@@ -6,31 +6,18 @@ import { Mirror } from './mirror.js'
 const BROKEN: FakeStatus = { code: 500, reason: 'InternalError', message: 'etcd event received with PrevKv=nil' }
 
 describe('a version that has expired', () => {
-  const answers: readonly (readonly [name: string, answer: (exchange: Exchange) => void])[] = [
-    ['as the answer', (exchange) => exchange.refuse(EXPIRED)],
-    ['as the answer of old servers', (exchange) => exchange.refuse({ code: 410, reason: 'Gone', message: 'too old' })],
-    ['as the answer of a proxy', (exchange) => exchange.text('Gone', 410)],
-    [
-      'as an event',
-      (exchange) => {
-        exchange.open()
-        void exchange.error(EXPIRED).then(() => exchange.end())
-      },
-    ],
-    [
-      'as an event without a code',
-      (exchange) => {
-        exchange.open()
-        void exchange.event('ERROR', { kind: 'Status', reason: 'Expired' }).then(() => exchange.end())
-      },
-    ],
-    [
-      'as a bare failure instead of an event',
-      (exchange) => void exchange.write(`${JSON.stringify(statusObject(EXPIRED))}\n`).then(() => exchange.end()),
-    ],
-    ['as an event in a stream that stays open', (exchange) => void exchange.error(EXPIRED)],
-  ]
-  for (const [name, answer] of answers)
+  const answers: Readonly<Record<string, (exchange: Exchange) => void>> = {
+    'as the answer': (exchange) => exchange.refuse(EXPIRED),
+    'as the answer of old servers': (exchange) => exchange.refuse({ code: 410, reason: 'Gone', message: 'too old' }),
+    'as the answer of a proxy': (exchange) => exchange.text('Gone', 410),
+    'as an event': (exchange) => void exchange.error(EXPIRED).then(() => exchange.end()),
+    'as an event without a code': (exchange) =>
+      void exchange.event('ERROR', { kind: 'Status', reason: 'Expired' }).then(() => exchange.end()),
+    'as a bare failure instead of an event': (exchange) =>
+      void exchange.write(`${JSON.stringify(statusObject(EXPIRED))}\n`).then(() => exchange.end()),
+    'as an event in a stream that stays open': (exchange) => void exchange.error(EXPIRED),
+  }
+  for (const [name, answer] of Object.entries(answers))
     test(`is followed by one list: ${name}`, () =>
       Mirror.live({ fill: 3 }, async (mirror) => {
         mirror.fake.next(isWatch, answer)
@@ -97,21 +84,15 @@ describe('a version that has expired', () => {
     }))
 
   test('between the pages, again and again, leads to a list in one piece', () =>
-    Mirror.live(
-      {
-        fill: 2_500,
-        streams: false,
-        prepare: (fake) =>
-          fake.rule(
-            ({ query }) => query.has('continue'),
-            (exchange) => exchange.refuse(EXPIRED),
-          ),
-      },
-      async (mirror) => {
-        await mirror.healed()
-        expect(mirror.informer.size).toBe(2_500)
-      },
-    ))
+    Mirror.with({ fill: 2_500, streams: false }, async (mirror) => {
+      mirror.fake.rule(
+        ({ query }) => query.has('continue'),
+        (exchange) => exchange.refuse(EXPIRED),
+      )
+      await mirror.live()
+      await mirror.healed()
+      expect(mirror.informer.size).toBe(2_500)
+    }))
 })
 
 describe('a server that is behind the mirror', () => {

@@ -1,18 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { waitUntil } from '../servers/wait-until.js'
-import { type FakeKubernetes, isPlainList } from './fake.js'
+import { isPlainList } from './fake.js'
 import { EXPIRED, type Exchange } from './fake-exchange.js'
 import { Mirror, type MirrorOptions } from './mirror.js'
 
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'the server is busy' }
 const isLater = (exchange: Exchange): boolean => isPlainList(exchange) && exchange.query.has('continue')
 
-/** A mirror that reads ten objects, two by two. */
-const paged = (prepare: (fake: FakeKubernetes) => void): MirrorOptions => ({
-  source: { streamingLists: false, pageSize: 2 },
-  fill: 10,
-  prepare: (fake) => prepare(fake),
-})
+/** A mirror reads ten objects, two by two. */
+const PAGED: MirrorOptions = { source: { streamingLists: false, pageSize: 2 }, fill: 10 }
 
 /** The page that each list requested, by its first object; 0 is the beginning of a list. */
 const requested = ({ fake }: Mirror): number[] =>
@@ -26,21 +22,14 @@ async function read(mirror: Mirror): Promise<void> {
 }
 
 test('[K11] pages that break off again and again, as over a slow line, become smaller until they are complete', () =>
-  Mirror.with(
-    {
-      source: { streamingLists: false, pageSize: 8 },
-      fill: 10,
-      prepare: (fake) =>
-        fake.rule(
-          (exchange) => isPlainList(exchange) && Number(exchange.query.get('limit')) > 2,
-          (exchange) => void exchange.write('{"items":[').then(() => exchange.reset()),
-        ),
-    },
-    async (mirror) => {
-      await read(mirror)
-      expect(mirror.fake.lists.map(({ query }) => Number(query.get('limit'))).slice(0, 4)).toEqual([8, 8, 4, 2])
-    },
-  ))
+  Mirror.with({ source: { streamingLists: false, pageSize: 8 }, fill: 10 }, async (mirror) => {
+    mirror.fake.rule(
+      (exchange) => isPlainList(exchange) && Number(exchange.query.get('limit')) > 2,
+      (exchange) => void exchange.write('{"items":[').then(() => exchange.reset()),
+    )
+    await read(mirror)
+    expect(mirror.fake.lists.map(({ query }) => Number(query.get('limit'))).slice(0, 4)).toEqual([8, 8, 4, 2])
+  }))
 
 describe('a page after the first', () => {
   const FAILURES: readonly (readonly [how: string, fail: (exchange: Exchange) => void])[] = [
@@ -54,16 +43,12 @@ describe('a page after the first', () => {
   ]
   for (const [how, fail] of FAILURES)
     test(`and ${how} is requested again, and no earlier page`, () =>
-      Mirror.with(
-        paged((fake) => {
-          let at = 0
-          fake.next((exchange) => isLater(exchange) && ++at === 2, fail)
-        }),
-        async (mirror) => {
-          await read(mirror)
-          expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 4, 4, 6, 8], []])
-        },
-      ))
+      Mirror.with(PAGED, async (mirror) => {
+        let at = 0
+        mirror.fake.next((exchange) => isLater(exchange) && ++at === 2, fail)
+        await read(mirror)
+        expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 4, 4, 6, 8], []])
+      }))
 
   test('is delivered again if a part of it was delivered', () =>
     Mirror.with({ source: { streamingLists: false }, fill: 1_000 }, async (mirror) => {
@@ -79,95 +64,76 @@ describe('a page after the first', () => {
     }))
 
   test('is not requested before Retry-After, even if that is longer than the core waits for a page', () =>
-    Mirror.with(
-      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '45' }))),
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.until('it to be refused', () => mirror.fake.lists.length === 2)
-        await mirror.pass(44_000)
-        const early = requested(mirror)
-        await read(mirror)
-        expect([early, requested(mirror), mirror.errors]).toEqual([[0, 2], [0, 2, 2, 4, 6, 8], []])
-      },
-    ))
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isLater, (exchange) => exchange.refuse(BUSY, { 'retry-after': '45' }))
+      mirror.informer.start()
+      await mirror.until('it to be refused', () => mirror.fake.lists.length === 2)
+      await mirror.pass(44_000)
+      const early = requested(mirror)
+      await read(mirror)
+      expect([early, requested(mirror), mirror.errors]).toEqual([[0, 2], [0, 2, 2, 4, 6, 8], []])
+    }))
 
   test('is requested again five times in a row at most', () =>
-    Mirror.with(
-      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse({ ...BUSY, code: 503 }), 6)),
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.untilPassing('it to be given up', () => mirror.errors.length > 0)
-        expect([requested(mirror), mirror.errors]).toMatchObject([
-          [0, 2, 2, 2, 2, 2, 2],
-          [{ code: 'UNAVAILABLE', phase: 'list' }],
-        ])
-        await read(mirror)
-      },
-    ))
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isLater, (exchange) => exchange.refuse({ ...BUSY, code: 503 }), 6)
+      mirror.informer.start()
+      await mirror.untilPassing('it to be given up', () => mirror.errors.length > 0)
+      expect([requested(mirror), mirror.errors]).toMatchObject([
+        [0, 2, 2, 2, 2, 2, 2],
+        [{ code: 'UNAVAILABLE', phase: 'list' }],
+      ])
+      await read(mirror)
+    }))
 
   test.each([
     ['is away for so long that it may have been restored', { ...BUSY, code: 503 }, 45],
     ['is busy for so long that it will have forgotten the snapshot', BUSY, 240],
   ])('is not requested again if the server %s', (_why, status, seconds) =>
-    Mirror.with(
-      paged((fake) => fake.next(isLater, (exchange) => exchange.refuse(status, { 'retry-after': String(seconds) }))),
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.until('the error', () => mirror.errors.length > 0)
-        expect(mirror.errors).toMatchObject([{ code: 'UNAVAILABLE', retryAfterMs: seconds * 1_000 }])
-        await read(mirror)
-        expect(requested(mirror)).toEqual([0, 2, 0, 2, 4, 6, 8])
-      },
-    ),
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isLater, (exchange) => exchange.refuse(status, { 'retry-after': String(seconds) }))
+      mirror.informer.start()
+      await mirror.until('the error', () => mirror.errors.length > 0)
+      expect(mirror.errors).toMatchObject([{ code: 'UNAVAILABLE', retryAfterMs: seconds * 1_000 }])
+      await read(mirror)
+      expect(requested(mirror)).toEqual([0, 2, 0, 2, 4, 6, 8])
+    }),
   )
 
   test('[K9] of another version than the first leads to a list in one piece', () =>
-    Mirror.with(
-      paged((fake) =>
-        fake.next(isLater, (exchange) => {
-          fake.collection.put('k0', 'between')
-          const { version } = fake.collection
-          exchange.json({ metadata: { resourceVersion: version }, items: fake.collection.at().slice(2) })
-        }),
-      ),
-      async (mirror) => {
-        await read(mirror)
-        expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 0], []])
-      },
-    ))
+    Mirror.with(PAGED, async (mirror) => {
+      const { collection } = mirror.fake
+      mirror.fake.next(isLater, (exchange) => {
+        const resourceVersion = collection.put('k0', 'between')
+        exchange.json({ metadata: { resourceVersion }, items: collection.at().slice(2) })
+      })
+      await read(mirror)
+      expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 0], []])
+    }))
 
   test('that has expired at its retry leads to a list in one piece', () =>
-    Mirror.with(
-      paged((fake) => {
-        fake.next(isLater, (exchange) => exchange.refuse(EXPIRED))
-        fake.next(isLater, (exchange) => exchange.refuse(BUSY))
-      }),
-      async (mirror) => {
-        await read(mirror)
-        expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
-      },
-    ))
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isLater, (exchange) => exchange.refuse(EXPIRED))
+      mirror.fake.next(isLater, (exchange) => exchange.refuse(BUSY))
+      await read(mirror)
+      expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 2, 0], []])
+    }))
 
   test('of keys and versions is requested again', () =>
-    Mirror.with(
-      paged((fake) => fake.next(isLater, (exchange) => exchange.reset())),
-      async (mirror) => {
-        const reading = mirror.keys()
-        let isRead = false
-        void reading.then(() => (isRead = true))
-        await mirror.untilPassing('them to be read', () => isRead)
-        expect([requested(mirror), (await reading).length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
-      },
-    ))
+    Mirror.with(PAGED, async (mirror) => {
+      mirror.fake.next(isLater, (exchange) => exchange.reset())
+      const keys: string[] = []
+      void mirror.keys().then((read) => keys.push(...read))
+      await mirror.untilPassing('them to be read', () => keys.length > 0)
+      expect([requested(mirror), keys.length]).toEqual([[0, 2, 2, 4, 6, 8], 10])
+    }))
 })
 
 test('the first page is not requested again by the list: its failure is an error at once', () =>
-  Mirror.with(
-    paged((fake) => fake.next(isPlainList, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))),
-    async (mirror) => {
-      mirror.informer.start()
-      await waitUntil('the error', () => mirror.errors.length > 0)
-      expect([requested(mirror), mirror.errors]).toMatchObject([[0], [{ code: 'UNAVAILABLE', retryAfterMs: 1_000 }]])
-      await read(mirror)
-    },
-  ))
+  Mirror.with(PAGED, async (mirror) => {
+    mirror.fake.next(isPlainList, (exchange) => exchange.refuse(BUSY, { 'retry-after': '1' }))
+    mirror.informer.start()
+    await waitUntil('the error', () => mirror.errors.length > 0)
+    expect([requested(mirror), mirror.errors]).toMatchObject([[0], [{ code: 'UNAVAILABLE', retryAfterMs: 1_000 }]])
+    await read(mirror)
+  }))

@@ -1,47 +1,35 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isPlainList, isStreamedList } from './fake.js'
 import { Mirror } from './mirror.js'
 
-describe('a list that was given up', () => {
-  test('while it was streamed leaves nothing behind that is gone when the pages are read', () =>
-    Mirror.live(
-      {
-        fill: 300,
-        prepare: (fake) =>
-          fake.next(isStreamedList, (exchange) => {
-            const delivered = fake.collection.at().map((object) => exchange.event('ADDED', object))
-            fake.collection.delete('k1')
-            void Promise.all(delivered).then(() => exchange.end())
-          }),
-      },
-      async (mirror) => {
-        await mirror.healed()
-        expect(mirror.informer.has('default/k1')).toBe(false)
-        expect([mirror.informer.size, mirror.delivered.count]).toEqual([299, 299])
-      },
-    ))
+test('a list that was given up while it was streamed leaves nothing behind that is gone when the pages are read', () =>
+  Mirror.with({ fill: 300 }, async (mirror) => {
+    const { fake } = mirror
+    fake.next(isStreamedList, (exchange) => {
+      const delivered = fake.collection.at().map((object) => exchange.event('ADDED', object))
+      fake.collection.delete('k1')
+      void Promise.all(delivered).then(() => exchange.end())
+    })
+    await mirror.live()
+    await mirror.healed()
+    expect(mirror.informer.has('default/k1')).toBe(false)
+    expect([mirror.informer.size, mirror.delivered.count]).toEqual([299, 299])
+  }))
 
-  test('between its pages leaves nothing behind that is gone when all is read in one piece', () =>
-    Mirror.live(
-      {
-        source: { streamingLists: false, pageSize: 2 },
-        fill: 5,
-        prepare: (fake) =>
-          fake.next(
-            (exchange) => isPlainList(exchange) && exchange.query.has('continue'),
-            (exchange) => {
-              fake.collection.delete('k0')
-              exchange.refuse({ code: 410, reason: 'Expired', message: 'the continue token has expired' })
-            },
-          ),
+test('a list that was given up between its pages leaves nothing behind that is gone when all is read in one piece', () =>
+  Mirror.with({ source: { streamingLists: false, pageSize: 2 }, fill: 5 }, async (mirror) => {
+    mirror.fake.next(
+      (exchange) => isPlainList(exchange) && exchange.query.has('continue'),
+      (exchange) => {
+        mirror.fake.collection.delete('k0')
+        exchange.refuse({ code: 410, reason: 'Expired', message: 'the continue token has expired' })
       },
-      async (mirror) => {
-        await mirror.healed()
-        expect(mirror.informer.has('default/k0')).toBe(false)
-        expect([mirror.informer.size, mirror.relists, mirror.errors]).toEqual([4, 0, []])
-      },
-    ))
-})
+    )
+    await mirror.live()
+    await mirror.healed()
+    expect(mirror.informer.has('default/k0')).toBe(false)
+    expect([mirror.informer.size, mirror.relists, mirror.errors]).toEqual([4, 0, []])
+  }))
 
 test('streaming is tried again ten minutes after a server could not stream a list', () =>
   Mirror.with({ fill: 2, streams: false }, async (mirror) => {

@@ -71,33 +71,31 @@ describeKubernetes('what a mirror has of an object', (server) => {
     }))
 })
 
-describe('a deletion', () => {
-  test('is read again by the next watch: others may have the same version', () =>
-    Mirror.live({ fill: 2 }, async (mirror) => {
-      const version = mirror.fake.collection.delete('k0')
-      await mirror.healed()
-      const opened = mirror.fake.watches.length
-      for (const watch of mirror.fake.collection.watching) watch.reset()
-      await mirror.until('another watch', () => mirror.fake.watches.length > opened)
-      expect(mirror.fake.watches.at(-1)?.query.get('resourceVersion')).toBe(String(Number(version) - 1))
-    }))
+test('a deletion is read again by the next watch: others may have the same version', () =>
+  Mirror.live({ fill: 2 }, async (mirror) => {
+    const version = mirror.fake.collection.delete('k0')
+    await mirror.healed()
+    const opened = mirror.fake.watches.length
+    for (const watch of mirror.fake.collection.watching) watch.reset()
+    await mirror.until('another watch', () => mirror.fake.watches.length > opened)
+    expect(mirror.fake.watches.at(-1)?.query.get('resourceVersion')).toBe(String(Number(version) - 1))
+  }))
 
-  test('that was missed with an expired history has an unknown final state', () =>
-    Mirror.with({ fill: 2 }, async (mirror) => {
-      const deletes: Deleted<FakeObject>[] = []
-      mirror.informer.subscribe({ delete: (change) => void deletes.push(change) })
-      await mirror.live()
-      const { fake } = mirror
-      const over = fake.rule(isWatch, (exchange) => exchange.reset())
-      for (const watch of fake.collection.watching) watch.reset()
-      fake.collection.put('k0', 'unseen')
-      fake.collection.delete('k0')
-      fake.collection.compact()
-      over()
-      await mirror.until('the deletion', () => deletes.length > 0)
-      expect(deletes).toMatchObject([{ key: 'default/k0', finalState: 'unknown', object: { data: { n: '0' } } }])
-    }))
-})
+test('a deletion that was missed with an expired history has an unknown final state', () =>
+  Mirror.with({ fill: 2 }, async (mirror) => {
+    const deletes: Deleted<FakeObject>[] = []
+    mirror.informer.subscribe({ delete: (change) => void deletes.push(change) })
+    await mirror.live()
+    const { fake } = mirror
+    const over = fake.rule(isWatch, (exchange) => exchange.reset())
+    for (const watch of fake.collection.watching) watch.reset()
+    fake.collection.put('k0', 'unseen')
+    fake.collection.delete('k0')
+    fake.collection.compact()
+    over()
+    await mirror.until('the deletion', () => deletes.length > 0)
+    expect(deletes).toMatchObject([{ key: 'default/k0', finalState: 'unknown', object: { data: { n: '0' } } }])
+  }))
 
 describe('an object in a list that cannot be taken in', () => {
   const large = 'x'.repeat(200_000)
@@ -105,22 +103,15 @@ describe('an object in a list that cannot be taken in', () => {
 
   for (const streamingLists of [true, false])
     test(`is reported as invalid, and the others are in the store (${streamingLists ? 'streamed' : 'in pages'})`, () =>
-      Mirror.live(
-        {
-          source: { ...source, streamingLists },
-          fill: 2,
-          prepare: ({ collection }) => {
-            collection.put('large', large)
-            collection.put('last', 1)
-          },
-        },
-        async (mirror) => {
-          expect(mirror.fake.exchanges.some(isPlainList)).toBe(!streamingLists)
-          expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k1', 'default/last'])
-          expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
-          expect(mirror.errors).toMatchObject([{ code: 'DECODE', key: 'default/large' }])
-        },
-      ))
+      Mirror.with({ source: { ...source, streamingLists }, fill: 2 }, async (mirror) => {
+        mirror.fake.collection.put('large', large)
+        mirror.fake.collection.put('last', 1)
+        await mirror.live()
+        expect(mirror.fake.exchanges.some(isPlainList)).toBe(!streamingLists)
+        expect([...mirror.informer.keys()].sort()).toEqual(['default/k0', 'default/k1', 'default/last'])
+        expect([...mirror.informer.invalid.keys()]).toEqual(['default/large'])
+        expect(mirror.errors).toMatchObject([{ code: 'DECODE', key: 'default/large' }])
+      }))
 
   test('stays in its last state, and is not deleted', () =>
     Mirror.live({ source, fill: 2 }, async (mirror) => {

@@ -35,122 +35,80 @@ describe('a list that is streamed', () => {
 
   for (const code of [400, 403, 422])
     test(`is read in pages if the server refuses to stream (${code})`, () =>
-      Mirror.live(
-        {
-          fill: 3,
-          prepare: (fake) =>
-            fake.rule(isStreamedList, (exchange) =>
-              exchange.refuse({ code, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' }),
-            ),
-        },
-        async (mirror) => {
-          await mirror.healed()
-          expect(mirror.errors).toEqual([])
-        },
-      ))
-
-  const WITHOUT_END: readonly (readonly [title: string, answer: (fake: FakeKubernetes, exchange: Exchange) => void])[] =
-    [
-      ['is read in pages if the server ignores streaming, and watches from now', (_, exchange) => exchange.open()],
-      [
-        'whose end never comes is read in pages',
-        (fake, exchange) => {
-          for (const object of fake.collection.at()) void exchange.event('ADDED', object)
-        },
-      ],
-    ]
-  test.each(WITHOUT_END)('%s', (_, answer) =>
-    Mirror.with(
-      { fill: 3, prepare: (fake) => fake.rule(isStreamedList, (exchange) => answer(fake, exchange)) },
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+      Mirror.with({ fill: 3 }, async (mirror) => {
+        const refusal = { code, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' }
+        mirror.fake.rule(isStreamedList, (exchange) => exchange.refuse(refusal))
+        await mirror.live()
         await mirror.healed()
-        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
-      },
-    ),
+        expect(mirror.errors).toEqual([])
+      }))
+
+  const WITHOUT_END: Readonly<Record<string, (fake: FakeKubernetes, exchange: Exchange) => void>> = {
+    'is read in pages if the server ignores streaming, and watches from now': (_, exchange) => exchange.open(),
+    'whose end never comes is read in pages': (fake, exchange) => {
+      for (const object of fake.collection.at()) void exchange.event('ADDED', object)
+    },
+    'whose end never comes is read in pages also while objects are created': (fake, exchange) => {
+      const [first] = fake.collection.at()
+      const metadata = { ...first?.metadata, name: 'created', creationTimestamp: '2099-01-01T00:00:00Z' }
+      void exchange.event('ADDED', first)
+      const timer = setInterval(() => {
+        if (exchange.isOpen) void exchange.event('ADDED', { ...first, metadata })
+        else clearInterval(timer)
+      }, 1)
+    },
+  }
+  test.each(Object.entries(WITHOUT_END))('%s', (_, answer) =>
+    Mirror.with({ fill: 3 }, async (mirror) => {
+      mirror.fake.rule(isStreamedList, (exchange) => answer(mirror.fake, exchange))
+      mirror.informer.start()
+      await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+      await mirror.healed()
+      expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
+    }),
   )
 
-  test('whose end never comes is read in pages also while objects are created', () =>
-    Mirror.with(
-      {
-        prepare: (fake) => {
-          fake.collection.fill(3)
-          fake.rule(isStreamedList, (exchange) => {
-            const [first] = fake.collection.at()
-            const metadata = { ...first?.metadata, name: 'created', creationTimestamp: '2099-01-01T00:00:00Z' }
-            void exchange.event('ADDED', first)
-            const timer = setInterval(() => {
-              if (exchange.isOpen) void exchange.event('ADDED', { ...first, metadata })
-              else clearInterval(timer)
-            }, 1)
-          })
-        },
-      },
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
-        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
-      },
-    ))
-
   test('that ends before its end is begun again', () =>
-    Mirror.live(
-      {
-        fill: 3,
-        prepare: (fake) =>
-          fake.next(isStreamedList, (exchange) => {
-            const [first] = fake.collection.at()
-            void exchange.event('ADDED', first).then(() => exchange.end())
-          }),
-      },
-      async (mirror) => {
-        await mirror.healed()
-        expect(mirror.informer.size).toBe(3)
-      },
-    ))
+    Mirror.with({ fill: 3 }, async (mirror) => {
+      mirror.fake.next(isStreamedList, (exchange) => {
+        const [first] = mirror.fake.collection.at()
+        void exchange.event('ADDED', first).then(() => exchange.end())
+      })
+      await mirror.live()
+      await mirror.healed()
+      expect(mirror.informer.size).toBe(3)
+    }))
 
   const CUTS: readonly (readonly [how: string, cut: (exchange: Exchange) => void])[] = [
     ['with a reset', (exchange) => exchange.reset()],
     ['with an end of the connection', (exchange) => exchange.raw('', { isOver: true })],
   ]
   for (const [how, cut] of CUTS) {
-    const halve = async (fake: FakeKubernetes, exchange: Exchange): Promise<void> => {
-      const objects = fake.collection.at()
+    const halve = async ({ collection }: FakeKubernetes, exchange: Exchange): Promise<void> => {
+      const objects = collection.at()
       for (const object of objects.slice(0, objects.length / 2)) await exchange.event('ADDED', object)
       cut(exchange)
     }
 
     test(`that is cut off ${how}, at each request, is read in pages`, () =>
-      Mirror.live(
-        { fill: 600, prepare: (fake) => fake.rule(isStreamedList, (exchange) => void halve(fake, exchange)) },
-        async (mirror) => {
-          await mirror.healed()
-          const requested = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
-          expect([requested, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
-        },
-      ))
+      Mirror.with({ fill: 600 }, async (mirror) => {
+        mirror.fake.rule(isStreamedList, (exchange) => void halve(mirror.fake, exchange))
+        await mirror.live()
+        await mirror.healed()
+        const requested = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
+        expect([requested, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
+      }))
 
     test(`that is cut off ${how}, by a server that is gone then, is an error at once`, () =>
-      Mirror.with(
-        {
-          fill: 4,
-          prepare: (fake) => {
-            fake.next(isStreamedList, (exchange) => void halve(fake, exchange))
-            fake.next(isPlainList, (exchange) => exchange.reset())
-          },
-        },
-        async (mirror) => {
-          mirror.informer.start()
-          await waitUntil('the error', () => mirror.errors.length > 0)
-          expect([mirror.fake.lists.length, mirror.errors[0]]).toMatchObject([
-            2,
-            { code: 'UNAVAILABLE', phase: 'list' },
-          ])
-          await mirror.live()
-          await mirror.healed()
-        },
-      ))
+      Mirror.with({ fill: 4 }, async (mirror) => {
+        mirror.fake.next(isStreamedList, (exchange) => void halve(mirror.fake, exchange))
+        mirror.fake.next(isPlainList, (exchange) => exchange.reset())
+        mirror.informer.start()
+        await waitUntil('the error', () => mirror.errors.length > 0)
+        expect([mirror.fake.lists.length, mirror.errors[0]]).toMatchObject([2, { code: 'UNAVAILABLE', phase: 'list' }])
+        await mirror.live()
+        await mirror.healed()
+      }))
   }
 
   test('takes what happens before its end as part of it', () =>
