@@ -12,50 +12,28 @@ const lengthOf = (text: string): string => `Content-Length: ${Buffer.byteLength(
 const SILENT = 'says no more in the middle of a chunk'
 
 /** Ways to break an answer off so that its bytes do not add up, after its first half. */
-const BROKEN: readonly (readonly [what: string, send: (exchange: Exchange, first: string, second: string) => void])[] =
-  [
-    [
-      'has more to come by its length when the connection ends',
-      (exchange, first, second) => exchange.raw(HEAD + lengthOf(first + second) + first, { isOver: true }),
-    ],
-    ['is longer than its length', (exchange, first, second) => exchange.raw(HEAD + lengthOf(first) + first + second)],
-    [
-      'has a length that is not a number',
-      (exchange, first) => exchange.raw(`${HEAD}Content-Length: many\r\n\r\n${first}`),
-    ],
-    [
-      'has a chunk whose size is not a number',
-      (exchange, first, second) => exchange.raw(`${CHUNKED}${chunk(first)}zz\r\n${second}\r\n`),
-    ],
-    [
-      'has a chunk that is longer than its size',
-      (exchange, first, second) => exchange.raw(`${CHUNKED}${chunk(first)}1\r\n${second}\r\n`),
-    ],
-    [
-      'ends in the middle of a chunk',
-      (exchange, first, second) =>
-        exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1), { isOver: true }),
-    ],
-    [
-      'is reset in the middle of a chunk',
-      (exchange, first, second) => {
-        exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1))
-        setTimeout(() => exchange.reset(), 50)
-      },
-    ],
-    [
-      'ends between two chunks, without a last one',
-      (exchange, first) => exchange.raw(CHUNKED + chunk(first), { isOver: true }),
-    ],
-    [
-      'has a last chunk too early',
-      (exchange, first) => exchange.raw(`${CHUNKED}${chunk(first)}0\r\n\r\n`, { isOver: true }),
-    ],
-    [
-      'says no more in the middle of a chunk',
-      (exchange, first, second) => exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1)),
-    ],
-  ]
+const BROKEN = Object.entries<(exchange: Exchange, first: string, second: string) => void>({
+  'has more to come by its length when the connection ends': (exchange, first, second) =>
+    exchange.raw(HEAD + lengthOf(first + second) + first, { isOver: true }),
+  'is longer than its length': (exchange, first, second) => exchange.raw(HEAD + lengthOf(first) + first + second),
+  'has a length that is not a number': (exchange, first) => exchange.raw(`${HEAD}Content-Length: many\r\n\r\n${first}`),
+  'has a chunk whose size is not a number': (exchange, first, second) =>
+    exchange.raw(`${CHUNKED}${chunk(first)}zz\r\n${second}\r\n`),
+  'has a chunk that is longer than its size': (exchange, first, second) =>
+    exchange.raw(`${CHUNKED}${chunk(first)}1\r\n${second}\r\n`),
+  'ends in the middle of a chunk': (exchange, first, second) =>
+    exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1), { isOver: true }),
+  'is reset in the middle of a chunk': (exchange, first, second) => {
+    exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1))
+    setTimeout(() => exchange.reset(), 50)
+  },
+  'ends between two chunks, without a last one': (exchange, first) =>
+    exchange.raw(CHUNKED + chunk(first), { isOver: true }),
+  'has a last chunk too early': (exchange, first) =>
+    exchange.raw(`${CHUNKED}${chunk(first)}0\r\n\r\n`, { isOver: true }),
+  'says no more in the middle of a chunk': (exchange, first, second) =>
+    exchange.raw(CHUNKED + chunk(first) + chunk(second).slice(0, second.length >> 1)),
+})
 
 /** Cut so that the beginning is a list that could be taken for a whole one, if its end did not matter. */
 function halves(body: string, at: number): readonly [string, string] {

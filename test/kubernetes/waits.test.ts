@@ -131,37 +131,27 @@ async function refused(
 
 const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
 
-describe('a healthy watch is kept if a reader waits for a version, and', () => {
-  test.each([503, 500, 429, 403, 410])('the server answers %i to a read of the head', (code) =>
-    refused(isHead, (exchange) => exchange.refuse({ code })),
-  )
+test.each([503, 500, 429, 403, 410])('the server answers %i to a read of the head', (code) =>
+  refused(isHead, (exchange) => exchange.refuse({ code })),
+)
 
-  test('no answer to that arrives', () => refused(isHead, (exchange) => exchange.reset()))
+test('a healthy watch is kept if a reader waits for a version, and no answer to that arrives', () =>
+  refused(isHead, (exchange) => exchange.reset()))
 
-  test.each<[string, (exchange: Exchange) => unknown]>([
-    ['is refused with 503', (exchange) => exchange.refuse({ code: 503 })],
-    ['is refused with 410', (exchange) => exchange.refuse({ code: 410 })],
-    ['is refused with 403', (exchange) => exchange.refuse({ code: 403 })],
-    ['ends with an error', (exchange) => exchange.error(EXPIRED).then(() => exchange.end())],
-    [
-      'delivers an error, as others write it',
-      (exchange) =>
-        exchange.write('{ "type": "ERROR", "object": { "kind": "Status", "code": 410 } }\n').then(() => exchange.end()),
-    ],
-    [
-      'delivers a bare failure',
-      (exchange) => exchange.write(`${JSON.stringify(statusObject({ code: 500 }))}\n`).then(() => exchange.end()),
-    ],
-    [
-      'delivers the page of a proxy',
-      (exchange) => exchange.write('<html>\nbusy\n</html>\n').then(() => exchange.end()),
-    ],
-    [
-      'breaks off',
-      (exchange) => {
-        exchange.open()
-        setImmediate(() => exchange.reset())
-      },
-    ],
-  ])('the short watch %s', (_how, answer) => refused(isShort, answer))
-})
+test.each(
+  Object.entries<(exchange: Exchange) => unknown>({
+    'is refused with 503': (exchange) => exchange.refuse({ code: 503 }),
+    'is refused with 410': (exchange) => exchange.refuse({ code: 410 }),
+    'is refused with 403': (exchange) => exchange.refuse({ code: 403 }),
+    'ends with an error': (exchange) => exchange.error(EXPIRED).then(() => exchange.end()),
+    'delivers an error, as others write it': (exchange) =>
+      exchange.write('{ "type": "ERROR", "object": { "kind": "Status", "code": 410 } }\n').then(() => exchange.end()),
+    'delivers a bare failure': (exchange) =>
+      exchange.write(`${JSON.stringify(statusObject({ code: 500 }))}\n`).then(() => exchange.end()),
+    'delivers the page of a proxy': (exchange) => exchange.write('<html>\nbusy\n</html>\n').then(() => exchange.end()),
+    'breaks off': (exchange) => {
+      exchange.open()
+      setImmediate(() => exchange.reset())
+    },
+  }),
+)('the short watch %s', (_how, answer) => refused(isShort, answer))

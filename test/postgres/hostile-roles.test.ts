@@ -427,14 +427,14 @@ describePostgres('a hostile role', (postgres) => {
       ['listwatch.reinstall', (db: Database) => db.sql(`SELECT listwatch.reinstall('t')`)],
     ] as const
 
-    describe.each<readonly [string, (reader: string, log: string) => string]>([
-      ['does not get it back', (reader, log) => `REVOKE SELECT ON t, ${log} FROM ${reader}`],
-      ['on the table does not get it back', (reader) => `REVOKE SELECT ON t FROM ${reader}`],
-      [
-        'by its end does not leave it to a role of its name',
-        (reader) => `DROP OWNED BY ${reader}; DROP ROLE ${reader}; CREATE ROLE ${reader} LOGIN`,
-      ],
-    ])('%s', (_what, revoke) => {
+    describe.each(
+      Object.entries<(reader: string, log: string) => string>({
+        'does not get it back': (reader, log) => `REVOKE SELECT ON t, ${log} FROM ${reader}`,
+        'on the table does not get it back': (reader) => `REVOKE SELECT ON t FROM ${reader}`,
+        'by its end does not leave it to a role of its name': (reader) =>
+          `DROP OWNED BY ${reader}; DROP ROLE ${reader}; CREATE ROLE ${reader} LOGIN`,
+      }),
+    )('%s', (_what, revoke) => {
       test.each(REPEATS)('by another %s', async (_, repeat) => {
         const db = await prepared(TABLE)
         const reader = await roleOf(db, 'reader')

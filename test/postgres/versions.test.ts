@@ -178,27 +178,21 @@ describePostgres('the connections of a source', (postgres) => {
 
   describe('end as soon as the signal aborts', () => {
     type Call = (source: ReturnType<Database['source']>, context: WatchContext) => Promise<unknown>
-    const calls: readonly (readonly [string, Call])[] = [
-      [
-        'a list',
-        async (source, context) => {
-          for await (const _ of source.list({ ...context, pageSize: 10 })) {
-            // Read to the end.
-          }
-        },
-      ],
-      [
-        'a watch',
-        async (source, context) => {
-          for await (const _ of source.watch(context)) {
-            // For as long as it goes.
-          }
-        },
-      ],
-      ['the query of head()', (source, context) => source.head(context)],
-    ]
+    const calls: Readonly<Record<string, Call>> = {
+      'a list': async (source, context) => {
+        for await (const _ of source.list({ ...context, pageSize: 10 })) {
+          // Read to the end.
+        }
+      },
+      'a watch': async (source, context) => {
+        for await (const _ of source.watch(context)) {
+          // For as long as it goes.
+        }
+      },
+      'the query of head()': (source, context) => source.head(context),
+    }
 
-    test.each(calls)('%s, however far it has come', async (_name, call) => {
+    test.each(Object.entries(calls))('%s, however far it has come', async (_name, call) => {
       const db = await at.installed(TABLE)
       const { version } = await listed(db.source({ table: 't' }))
       await using proxy = await startFaultProxy({ targetPort: Number(db.config().port) })
@@ -243,7 +237,7 @@ describePostgres('the connections of a source', (postgres) => {
       }
       const source = db.source({ table: 't', connect: client })
       const context = { ...contextOf(AbortSignal.abort()), after: version, onProgressRequest: () => {} }
-      for (const [, call] of calls) await errorOf(call(source, context))
+      for (const call of Object.values(calls)) await errorOf(call(source, context))
       expect(connects).toBe(0)
     })
   })

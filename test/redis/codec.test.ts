@@ -116,27 +116,21 @@ describeRedis('a codec of the user', (server) => {
         await own.redis.client().xadd(stream, '*', 'a', '1')
         return redisStreamSource<unknown>({ client, stream, decode: decode as StreamDecode<unknown> })
       }
-    const sources: readonly (readonly [what: string, make: (of: Of) => Promise<ListerWatcher<unknown>>])[] = [
-      [
-        'objects of a collection',
-        async (of) => {
-          await using writer = redisWriter(of)
-          await writer.apply([{ put: 'a', object: 1 }])
-          return redisCollectionSource<unknown>({ ...of, codec: late })
-        },
-      ],
-      [
-        'plain keys',
-        async ({ client, collection: name }) => {
-          await own.redis.client().set(`${name}:a`, '1')
-          return redisKeysSource<unknown>({ client, prefix: `${name}:`, codec: late })
-        },
-      ],
-      ['entries of a stream', streamed(late)],
-      ['one of several objects of an entry', streamed(() => [late()])],
-      ['the object of an entry', streamed(() => ({ key: 'a', object: late() }))],
-    ]
-    test.each(sources)('makes %s invalid, and never ends the process', async (_what, make) => {
+    const sources: Readonly<Record<string, (of: Of) => Promise<ListerWatcher<unknown>>>> = {
+      'objects of a collection': async (of) => {
+        await using writer = redisWriter(of)
+        await writer.apply([{ put: 'a', object: 1 }])
+        return redisCollectionSource<unknown>({ ...of, codec: late })
+      },
+      'plain keys': async ({ client, collection: name }) => {
+        await own.redis.client().set(`${name}:a`, '1')
+        return redisKeysSource<unknown>({ client, prefix: `${name}:`, codec: late })
+      },
+      'entries of a stream': streamed(late),
+      'one of several objects of an entry': streamed(() => [late()]),
+      'the object of an entry': streamed(() => ({ key: 'a', object: late() })),
+    }
+    test.each(Object.entries(sources))('makes %s invalid, and never ends the process', async (_what, make) => {
       const source = await make(collection())
       const caught = await unhandled(async () => {
         expect(await errorsOf(source)).toEqual([promised])

@@ -29,26 +29,20 @@ function commits(writer: DatabaseSync, count: number): void {
 }
 
 /** How a copy gets to the place of the file, and whether the next writer had the file open. */
-const restores: readonly (readonly [title: string, restore: (copy: string, path: string) => unknown])[] = [
-  [
-    'is copied over it, without its -wal and -shm',
-    (copy, path) => {
-      for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
-      copyFileSync(copy, path)
-    },
-  ],
-  [
-    'is renamed over it',
-    (copy, path) => {
-      for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
-      renameSync(copy, path)
-    },
-  ],
-  ['is written over it by the backup API', async (copy, path) => await backup(new DatabaseSync(copy), path)],
-]
+const restores: Readonly<Record<string, (copy: string, path: string) => unknown>> = {
+  'is copied over it, without its -wal and -shm': (copy, path) => {
+    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+    copyFileSync(copy, path)
+  },
+  'is renamed over it': (copy, path) => {
+    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+    renameSync(copy, path)
+  },
+  'is written over it by the backup API': async (copy, path) => await backup(new DatabaseSync(copy), path),
+}
 
 describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
-  describe.each(restores)('[Z3] an older copy that %s', (_, restore) => {
+  describe.each(Object.entries(restores))('[Z3] an older copy that %s', (_, restore) => {
     test.each([0, 60])('and is written to by %i transactions is EPOCH_CHANGED, and one list', async (later) => {
       const { path, writer } = newFile(ITEMS, journalMode)
       const copy = copyOf(path, writer)

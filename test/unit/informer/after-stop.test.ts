@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { createInformer, type Informer, type Logger } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -13,26 +13,21 @@ function loggerInto(messages: string[]): Logger {
 }
 
 /** Every way to observe an error, with the messages that it has received. */
-const observers: readonly (readonly [
-  string,
-  (messages: string[]) => { logger?: Logger; listen?: (to: Informer<number>) => void },
-])[] = [
-  ['a listener', (messages) => ({ listen: (to) => to.on('error', ({ message }) => messages.push(message)) })],
-  ['a logger', (messages) => ({ logger: loggerInto(messages) })],
-  [
-    'a channel',
-    (messages) => {
-      const record = (message: unknown): void => void messages.push(String(message))
-      diagnostics.subscribe('listwatch:error', record)
-      onTestFinished(() => void diagnostics.unsubscribe('listwatch:error', record))
-      return {}
-    },
-  ],
-  ['the process warnings', () => ({})],
-]
+const observers = Object.entries<(messages: string[]) => { logger?: Logger; listen?: (to: Informer<number>) => void }>({
+  'a listener': (messages) => ({ listen: (to) => to.on('error', ({ message }) => messages.push(message)) }),
+  'a logger': (messages) => ({ logger: loggerInto(messages) }),
+  'a channel': (messages) => {
+    const record = (message: unknown): void => void messages.push(String(message))
+    diagnostics.subscribe('listwatch:error', record)
+    onTestFinished(() => void diagnostics.unsubscribe('listwatch:error', record))
+    return {}
+  },
+  'the process warnings': () => ({}),
+})
 
-describe('[I15] after stop() has settled no error is reported', () => {
-  test.each(observers)('an error that a handler or a run throws later does not reach %s', async (observer, attach) => {
+test.each(observers)(
+  '[I15] an error that a handler or a run throws later does not reach %s',
+  async (observer, attach) => {
     const said = warnings()
     const messages = observer === 'the process warnings' ? said : []
     const { logger, listen } = attach(messages)
@@ -49,18 +44,18 @@ describe('[I15] after stop() has settled no error is reported', () => {
     hanging.reject(new Error('too late'))
     await clock.advance(600_000)
     expect(messages).toEqual(before)
-  })
+  },
+)
 
-  test('a warning of a source does not become a process warning', async () => {
-    const said = warnings()
-    const { source, informer } = await running(informerOf(listed<number>([], '5')))
-    source.watches[0]?.context.warn?.('the connection is slow')
-    const before = [...said]
-    expect(before).toEqual([expect.stringContaining('the connection is slow')])
-    await informer.stop()
-    source.watches[0]?.context.warn?.('the connection is lost')
-    expect(said).toEqual(before)
-  })
+test('[I15] a warning of a source does not become a process warning', async () => {
+  const said = warnings()
+  const { source, informer } = await running(informerOf(listed<number>([], '5')))
+  source.watches[0]?.context.warn?.('the connection is slow')
+  const before = [...said]
+  expect(before).toEqual([expect.stringContaining('the connection is slow')])
+  await informer.stop()
+  source.watches[0]?.context.warn?.('the connection is lost')
+  expect(said).toEqual(before)
 })
 
 test('an error that a handler throws while stop() has not settled is reported', async () => {

@@ -358,10 +358,9 @@ describe('[S7][S9] a callback that throws, at any call', () => {
       return answer(...args)
     }
 
-  test.each<[string, (fuse: Fuse) => Omit<Faults, 'fuse'>]>([
-    [
-      'schema',
-      (fuse) => ({
+  test.each(
+    Object.entries<(fuse: Fuse) => Omit<Faults, 'fuse'>>({
+      schema: (fuse) => ({
         mayLeaveOut: true,
         options: {
           schema: {
@@ -369,36 +368,24 @@ describe('[S7][S9] a callback that throws, at any call', () => {
           },
         },
       }),
-    ],
-    ['transform', (fuse) => ({ mayLeaveOut: true, options: { transform: passing(fuse, (o: Item) => o) } })],
-    [
-      'equals',
-      (fuse) => ({ mayLeaveOut: true, options: { equals: passing(fuse, (a: Item, b: Item) => a.n === b.n) } }),
-    ],
-    ['an index function', (fuse) => ({ mayLeaveOut: true, options: { indexes: declareWith(fuse) } })],
-    [
-      'transform, with onInvalid omit',
-      (fuse) => ({ mayLeaveOut: true, options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' } }),
-    ],
-    ['a filter', (fuse) => ({ mayLeaveOut: true, inFilter: () => fuse.pass() })],
-    ['a handler', (fuse) => ({ mayLeaveOut: false, inHandler: () => fuse.pass() })],
-    [
-      'a listener',
-      (fuse) => ({
+      transform: (fuse) => ({ mayLeaveOut: true, options: { transform: passing(fuse, (o: Item) => o) } }),
+      equals: (fuse) => ({ mayLeaveOut: true, options: { equals: passing(fuse, (a: Item, b: Item) => a.n === b.n) } }),
+      'an index function': (fuse) => ({ mayLeaveOut: true, options: { indexes: declareWith(fuse) } }),
+      'transform, with onInvalid omit': (fuse) => ({
+        mayLeaveOut: true,
+        options: { transform: passing(fuse, (o: Item) => o), onInvalid: 'omit' },
+      }),
+      'a filter': (fuse) => ({ mayLeaveOut: true, inFilter: () => fuse.pass() }),
+      'a handler': (fuse) => ({ mayLeaveOut: false, inHandler: () => fuse.pass() }),
+      'a listener': (fuse) => ({
         mayLeaveOut: false,
         listen: (informer) => informer.on('status', () => fuse.pass()).on('error', () => fuse.pass()),
       }),
-    ],
-    [
-      'a logger',
-      (fuse) => {
+      'a logger': (fuse) => {
         const log = (): void => fuse.pass()
         return { mayLeaveOut: false, options: { logger: { debug: log, info: log, warn: log, error: log } } }
       },
-    ],
-    [
-      'a getter that freezing meets',
-      (fuse) => ({
+      'a getter that freezing meets': (fuse) => ({
         mayLeaveOut: true,
         options: { freeze: true },
         arriving: (o) =>
@@ -410,10 +397,7 @@ describe('[S7][S9] a callback that throws, at any call', () => {
             },
           }),
       }),
-    ],
-    [
-      'a Proxy that freezing and indexes meet',
-      (fuse) => {
+      'a Proxy that freezing and indexes meet': (fuse) => {
         const trap = (): undefined => void fuse.pass()
         const traps: ProxyHandler<Item> = {
           get: (target, name) => {
@@ -435,8 +419,8 @@ describe('[S7][S9] a callback that throws, at any call', () => {
         }
         return { mayLeaveOut: true, options: { freeze: true }, arriving: (o) => new Proxy(o, traps) }
       },
-    ],
-  ])(
+    }),
+  )(
     '%s',
     async (_, faults) => {
       warnings()

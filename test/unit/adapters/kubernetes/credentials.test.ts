@@ -134,17 +134,16 @@ describe('credentials', () => {
     }
   }
 
-  test.each<[string, () => KubeConfig | (() => KubeConfig)]>([
-    ['a configuration with a cache', () => withPlugin(configOf({ name: 'u' }), 'old')],
-    ['a subclass that only loads', () => withPlugin(new Loaded(configOf({ name: 'u' })), 'old')],
-    [
-      'a function that returns the same configuration',
-      () => {
+  test.each(
+    Object.entries<() => KubeConfig | (() => KubeConfig)>({
+      'a configuration with a cache': () => withPlugin(configOf({ name: 'u' }), 'old'),
+      'a subclass that only loads': () => withPlugin(new Loaded(configOf({ name: 'u' })), 'old'),
+      'a function that returns the same configuration': () => {
         const config = withPlugin(configOf({ name: 'u' }), 'old')
         return () => config
       },
-    ],
-  ])('of %s are requested from a copy without a cache, after they were rejected', async (_what, make) => {
+    }),
+  )('of %s are requested from a copy without a cache, after they were rejected', async (_what, make) => {
     const credentials = new Credentials(make())
     const before = await tokenOf(credentials)
     credentials.renew()
@@ -176,17 +175,14 @@ describe('credentials', () => {
       options.headers = { Authorization: this.bearer }
     }
   }
-  const own: readonly (readonly [what: string, make: () => KubeConfig])[] = [
-    ['of a subclass', () => Object.assign(new Subclass(), configOf({ name: 'u' }), { bearer: 'mine' })],
-    [
-      'of a method that was replaced',
-      () => {
-        const applyToHTTPSOptions = (options: RequestOptions): Promise<void> => remembered('mine')(undefined, options)
-        return Object.assign(configOf({ name: 'u' }), { applyToHTTPSOptions })
-      },
-    ],
-  ]
-  describe.each(own)('%s', (_what, make) => {
+  const own: Readonly<Record<string, () => KubeConfig>> = {
+    'of a subclass': () => Object.assign(new Subclass(), configOf({ name: 'u' }), { bearer: 'mine' }),
+    'of a method that was replaced': () => {
+      const applyToHTTPSOptions = (options: RequestOptions): Promise<void> => remembered('mine')(undefined, options)
+      return Object.assign(configOf({ name: 'u' }), { applyToHTTPSOptions })
+    },
+  }
+  describe.each(Object.entries(own))('%s', (_what, make) => {
     test.each([false, true])(
       'are requested from it again after they were rejected: no copy has its additions; from a function: %s',
       async (isFunction) => {

@@ -101,19 +101,18 @@ describe.each(names)('an %s index of Dates', (name) => {
     expect(values.map(Number).toSorted((a, b) => a - b)).toEqual([day(1), day(2)].map(Number))
   })
 
-  test.each<[string, () => Date]>([
-    ['whose getTime throws', () => Object.assign(day(1), { getTime: () => expect.unreachable() })],
-    ['that is an object with the prototype of Date', () => Object.create(Date.prototype)],
-    [
-      'that is a Proxy',
-      () =>
+  test.each(
+    Object.entries<() => Date>({
+      'whose getTime throws': () => Object.assign(day(1), { getTime: () => expect.unreachable() }),
+      'that is an object with the prototype of Date': () => Object.create(Date.prototype),
+      'that is a Proxy': () =>
         new Proxy(day(1), {
           getPrototypeOf: () => {
             throw new Error('hostile')
           },
         }),
-    ],
-  ])('a Date %s harms no other object', (what, hostile) => {
+    }),
+  )('a Date %s harms no other object', (what, hostile) => {
     const made = mirror([['a', item(day(1))]])
     made
       .put('b', item(hostile()), '2')

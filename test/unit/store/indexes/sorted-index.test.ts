@@ -74,17 +74,17 @@ describe('an ordered index', () => {
     return n % 5 === 0 ? (others[(n % 7919) % others.length] ?? '') : `node-${ends[n % ends.length]}`
   }
 
-  test.each<[string, (n: number) => Scalar]>([
-    ['values of all kinds', mixed],
-    ['numbers and bigints', (n) => (n % 2 === 0 ? 2 ** 53 + (n % 7) : 2n ** 53n + BigInt(n % 7))],
-    ['50 numbers', (n) => n % 50],
-    ['long strings', (n) => `deployments/${(n * 7919) % 10}-replicas-${n % 3}`],
-    ['strings beyond ASCII', (n) => `node-${String.fromCharCode(120 + (n % 20))}${(n * 7919) % 7}`],
-    [
-      'strings, of which later ones begin differently',
-      (n) => `${n < 6_000 ? 'node' : n % 2 ? 'job' : 'pod'}-${n % 300}`,
-    ],
-  ])('6 000 objects with %s stay in order through 3 000 writes', (_title, valueAt) => {
+  test.each(
+    Object.entries<(n: number) => Scalar>({
+      'values of all kinds': mixed,
+      'numbers and bigints': (n) => (n % 2 === 0 ? 2 ** 53 + (n % 7) : 2n ** 53n + BigInt(n % 7)),
+      '50 numbers': (n) => n % 50,
+      'long strings': (n) => `deployments/${(n * 7919) % 10}-replicas-${n % 3}`,
+      'strings beyond ASCII': (n) => `node-${String.fromCharCode(120 + (n % 20))}${(n * 7919) % 7}`,
+      'strings, of which later ones begin differently': (n) =>
+        `${n < 6_000 ? 'node' : n % 2 ? 'job' : 'pod'}-${n % 300}`,
+    }),
+  )('6 000 objects with %s stay in order through 3 000 writes', (_title, valueAt) => {
     const { by, store, put } = sorted()
     const nameOf = (n: number): string => `team-${(n * 31) % 17}/${n % 2 === 0 ? 'é' : 'pod-'}${n}`
     for (let n = 0; n < 6_000; n++) put(nameOf(n), [valueAt(n)])
@@ -97,26 +97,24 @@ describe('an ordered index', () => {
   })
 })
 
-describe('a compound index', () => {
-  test('tuples that become longer stay in order in a large index', () => {
-    const { compound, put } = sorted()
-    for (let n = 0; n < 6_000; n++) put(`k${n}`, [n % 3])
-    compound([])
-    for (let n = 0; n < 1_000; n++) put(`k${n}`, [n % 3, 1_000 - n])
-    const places = compound([1]).map(({ at }) => at?.[1] ?? 0)
-    expect([places.length, places]).toEqual([2_000, places.toSorted((a, b) => Number(a) - Number(b))])
-  })
+test('tuples that become longer stay in order in a large index', () => {
+  const { compound, put } = sorted()
+  for (let n = 0; n < 6_000; n++) put(`k${n}`, [n % 3])
+  compound([])
+  for (let n = 0; n < 1_000; n++) put(`k${n}`, [n % 3, 1_000 - n])
+  const places = compound([1]).map(({ at }) => at?.[1] ?? 0)
+  expect([places.length, places]).toEqual([2_000, places.toSorted((a, b) => Number(a) - Number(b))])
+})
 
-  test.each<[string, unknown]>([
-    ['a string', 'acme'],
-    ['a hole', [undefined]],
-    ['null inside', ['acme', null]],
-    ['an object', { 0: 'acme' }],
-  ])('a prefix that is %s is a TypeError', (_, prefix) => {
-    expect(() => sorted(digits).compound(prefix as Tuple)).toThrow(
-      /^an index: the prefix must be an array of scalars, such as \['acme'\], got /,
-    )
-  })
+test.each<[string, unknown]>([
+  ['a string', 'acme'],
+  ['a hole', [undefined]],
+  ['null inside', ['acme', null]],
+  ['an object', { 0: 'acme' }],
+])('a prefix that is %s is a TypeError', (_, prefix) => {
+  expect(() => sorted(digits).compound(prefix as Tuple)).toThrow(
+    /^an index: the prefix must be an array of scalars, such as \['acme'\], got /,
+  )
 })
 
 describe('ranges are checked', () => {
