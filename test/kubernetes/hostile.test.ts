@@ -129,33 +129,31 @@ test.each([
   }),
 )
 
-describe('a watch', () => {
-  test.each(['zzzzzzzzzzzzzzzzzzzz', '99999999999999999999999999999999999999', '1e99', '00000000000009999999'])(
-    'with an event at "%s", which is not a version, continues with the next event',
-    (resourceVersion) =>
-      Mirror.live(PAGED, async (mirror) => {
-        const [watch] = mirror.fake.collection.watching
-        const metadata = { name: 'odd', namespace: 'default', uid: 'u', resourceVersion }
-        await watch?.event('ADDED', { kind: 'ConfigMap', apiVersion: 'v1', metadata })
-        await watch?.event('BOOKMARK', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion } })
-        const version = mirror.fake.collection.put('k1', 'after')
-        await mirror.until('what comes after it', () => mirror.hasReached(version))
-        expect(mirror.informer.get('default/k1')?.data).toEqual({ n: 'after' })
-        expect([...mirror.informer.invalid.keys()]).toEqual(['default/odd'])
-      }),
-  )
-
-  test('with events without objects keeps the store', () =>
+test.each(['zzzzzzzzzzzzzzzzzzzz', '99999999999999999999999999999999999999', '1e99', '00000000000009999999'])(
+  'a watch with an event at "%s", which is not a version, continues with the next event',
+  (resourceVersion) =>
     Mirror.live(PAGED, async (mirror) => {
       const [watch] = mirror.fake.collection.watching
-      for (const object of [null, 5, 'x', [], {}, { metadata: null }, { metadata: { name: 7 } }, { metadata: [] }])
-        for (const type of ['ADDED', 'DELETED', 'BOOKMARK', '__proto__', null])
-          await watch?.write(`${JSON.stringify({ type, object })}\n`)
-      await watch?.write('null\n5\n[]\n"x"\n')
-      const version = mirror.fake.collection.put('__proto__', 'after', {
-        labels: JSON.parse('{"__proto__":"x"}') as unknown,
-      })
+      const metadata = { name: 'odd', namespace: 'default', uid: 'u', resourceVersion }
+      await watch?.event('ADDED', { kind: 'ConfigMap', apiVersion: 'v1', metadata })
+      await watch?.event('BOOKMARK', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion } })
+      const version = mirror.fake.collection.put('k1', 'after')
       await mirror.until('what comes after it', () => mirror.hasReached(version))
-      expect(mirror.informer.get('default/__proto__')?.metadata['labels']).toEqual(JSON.parse('{"__proto__":"x"}'))
-    }))
-})
+      expect(mirror.informer.get('default/k1')?.data).toEqual({ n: 'after' })
+      expect([...mirror.informer.invalid.keys()]).toEqual(['default/odd'])
+    }),
+)
+
+test('a watch with events without objects keeps the store', () =>
+  Mirror.live(PAGED, async (mirror) => {
+    const [watch] = mirror.fake.collection.watching
+    for (const object of [null, 5, 'x', [], {}, { metadata: null }, { metadata: { name: 7 } }, { metadata: [] }])
+      for (const type of ['ADDED', 'DELETED', 'BOOKMARK', '__proto__', null])
+        await watch?.write(`${JSON.stringify({ type, object })}\n`)
+    await watch?.write('null\n5\n[]\n"x"\n')
+    const version = mirror.fake.collection.put('__proto__', 'after', {
+      labels: JSON.parse('{"__proto__":"x"}') as unknown,
+    })
+    await mirror.until('what comes after it', () => mirror.hasReached(version))
+    expect(mirror.informer.get('default/__proto__')?.metadata['labels']).toEqual(JSON.parse('{"__proto__":"x"}'))
+  }))

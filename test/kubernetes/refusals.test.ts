@@ -93,28 +93,26 @@ describe('a server that refuses', () => {
   )
 })
 
-describe('a server that says nothing', () => {
-  test.each<[string, (exchange: Exchange) => void]>([
-    ['to a list', () => {}],
-    ['in the middle of a list', (exchange) => void exchange.write('{"kind":"ConfigMapList","items":[')],
-  ])('%s is given up, and retried', (_when, answer) =>
-    Mirror.with({ fill: 1 }, async (mirror) => {
-      mirror.fake.next(isAnyList, answer)
-      mirror.informer.start()
-      await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
-      await mirror.healed()
-    }),
-  )
+test.each<[string, (exchange: Exchange) => void]>([
+  ['to a list', () => {}],
+  ['in the middle of a list', (exchange) => void exchange.write('{"kind":"ConfigMapList","items":[')],
+])('a server that says nothing %s is given up, and retried', (_when, answer) =>
+  Mirror.with({ fill: 1 }, async (mirror) => {
+    mirror.fake.next(isAnyList, answer)
+    mirror.informer.start()
+    await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+    await mirror.healed()
+  }),
+)
 
-  test('to the opening of a watch is given up, and the watch resumes', () =>
-    Mirror.live({ fill: 1 }, async (mirror) => {
-      mirror.fake.next(isWatch, () => {})
-      for (const watch of mirror.fake.collection.watching) watch.end()
-      mirror.fake.collection.put('k1', 1)
-      await mirror.untilPassing('the event to be there', () => mirror.informer.size === 2)
-      expect(mirror.relists).toBe(0)
-    }))
-})
+test('a server that says nothing to the opening of a watch is given up, and the watch resumes', () =>
+  Mirror.live({ fill: 1 }, async (mirror) => {
+    mirror.fake.next(isWatch, () => {})
+    for (const watch of mirror.fake.collection.watching) watch.end()
+    mirror.fake.collection.put('k1', 1)
+    await mirror.untilPassing('the event to be there', () => mirror.informer.size === 2)
+    expect(mirror.relists).toBe(0)
+  }))
 
 describe('credentials that take their time', () => {
   /** A mirror whose first credentials come when the test says so; the next ones at once. */

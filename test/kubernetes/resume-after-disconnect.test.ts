@@ -202,24 +202,22 @@ describe('the length of an outage', () => {
     }))
 })
 
-describe('a mirror that was disconnected once', () => {
-  test('need not verify the history after a list, nor if its next watch ended in time', () =>
-    Shared.with(async (shared) => {
-      await shared.breakOff()
-      const listed = await shared.list()
-      await shared.end(await shared.watch(listed))
-      await shared.watch(listed)
-      expect(shared.heads).toBe(0)
-    }))
+test('a mirror that was disconnected once need not verify the history after a list, nor if its next watch ended in time', () =>
+  Shared.with(async (shared) => {
+    await shared.breakOff()
+    const listed = await shared.list()
+    await shared.end(await shared.watch(listed))
+    await shared.watch(listed)
+    expect(shared.heads).toBe(0)
+  }))
 
-  test('verifies the history if its next watch ended in time but silent: it may have been half open', () =>
-    Shared.with(async (shared) => {
-      await shared.breakOff()
-      const listed = await shared.list()
-      const ended = (await shared.watch(listed))()
-      await shared.clock.advance(LONGEST_MS)
-      expect(await ended).toMatchObject({ done: true })
-      await shared.watch(listed)
-      expect(shared.heads).toBe(1)
-    }))
-})
+test('a mirror that was disconnected once verifies the history if its next watch ended in time but silent: it may have been half open', () =>
+  Shared.with(async (shared) => {
+    await shared.breakOff()
+    const listed = await shared.list()
+    const ended = (await shared.watch(listed))()
+    await shared.clock.advance(LONGEST_MS)
+    expect(await ended).toMatchObject({ done: true })
+    await shared.watch(listed)
+    expect(shared.heads).toBe(1)
+  }))

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { WatchBatch } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
@@ -145,44 +145,40 @@ test('a client that lists after a restore does not join a watch of the history b
     expect(fake.watches.length).toBe(opened + 1)
   }))
 
-describe('a client that joins a watch that has been silent', () => {
-  test('receives all events that arrived meanwhile: another connection takes over before', () =>
-    withScene(async ({ fake, clock, follow, joined }) => {
-      const { collection } = fake
-      const start = collection.version
-      const first = await joined()
-      collection.forget(collection.watching[0])
-      await clock.advance(20_000)
-      const version = collection.put('k0', 'meanwhile')
-      const second = follow(start)
-      expect([await second.upTo(version), await first.upTo(version)]).toEqual([['put default/k0'], ['put default/k0']])
-      expect(collection.watching.length).toBe(1)
-    }))
-})
+test('a client that joins a watch that has been silent receives all events that arrived meanwhile: another connection takes over before', () =>
+  withScene(async ({ fake, clock, follow, joined }) => {
+    const { collection } = fake
+    const start = collection.version
+    const first = await joined()
+    collection.forget(collection.watching[0])
+    await clock.advance(20_000)
+    const version = collection.put('k0', 'meanwhile')
+    const second = follow(start)
+    expect([await second.upTo(version), await first.upTo(version)]).toEqual([['put default/k0'], ['put default/k0']])
+    expect(collection.watching.length).toBe(1)
+  }))
 
-describe('of two that share a watch, the one that opened it', () => {
-  test('may stop before it is open', () =>
-    withScene(async ({ fake, follow }) => {
-      const start = fake.collection.version
-      const requested = fake.taken(isWatch)
-      const [first, second] = [follow(start), follow(start)]
-      const begun = [first.next(), second.next()]
-      begun[0]?.catch(() => {})
-      const exchange = await requested
-      await first.stop()
-      fake.collection.answer(exchange)
-      await begun[1]
-      expect(await second.upTo(fake.collection.put('k0', 'after'))).toEqual(['put default/k0'])
-      expect(fake.watches.length).toBe(1)
-    }))
+test('of two that share a watch, the one that opened it may stop before it is open', () =>
+  withScene(async ({ fake, follow }) => {
+    const start = fake.collection.version
+    const requested = fake.taken(isWatch)
+    const [first, second] = [follow(start), follow(start)]
+    const begun = [first.next(), second.next()]
+    begun[0]?.catch(() => {})
+    const exchange = await requested
+    await first.stop()
+    fake.collection.answer(exchange)
+    await begun[1]
+    expect(await second.upTo(fake.collection.put('k0', 'after'))).toEqual(['put default/k0'])
+    expect(fake.watches.length).toBe(1)
+  }))
 
-  test('may stop as the last, while a third comes: that one opens a watch', () =>
-    withScene(async ({ fake, joined }) => {
-      const { collection } = fake
-      const [first, second] = [await joined(), await joined()]
-      const stopped = Promise.all([second.stop(), first.stop()])
-      const third = await joined()
-      await stopped
-      expect(await third.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
-    }))
-})
+test('of two that share a watch, the one that opened it may stop as the last, while a third comes: that one opens a watch', () =>
+  withScene(async ({ fake, joined }) => {
+    const { collection } = fake
+    const [first, second] = [await joined(), await joined()]
+    const stopped = Promise.all([second.stop(), first.stop()])
+    const third = await joined()
+    await stopped
+    expect(await third.upTo(collection.put('k0', 'after'))).toEqual(['put default/k0'])
+  }))

@@ -92,43 +92,41 @@ describe('a watch of what is quiet', () => {
     }))
 })
 
-describe('a half-open watch', () => {
-  test('[K5] is noticed within 25 s by default, by a probe over another connection', () =>
-    Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
-      const [watch] = mirror.fake.collection.watching
-      mirror.fake.collection.forget(watch)
-      const since = mirror.clock.now()
-      const version = mirror.fake.collection.put('k0', 'after')
-      await mirror.untilPassing('the event', () => mirror.hasReached(version))
-      expect(mirror.clock.now() - since).toBeLessThan(25_000)
-      await mirror.untilPassing('another watch', () => watch?.isOpen === false)
-      expect([mirror.errors, mirror.relists]).toEqual([[], 0])
-    }))
+test('[K5] a half-open watch is noticed within 25 s by default, by a probe over another connection', () =>
+  Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
+    const [watch] = mirror.fake.collection.watching
+    mirror.fake.collection.forget(watch)
+    const since = mirror.clock.now()
+    const version = mirror.fake.collection.put('k0', 'after')
+    await mirror.untilPassing('the event', () => mirror.hasReached(version))
+    expect(mirror.clock.now() - since).toBeLessThan(25_000)
+    await mirror.untilPassing('another watch', () => watch?.isOpen === false)
+    expect([mirror.errors, mirror.relists]).toEqual([[], 0])
+  }))
 
-  test('[K5] is left within 25 s also if the server cannot resume at its version any more', () =>
-    Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
-      const [watch] = mirror.fake.collection.watching
-      mirror.fake.collection.forget(watch)
-      const since = mirror.clock.now()
-      mirror.fake.collection.put('k0', 'after')
-      mirror.fake.collection.compact()
-      await mirror.untilPassing('the list', () => mirror.relists === 1)
-      expect(mirror.clock.now() - since).toBeLessThan(25_000)
-      await mirror.healed()
-    }))
+test('[K5] a half-open watch is left within 25 s also if the server cannot resume at its version any more', () =>
+  Mirror.live({ fill: 1, source: { probeMs: undefined } }, async (mirror) => {
+    const [watch] = mirror.fake.collection.watching
+    mirror.fake.collection.forget(watch)
+    const since = mirror.clock.now()
+    mirror.fake.collection.put('k0', 'after')
+    mirror.fake.collection.compact()
+    await mirror.untilPassing('the list', () => mirror.relists === 1)
+    expect(mirror.clock.now() - since).toBeLessThan(25_000)
+    await mirror.healed()
+  }))
 
-  test('is probed about once in probeMs, and not more often', () =>
-    Mirror.live({ fill: 1, source: { probeMs: 10_000 } }, async (mirror) => {
-      mirror.fake.rule(
-        (exchange) => isWatch(exchange) && exchange.query.get('timeoutSeconds') === '3',
-        (exchange) => {
-          exchange.open()
-          exchange.end()
-        },
-      )
-      await mirror.pass(58_000)
-      expect(mirror.fake.watches.length).toBeGreaterThanOrEqual(5)
-      expect(mirror.fake.watches.length).toBeLessThanOrEqual(7)
-      expect([mirror.errors, mirror.relists]).toEqual([[], 0])
-    }))
-})
+test('a half-open watch is probed about once in probeMs, and not more often', () =>
+  Mirror.live({ fill: 1, source: { probeMs: 10_000 } }, async (mirror) => {
+    mirror.fake.rule(
+      (exchange) => isWatch(exchange) && exchange.query.get('timeoutSeconds') === '3',
+      (exchange) => {
+        exchange.open()
+        exchange.end()
+      },
+    )
+    await mirror.pass(58_000)
+    expect(mirror.fake.watches.length).toBeGreaterThanOrEqual(5)
+    expect(mirror.fake.watches.length).toBeLessThanOrEqual(7)
+    expect([mirror.errors, mirror.relists]).toEqual([[], 0])
+  }))

@@ -23,43 +23,41 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       expect(stage.states).not.toContain('failed')
     }))
 
-  describe('by a stop that is immediate', () => {
-    test('is listed again once', () =>
-      Stage.live({ server }, async (stage) => {
-        stage.load()
-        await sleep(300)
-        await server.restart('immediate')
-        await waitUntil('the relist', () => stage.relists > 0)
-        await stage.healedAfter(1)
-        expect(stage.connects).toBeLessThanOrEqual(8)
-      }))
+  test('by a stop that is immediate is listed again once', () =>
+    Stage.live({ server }, async (stage) => {
+      stage.load()
+      await sleep(300)
+      await server.restart('immediate')
+      await waitUntil('the relist', () => stage.relists > 0)
+      await stage.healedAfter(1)
+      expect(stage.connects).toBeLessThanOrEqual(8)
+    }))
 
-    test('in the middle of a list, is listed as if nothing had been', () =>
-      Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
-        stage.proxy.delay(50)
-        stage.informer.start()
-        await stage.copying()
-        await server.restart('immediate')
-        stage.proxy.delay(0)
-        await stage.healed()
-        expect([stage.relists, stage.reconnects]).toEqual([0, 0])
-      }))
+  test('by a stop that is immediate in the middle of a list, is listed as if nothing had been', () =>
+    Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
+      stage.proxy.delay(50)
+      stage.informer.start()
+      await stage.copying()
+      await server.restart('immediate')
+      stage.proxy.delay(0)
+      await stage.healed()
+      expect([stage.relists, stage.reconnects]).toEqual([0, 0])
+    }))
 
-    test('in the middle of a trim and of a delta, is listed again once', () =>
-      Stage.live({ server, rows: 20_000 }, async (stage) => {
-        await stage.query('SELECT listwatch.trim()')
-        await stage.query('UPDATE items SET n = 1')
-        const trim = stage.query(`SELECT listwatch.trim('0 s') FROM generate_series(1, 1000)`).catch(() => {})
-        stage.proxy.delay(100)
-        await stage.query('UPDATE items SET n = 2')
-        await server.restart('immediate')
-        await trim
-        stage.proxy.delay(0)
-        await waitUntil('the relist', () => stage.relists > 0)
-        await stage.healed()
-        expect(stage.relists).toBeLessThanOrEqual(2)
-      }))
-  })
+  test('by a stop that is immediate in the middle of a trim and of a delta, is listed again once', () =>
+    Stage.live({ server, rows: 20_000 }, async (stage) => {
+      await stage.query('SELECT listwatch.trim()')
+      await stage.query('UPDATE items SET n = 1')
+      const trim = stage.query(`SELECT listwatch.trim('0 s') FROM generate_series(1, 1000)`).catch(() => {})
+      stage.proxy.delay(100)
+      await stage.query('UPDATE items SET n = 2')
+      await server.restart('immediate')
+      await trim
+      stage.proxy.delay(0)
+      await waitUntil('the relist', () => stage.relists > 0)
+      await stage.healed()
+      expect(stage.relists).toBeLessThanOrEqual(2)
+    }))
 
   // On this server no other session uses transaction ids, nor does autovacuum.
   describe('and a log that was trimmed while the network was down', () => {
@@ -99,32 +97,30 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
-  describe('in order', () => {
-    test('and is back at once, resumes without a list', () =>
-      Stage.live({ server }, async (stage) => {
-        stage.load()
-        await sleep(300)
-        const { reconnects } = stage
-        await server.restart('fast')
-        await waitUntil('the watch to resume', () => stage.reconnects > reconnects && stage.state === 'live')
-        await stage.healedAfter(0)
-        expect(stage.connects).toBeLessThanOrEqual(6)
-      }))
+  test('in order and is back at once, resumes without a list', () =>
+    Stage.live({ server }, async (stage) => {
+      stage.load()
+      await sleep(300)
+      const { reconnects } = stage
+      await server.restart('fast')
+      await waitUntil('the watch to resume', () => stage.reconnects > reconnects && stage.state === 'live')
+      await stage.healedAfter(0)
+      expect(stage.connects).toBeLessThanOrEqual(6)
+    }))
 
-    test('and is back after 3 s, resumes without a list', () =>
-      Stage.live({ server }, async (stage) => {
-        stage.load()
-        await sleep(300)
-        const { connects } = stage
-        await server.halt('fast')
-        await sleep(3_000)
-        const tries = stage.connects - connects
-        await server.restart()
-        await stage.healedAfter(0)
-        expect(tries).toBeGreaterThanOrEqual(1)
-        expect(tries).toBeLessThanOrEqual(5)
-      }))
-  })
+  test('in order and is back after 3 s, resumes without a list', () =>
+    Stage.live({ server }, async (stage) => {
+      stage.load()
+      await sleep(300)
+      const { connects } = stage
+      await server.halt('fast')
+      await sleep(3_000)
+      const tries = stage.connects - connects
+      await server.restart()
+      await stage.healedAfter(0)
+      expect(tries).toBeGreaterThanOrEqual(1)
+      expect(tries).toBeLessThanOrEqual(5)
+    }))
 
   test('without closing connections a backend that no longer runs is noticed, and the watch resumes on another', () =>
     Stage.live({ server }, async (stage) => {

@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { describeServer, postgresVersions } from '../servers/index.js'
 import { Pgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -41,39 +41,37 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     return await db.connect({ port: pooler().port })
   }
 
-  describe('settings of a session', () => {
-    test('break another application; those of a mirror reach no other session', async () => {
-      const db = await at.installed(TABLE)
-      const application = await other(db)
-      const naive = await other(db)
-      await naive.query(`SET search_path = ''`)
-      expect(await errorOf(application.query('SELECT FROM t'))).toMatchObject({ code: '42P01' })
-      await naive.query('RESET search_path')
+  test('settings of a session break another application; those of a mirror reach no other session', async () => {
+    const db = await at.installed(TABLE)
+    const application = await other(db)
+    const naive = await other(db)
+    await naive.query(`SET search_path = ''`)
+    expect(await errorOf(application.query('SELECT FROM t'))).toMatchObject({ code: '42P01' })
+    await naive.query('RESET search_path')
 
-      const { rows: before } = await application.query<Row>(SETTINGS)
-      const rows = await pooled(db)
-      await db.sql('UPDATE t SET at = now()')
-      await expectMirrorEqualsTable(rows)
-      expect((await application.query<Row>(SETTINGS)).rows).toEqual(before)
-    })
+    const { rows: before } = await application.query<Row>(SETTINGS)
+    const rows = await pooled(db)
+    await db.sql('UPDATE t SET at = now()')
+    await expectMirrorEqualsTable(rows)
+    expect((await application.query<Row>(SETTINGS)).rows).toEqual(before)
+  })
 
-    test('of other applications do not reach a mirror that names its table with the schema', async () => {
-      const db = await at.installed(TABLE)
-      const application = await other(db)
-      const { informer } = await pooled(db, { table: 'public.t' })
-      await application.query(
-        `SET datestyle = 'German, DMY'; SET timezone = 'Asia/Kathmandu'; SET search_path = 'nowhere'`,
-      )
-      await db.sql('UPDATE t SET at = $$2026-04-02 12:00Z$$ WHERE id = 1')
-      await informer.until('1', (row) => Object(row?.['at']).toJSON() === '2026-04-02T12:00:00.000Z', {
-        timeoutMs: 5_000,
-      })
-      await db.sql('TRUNCATE t; INSERT INTO t VALUES (7, $$2026-05-03 12:00Z$$)')
-      await informer.until('7', (row) => Object(row?.['at']).toJSON() === '2026-05-03T12:00:00.000Z', {
-        timeoutMs: 5_000,
-      })
-      await application.query('RESET ALL')
+  test('settings of a session of other applications do not reach a mirror that names its table with the schema', async () => {
+    const db = await at.installed(TABLE)
+    const application = await other(db)
+    const { informer } = await pooled(db, { table: 'public.t' })
+    await application.query(
+      `SET datestyle = 'German, DMY'; SET timezone = 'Asia/Kathmandu'; SET search_path = 'nowhere'`,
+    )
+    await db.sql('UPDATE t SET at = $$2026-04-02 12:00Z$$ WHERE id = 1')
+    await informer.until('1', (row) => Object(row?.['at']).toJSON() === '2026-04-02T12:00:00.000Z', {
+      timeoutMs: 5_000,
     })
+    await db.sql('TRUNCATE t; INSERT INTO t VALUES (7, $$2026-05-03 12:00Z$$)')
+    await informer.until('7', (row) => Object(row?.['at']).toJSON() === '2026-05-03T12:00:00.000Z', {
+      timeoutMs: 5_000,
+    })
+    await application.query('RESET ALL')
   })
 
   test.each(['ROLE', 'SESSION AUTHORIZATION'])(

@@ -700,56 +700,54 @@ describePostgres('the installed objects', (postgres) => {
     })
   })
 
-  describe('of an installation', () => {
-    test('[P21] have exactly the rights that are documented', async () => {
-      const db = await prepared(`${TABLE}; ${PARTITIONED}`)
-      await db.install('t')
-      await db.install('p')
-      await installLeases(await db.connect())
-      await expectDocumentedRights(db)
-    })
+  test('[P21] of an installation have exactly the rights that are documented', async () => {
+    const db = await prepared(`${TABLE}; ${PARTITIONED}`)
+    await db.install('t')
+    await db.install('p')
+    await installLeases(await db.connect())
+    await expectDocumentedRights(db)
+  })
 
-    test('[P28] of an older version are replaced, and its tables stay mirrored without being installed again', async () => {
-      const db = await prepared(`${TABLE}; ${PARTITIONED}; CREATE TABLE u (id int PRIMARY KEY)`)
-      const reader = await roleOf(db, 'reader')
-      await installVersion1(db, reader)
-      const owner = await ownerOf(db, 't')
-      await db.sql(RENEWAL)
-      await db.sql('UPDATE t SET n = 0; UPDATE p SET n = 0')
-      await db.install('u')
+  test('[P28] of an installation of an older version are replaced, and its tables stay mirrored without being installed again', async () => {
+    const db = await prepared(`${TABLE}; ${PARTITIONED}; CREATE TABLE u (id int PRIMARY KEY)`)
+    const reader = await roleOf(db, 'reader')
+    await installVersion1(db, reader)
+    const owner = await ownerOf(db, 't')
+    await db.sql(RENEWAL)
+    await db.sql('UPDATE t SET n = 0; UPDATE p SET n = 0')
+    await db.install('u')
 
-      await expectDocumentedRights(db)
-      expect((await changeLogStatus(await db.connect())).tables).toMatchObject([
-        { table: 'p', readers: [reader], problems: [] },
-        { table: 't', readers: [reader], problems: [] },
-        { table: 'u', problems: [] },
-      ])
-      expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
-      const mirrors = [
-        await mirror(db, { table: 't', connection: { user: reader } }),
-        await mirror(db, { table: 'p', connection: { user: reader } }),
-      ]
-      for (const table of ['t', 'p']) {
-        await db.sql(
-          `INSERT INTO ${table} VALUES (20, 0); UPDATE ${table} SET n = 7 WHERE id = 1; DELETE FROM ${table} WHERE id = 2`,
-        )
-      }
-      await db.sql('UPDATE p SET id = 30 WHERE id = 3')
-      for (const each of mirrors) await expectMirrorEqualsTable(each)
-      expect(mirrors.map(({ errors, informer }) => [errors, informer.status.relists])).toEqual([
-        [[], 0],
-        [[], 0],
-      ])
+    await expectDocumentedRights(db)
+    expect((await changeLogStatus(await db.connect())).tables).toMatchObject([
+      { table: 'p', readers: [reader], problems: [] },
+      { table: 't', readers: [reader], problems: [] },
+      { table: 'u', problems: [] },
+    ])
+    expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
+    const mirrors = [
+      await mirror(db, { table: 't', connection: { user: reader } }),
+      await mirror(db, { table: 'p', connection: { user: reader } }),
+    ]
+    for (const table of ['t', 'p']) {
+      await db.sql(
+        `INSERT INTO ${table} VALUES (20, 0); UPDATE ${table} SET n = 7 WHERE id = 1; DELETE FROM ${table} WHERE id = 2`,
+      )
+    }
+    await db.sql('UPDATE p SET id = 30 WHERE id = 3')
+    for (const each of mirrors) await expectMirrorEqualsTable(each)
+    expect(mirrors.map(({ errors, informer }) => [errors, informer.status.relists])).toEqual([
+      [[], 0],
+      [[], 0],
+    ])
 
-      const stranger = await roleOf(db, 'stranger')
-      const client = await db.connect({ user: stranger })
-      await attempt(client, [...shadowTypes(stranger), 'SELECT listwatch.mark()'])
-      const ownerClient = await db.connect({ user: owner })
-      expect(await attempt(ownerClient, trapType(owner, owner))).toEqual([])
-      await ownerClient.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
-      expect(await attempt(ownerClient, ['INSERT INTO t VALUES (ROW(50), 0)', 'DELETE FROM t'])).toEqual([])
-      expect(await isAlarmRaised(db)).toBe(false)
-    })
+    const stranger = await roleOf(db, 'stranger')
+    const client = await db.connect({ user: stranger })
+    await attempt(client, [...shadowTypes(stranger), 'SELECT listwatch.mark()'])
+    const ownerClient = await db.connect({ user: owner })
+    expect(await attempt(ownerClient, trapType(owner, owner))).toEqual([])
+    await ownerClient.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
+    expect(await attempt(ownerClient, ['INSERT INTO t VALUES (ROW(50), 0)', 'DELETE FROM t'])).toEqual([])
+    expect(await isAlarmRaised(db)).toBe(false)
   })
 })
 

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import {
@@ -47,36 +47,34 @@ describePostgres('logical replication', (postgres) => {
     await waitUntil('the changes', async () => (await db.value('SELECT sum(id * n)::int FROM t')) === 51)
   }
 
-  describe('into a table', () => {
-    test('fires no trigger for statements: a log by these is silent, and its mirror fails instead of missing it', async () => {
-      const [from, db] = [await publisher(), await at.installed(TABLE)]
-      const { informer } = await mirror(db, { table: 't' })
-      await follow(db, from)
-      const snapshot = await snapshotOf(db)
-      await changed(from, db)
-      expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
-      await waitUntil('the failure', () => informer.status.state === 'failed')
-      expect(informer.status.lastError).toMatchObject({
-        code: 'NOT_FOUND',
-        message: expect.stringContaining('pg install'),
-      })
+  test('into a table fires no trigger for statements: a log by these is silent, and its mirror fails instead of missing it', async () => {
+    const [from, db] = [await publisher(), await at.installed(TABLE)]
+    const { informer } = await mirror(db, { table: 't' })
+    await follow(db, from)
+    const snapshot = await snapshotOf(db)
+    await changed(from, db)
+    expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
+    await waitUntil('the failure', () => informer.status.state === 'failed')
+    expect(informer.status.lastError).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('pg install'),
     })
+  })
 
-    test('arrives by triggers for rows, which such a table gets', async () => {
-      const [from, db] = [await publisher(), await at.prepared(TABLE)]
-      await follow(db, from)
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await changed(from, db)
-      await expectMirrorEqualsTable(rows)
-      expect([rows.informer.size, rows.informer.status.relists]).toEqual([2, 0])
-    })
+  test('into a table arrives by triggers for rows, which such a table gets', async () => {
+    const [from, db] = [await publisher(), await at.prepared(TABLE)]
+    await follow(db, from)
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    await changed(from, db)
+    await expectMirrorEqualsTable(rows)
+    expect([rows.informer.size, rows.informer.status.relists]).toEqual([2, 0])
+  })
 
-    test('refuses triggers for statements', async () => {
-      const [from, db] = [await publisher(), await at.prepared(TABLE)]
-      await follow(db, from)
-      expect((await errorOf(db.install('t', { level: 'statement' }))).message).toContain('replication')
-    })
+  test('into a table refuses triggers for statements', async () => {
+    const [from, db] = [await publisher(), await at.prepared(TABLE)]
+    await follow(db, from)
+    expect((await errorOf(db.install('t', { level: 'statement' }))).message).toContain('replication')
   })
 
   test('of all tables of a database does not carry the logs, and does not keep them from being trimmed', async () => {

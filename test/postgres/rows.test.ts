@@ -82,72 +82,69 @@ const values: readonly (readonly [string, ...string[]])[] = [
 describePostgres('rows', (postgres) => {
   const at = useServer(postgres)
 
-  describe('the values of a row', () => {
-    test('of every common type equal those of the driver, in lists and in changes', async () => {
-      const db = await at.database()
-      const columns = values.flatMap(([type, ...all]) => all.map((value) => ({ type, value })))
-      await db.sql(SETUP)
-      await db.sql(
-        `CREATE TABLE t (id int PRIMARY KEY, none text, ${columns.map(({ type }, n) => `c${n} ${type}`).join(', ')})`,
-      )
-      const insert = (id: number): string =>
-        `INSERT INTO t VALUES (${id}, NULL, ${columns.map(({ value }) => value).join(', ')})`
-      await db.sql(insert(1))
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(insert(2))
-      await rows.informer.fresh({ timeoutMs: 60_000 })
-      const client = await db.connect({ options: '-c timezone=UTC' })
-      const expected = (await client.query('SELECT * FROM t WHERE id = 1')).rows[0]
-      for (const [n, { type, value }] of columns.entries()) {
-        expect.soft(rows.informer.get('1')?.[`c${n}`], `${type} ${value}, listed`).toEqual(expected[`c${n}`])
-        expect.soft(rows.informer.get('2')?.[`c${n}`], `${type} ${value}, changed`).toEqual(expected[`c${n}`])
-      }
-      expect([rows.informer.get('1')?.['none'], rows.informer.get('2')?.['none']]).toEqual([null, null])
-      await rows.informer.relist({ timeoutMs: 10_000 })
-      expect(rows.fold.changes.length).toBe(2)
-    })
+  test('the values of a row of every common type equal those of the driver, in lists and in changes', async () => {
+    const db = await at.database()
+    const columns = values.flatMap(([type, ...all]) => all.map((value) => ({ type, value })))
+    await db.sql(SETUP)
+    await db.sql(
+      `CREATE TABLE t (id int PRIMARY KEY, none text, ${columns.map(({ type }, n) => `c${n} ${type}`).join(', ')})`,
+    )
+    const insert = (id: number): string =>
+      `INSERT INTO t VALUES (${id}, NULL, ${columns.map(({ value }) => value).join(', ')})`
+    await db.sql(insert(1))
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    await db.sql(insert(2))
+    await rows.informer.fresh({ timeoutMs: 60_000 })
+    const client = await db.connect({ options: '-c timezone=UTC' })
+    const expected = (await client.query('SELECT * FROM t WHERE id = 1')).rows[0]
+    for (const [n, { type, value }] of columns.entries()) {
+      expect.soft(rows.informer.get('1')?.[`c${n}`], `${type} ${value}, listed`).toEqual(expected[`c${n}`])
+      expect.soft(rows.informer.get('2')?.[`c${n}`], `${type} ${value}, changed`).toEqual(expected[`c${n}`])
+    }
+    expect([rows.informer.get('1')?.['none'], rows.informer.get('2')?.['none']]).toEqual([null, null])
+    await rows.informer.relist({ timeoutMs: 10_000 })
+    expect(rows.fold.changes.length).toBe(2)
+  })
 
-    test('do not depend on how the database or the role writes them', async () => {
-      const db = await at.database()
-      for (const setting of [
-        `datestyle = 'German'`,
-        `intervalstyle = 'iso_8601'`,
-        `bytea_output = 'escape'`,
-        `timezone = 'Asia/Kolkata'`,
-        'extra_float_digits = -5',
-      ])
-        await db.sql(`ALTER DATABASE ${db.name} SET ${setting}`)
-      await db.sql(`CREATE TABLE t (id timestamptz PRIMARY KEY, i interval, b bytea, f float8)`)
-      const row = (day: string): string =>
-        `INSERT INTO t VALUES ('${day}', '1 day 02:00', '\\x00ff', 0.1::float8 + 0.2)`
-      await db.sql(row('2026-02-03 00:00Z'))
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(row('2026-02-04 00:00Z'))
-      await rows.informer.fresh({ timeoutMs: 60_000 })
-      const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
-      expect(new Map(rows.informer.entries())).toEqual(
-        new Map([
-          ['2026-02-03 00:00:00+00', { id: new Date('2026-02-03T00:00Z'), ...same }],
-          ['2026-02-04 00:00:00+00', { id: new Date('2026-02-04T00:00Z'), ...same }],
-        ]),
-      )
-    })
+  test('the values of a row do not depend on how the database or the role writes them', async () => {
+    const db = await at.database()
+    for (const setting of [
+      `datestyle = 'German'`,
+      `intervalstyle = 'iso_8601'`,
+      `bytea_output = 'escape'`,
+      `timezone = 'Asia/Kolkata'`,
+      'extra_float_digits = -5',
+    ])
+      await db.sql(`ALTER DATABASE ${db.name} SET ${setting}`)
+    await db.sql(`CREATE TABLE t (id timestamptz PRIMARY KEY, i interval, b bytea, f float8)`)
+    const row = (day: string): string => `INSERT INTO t VALUES ('${day}', '1 day 02:00', '\\x00ff', 0.1::float8 + 0.2)`
+    await db.sql(row('2026-02-03 00:00Z'))
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    await db.sql(row('2026-02-04 00:00Z'))
+    await rows.informer.fresh({ timeoutMs: 60_000 })
+    const same = { i: expect.objectContaining({ days: 1, hours: 2 }), b: Buffer.from([0, 255]), f: 0.1 + 0.2 }
+    expect(new Map(rows.informer.entries())).toEqual(
+      new Map([
+        ['2026-02-03 00:00:00+00', { id: new Date('2026-02-03T00:00Z'), ...same }],
+        ['2026-02-04 00:00:00+00', { id: new Date('2026-02-04T00:00Z'), ...same }],
+      ]),
+    )
+  })
 
-    test('come from the parsers of the client, if it has any', async () => {
-      const db = await at.installed(
-        `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
-      )
-      const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
-      const rows = await mirror(db, { table: 't', connection: { types: tagged }, sql: 'c > 0' })
-      await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
-      await rows.informer.fresh({ timeoutMs: 60_000 })
-      expect(rows.informer.list()).toEqual([
-        { id: '23:1', c: '20:5', j: '3802:{}' },
-        { id: '23:2', c: '20:6', j: '3802:[]' },
-      ])
-    })
+  test('the values of a row come from the parsers of the client, if it has any', async () => {
+    const db = await at.installed(
+      `CREATE DOMAIN cents AS bigint; CREATE TABLE t (id int PRIMARY KEY, c cents, j jsonb); INSERT INTO t VALUES (1, 5, '{}')`,
+    )
+    const tagged = { getTypeParser: (id: number) => (text: string) => `${id}:${text}` } as unknown as typeof types
+    const rows = await mirror(db, { table: 't', connection: { types: tagged }, sql: 'c > 0' })
+    await db.sql(`INSERT INTO t VALUES (2, 6, '[]')`)
+    await rows.informer.fresh({ timeoutMs: 60_000 })
+    expect(rows.informer.list()).toEqual([
+      { id: '23:1', c: '20:5', j: '3802:{}' },
+      { id: '23:2', c: '20:6', j: '3802:[]' },
+    ])
   })
 
   describe('the names of tables and columns', () => {

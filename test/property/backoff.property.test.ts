@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Backoff, backoff, delayOf, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { runs } from '../support/property.js'
@@ -10,41 +10,39 @@ const bounds = fc
 
 const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown, grown, reset), { maxLength: 30 })
 
-describe('Backoff', () => {
-  test('[R9] stays between its initial distance and its ceiling, and a delay between half the distance and all of it', () => {
-    const chance = fc.nat({ max: 2 ** 31 - 1 }).map((n) => n / 2 ** 31)
-    fc.assert(
-      fc.property(bounds, steps, chance, (first, all, drawn) => {
-        const at = all.reduce((from, step) => step(from), first)
-        expect(at.currentMs).toBeGreaterThanOrEqual(first.initialMs)
-        expect(at.currentMs).toBeLessThanOrEqual(first.maxMs)
-        expect(reset(at)).toEqual(first)
-        const delay = delayOf(at, drawn)
-        expect(delay).toBeGreaterThanOrEqual(at.currentMs / 2)
-        expect(delay).toBeLessThan(at.currentMs)
-      }),
-      runs(500),
-    )
-  })
+test('[R9] Backoff stays between its initial distance and its ceiling, and a delay between half the distance and all of it', () => {
+  const chance = fc.nat({ max: 2 ** 31 - 1 }).map((n) => n / 2 ** 31)
+  fc.assert(
+    fc.property(bounds, steps, chance, (first, all, drawn) => {
+      const at = all.reduce((from, step) => step(from), first)
+      expect(at.currentMs).toBeGreaterThanOrEqual(first.initialMs)
+      expect(at.currentMs).toBeLessThanOrEqual(first.maxMs)
+      expect(reset(at)).toEqual(first)
+      const delay = delayOf(at, drawn)
+      expect(delay).toBeGreaterThanOrEqual(at.currentMs / 2)
+      expect(delay).toBeLessThan(at.currentMs)
+    }),
+    runs(500),
+  )
+})
 
-  test('doubles with each failure in a row, up to the ceiling', () => {
-    fc.assert(
-      fc.property(bounds, fc.nat({ max: 40 }), (first, failures) => {
-        let at = first
-        for (let i = 0; i < failures; i++) at = grown(at)
-        expect(at.currentMs).toBe(Math.min(first.initialMs * 2 ** failures, first.maxMs))
-      }),
-      runs(300),
-    )
-  })
+test('Backoff doubles with each failure in a row, up to the ceiling', () => {
+  fc.assert(
+    fc.property(bounds, fc.nat({ max: 40 }), (first, failures) => {
+      let at = first
+      for (let i = 0; i < failures; i++) at = grown(at)
+      expect(at.currentMs).toBe(Math.min(first.initialMs * 2 ** failures, first.maxMs))
+    }),
+    runs(300),
+  )
+})
 
-  test('drawn delays follow from the seed', () => {
-    fc.assert(
-      fc.property(bounds, fc.integer(), (at, seed) => {
-        const [one, other] = [new SeededRandom(seed), new SeededRandom(seed)]
-        expect([drawDelay(at, one), drawDelay(at, one)]).toEqual([drawDelay(at, other), drawDelay(at, other)])
-      }),
-      runs(100),
-    )
-  })
+test('drawn delays follow from the seed', () => {
+  fc.assert(
+    fc.property(bounds, fc.integer(), (at, seed) => {
+      const [one, other] = [new SeededRandom(seed), new SeededRandom(seed)]
+      expect([drawDelay(at, one), drawDelay(at, one)]).toEqual([drawDelay(at, other), drawDelay(at, other)])
+    }),
+    runs(100),
+  )
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Change, changesOf, type Deleted, mergePending, type Pending } from '../../src/queue/change.js'
 import { runs } from '../support/property.js'
 
@@ -31,43 +31,41 @@ function merge(changes: readonly Change<number>[]): Pending<number> | undefined 
   return changes.reduce<Pending<number> | undefined>(mergePending, undefined)
 }
 
-describe('[law 4b][law 4c] pending changes of one key', () => {
-  test('end in the same state and at the same version as the changes one by one, and are as few as can be', () => {
-    fc.assert(
-      fc.property(told, fates, (from, all) => {
-        const { changes, end } = changesFor(from, all)
-        const pending = merge(changes)
-        const merged = pending === undefined ? [] : changesOf(pending)
-        let holds = from
-        for (const change of merged) {
-          expect(change.previous).toBe(holds)
-          expect(change.type).toBe(change.type === 'delete' ? 'delete' : holds === undefined ? 'add' : 'update')
-          holds = change.type === 'delete' ? undefined : change.object
-        }
-        expect(holds).toBe(end)
-        const [last, lastMerged] = [changes.at(-1), merged.at(-1)]
-        if (merged.length > 0) expect(lastMerged?.version).toBe(last?.version)
-        // A delete has the last state, and says whether the source has named it, also if the object came back meanwhile.
-        if (last?.type === 'delete' && lastMerged?.type === 'delete')
-          expect([lastMerged.object, lastMerged.finalState]).toEqual([last.object, last.finalState])
-        // Nothing, one change, or a delete and then an add.
-        const types = merged.map(({ type }) => type)
-        const wasGone = changes.some(({ type }) => type === 'delete')
-        if (from === undefined) expect(types).toEqual(end === undefined ? [] : ['add'])
-        else if (end === undefined) expect(types).toEqual(['delete'])
-        else expect(types).toEqual(changes.length === 0 ? [] : wasGone ? ['delete', 'add'] : ['update'])
-      }),
-      runs(2_000),
-    )
-  })
+test('[law 4b][law 4c] pending changes of one key end in the same state and at the same version as the changes one by one, and are as few as can be', () => {
+  fc.assert(
+    fc.property(told, fates, (from, all) => {
+      const { changes, end } = changesFor(from, all)
+      const pending = merge(changes)
+      const merged = pending === undefined ? [] : changesOf(pending)
+      let holds = from
+      for (const change of merged) {
+        expect(change.previous).toBe(holds)
+        expect(change.type).toBe(change.type === 'delete' ? 'delete' : holds === undefined ? 'add' : 'update')
+        holds = change.type === 'delete' ? undefined : change.object
+      }
+      expect(holds).toBe(end)
+      const [last, lastMerged] = [changes.at(-1), merged.at(-1)]
+      if (merged.length > 0) expect(lastMerged?.version).toBe(last?.version)
+      // A delete has the last state, and says whether the source has named it, also if the object came back meanwhile.
+      if (last?.type === 'delete' && lastMerged?.type === 'delete')
+        expect([lastMerged.object, lastMerged.finalState]).toEqual([last.object, last.finalState])
+      // Nothing, one change, or a delete and then an add.
+      const types = merged.map(({ type }) => type)
+      const wasGone = changes.some(({ type }) => type === 'delete')
+      if (from === undefined) expect(types).toEqual(end === undefined ? [] : ['add'])
+      else if (end === undefined) expect(types).toEqual(['delete'])
+      else expect(types).toEqual(changes.length === 0 ? [] : wasGone ? ['delete', 'add'] : ['update'])
+    }),
+    runs(2_000),
+  )
+})
 
-  test('an object that is added keeps the origin of its first add', () => {
-    const base = { key: 'k', version: '1', previous: undefined, object: 1 } as const
-    const [initial, gone] = [{ ...base, type: 'add', origin: 'initial' }, deleted({})] as const
-    const update = { ...base, type: 'update', previous: 1, origin: 'watch' } as const
-    expect(mergePending(initial, update)).toMatchObject({ type: 'add', origin: 'initial' })
-    expect(mergePending([gone, initial], update)).toMatchObject([gone, { type: 'add', origin: 'initial' }])
-  })
+test('[law 4b][law 4c] an object that is added keeps the origin of its first add', () => {
+  const base = { key: 'k', version: '1', previous: undefined, object: 1 } as const
+  const [initial, gone] = [{ ...base, type: 'add', origin: 'initial' }, deleted({})] as const
+  const update = { ...base, type: 'update', previous: 1, origin: 'watch' } as const
+  expect(mergePending(initial, update)).toMatchObject({ type: 'add', origin: 'initial' })
+  expect(mergePending([gone, initial], update)).toMatchObject([gone, { type: 'add', origin: 'initial' }])
 })
 
 function deleted(more: Partial<Deleted<number>>): Deleted<number> {

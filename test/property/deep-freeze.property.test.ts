@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { deepFreeze } from '../../src/store/deep-freeze.js'
 import { runs } from '../support/property.js'
 
@@ -25,24 +25,22 @@ function reached(from: unknown, all = new Set<object>()): Set<object> {
   return all
 }
 
-describe('deepFreeze', () => {
-  test('deepFreeze freezes plain objects and arrays, and nothing else', () => {
-    fc.assert(
-      fc.property(value, (original) => {
-        const before = new Map([...reached(original)].map((each) => [each, Object.isFrozen(each)]))
-        deepFreeze(original)
-        for (const [each, wasFrozen] of before) expect(Object.isFrozen(each)).toBe(isPlain(each) || wasFrozen)
-      }),
-      runs(500),
-    )
-  })
+test('deepFreeze freezes plain objects and arrays, and nothing else', () => {
+  fc.assert(
+    fc.property(value, (original) => {
+      const before = new Map([...reached(original)].map((each) => [each, Object.isFrozen(each)]))
+      deepFreeze(original)
+      for (const [each, wasFrozen] of before) expect(Object.isFrozen(each)).toBe(isPlain(each) || wasFrozen)
+    }),
+    runs(500),
+  )
+})
 
-  test('deepFreeze changes no readable value', () => {
-    fc.assert(
-      fc.property(fc.json(), (text) => {
-        expect(JSON.stringify(deepFreeze<unknown>(JSON.parse(text)))).toBe(JSON.stringify(JSON.parse(text)))
-      }),
-      runs(500),
-    )
-  })
+test('deepFreeze changes no readable value', () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      expect(JSON.stringify(deepFreeze<unknown>(JSON.parse(text)))).toBe(JSON.stringify(JSON.parse(text)))
+    }),
+    runs(500),
+  )
 })

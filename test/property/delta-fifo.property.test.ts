@@ -352,11 +352,12 @@ const plain: fc.Arbitrary<Plain> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('drain', 'pop') }) },
 )
 
-describe('[law 1][law 2][law 3][law 4a] a fifo that delivers every change equals the naive queue, delta by delta', () => {
-  test.each([
-    ['with known objects', true],
-    ['without known objects', false],
-  ])('%s', async (_, isKnown) => {
+test.each([
+  ['with known objects', true],
+  ['without known objects', false],
+])(
+  '[law 1][law 2][law 3][law 4a] a fifo that delivers every change equals the naive queue, delta by delta %s',
+  async (_, isKnown) => {
     await fc.assert(
       fc.asyncProperty(fc.array(plain, { maxLength: 50 }), async (all) => {
         const model = new Model()
@@ -396,5 +397,5 @@ describe('[law 1][law 2][law 3][law 4a] a fifo that delivers every change equals
       }),
       runs(4_000),
     )
-  })
-})
+  },
+)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type DeclaredIndex, declareIndexes } from '../../src/store/indexes/index-builder.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { Snapshot } from '../../src/store/snapshot.js'
@@ -171,31 +171,29 @@ function checkView(view: Snapshot<Item, By>, model: ReadonlyMap<string, Item>, r
   }
 }
 
-describe('snapshots', () => {
-  test('every query of several snapshots returns the state at their creation, through all writes', () => {
-    fc.assert(
-      fc.property(fc.integer(), fc.constantFrom(4, 12, 40), (seed, keys) => {
-        const world = new World(new SeededRandom(seed), keys)
-        for (let steps = 0; steps < 40; steps++) {
-          world.step()
-          world.check()
-        }
-      }),
-      { ...runs(150), examples: [[-1015248258, 4]] },
-    )
-  })
+test('every query of several snapshots returns the state at their creation, through all writes', () => {
+  fc.assert(
+    fc.property(fc.integer(), fc.constantFrom(4, 12, 40), (seed, keys) => {
+      const world = new World(new SeededRandom(seed), keys)
+      for (let steps = 0; steps < 40; steps++) {
+        world.step()
+        world.check()
+      }
+    }),
+    { ...runs(150), examples: [[-1015248258, 4]] },
+  )
+})
 
-  test('queries of snapshots over thousands of objects return the state at their creation', () => {
-    fc.assert(
-      fc.property(fc.integer(), (seed) => {
-        const world = new World(new SeededRandom(seed), 3_000)
-        world.fill()
-        for (let round = 0; round < 4; round++) {
-          for (let steps = 0; steps < 300; steps++) world.step()
-          world.check()
-        }
-      }),
-      runs(4),
-    )
-  })
+test('queries of snapshots over thousands of objects return the state at their creation', () => {
+  fc.assert(
+    fc.property(fc.integer(), (seed) => {
+      const world = new World(new SeededRandom(seed), 3_000)
+      world.fill()
+      for (let round = 0; round < 4; round++) {
+        for (let steps = 0; steps < 300; steps++) world.step()
+        world.check()
+      }
+    }),
+    runs(4),
+  )
 })

@@ -97,63 +97,53 @@ const item = fc.record({
 })
 const tuples = fc.record({ key: item.map(({ key }) => key), at: fc.option(fc.array(scalars, { maxLength: 3 }), bound) })
 
-describe('[I9] an ordered index equals the recomputed one', () => {
-  test('every range of an ordered index is right, at the first read and after changes', () => {
-    fc.assert(
-      fc.property(
-        fc.array(item, { maxLength: 20 }),
-        fc.array(item, { maxLength: 20 }),
-        range,
-        (first, later, asked) => {
-          const { index, put, all } = sorted()
-          const by = index.ordered<Scalar>()
-          for (const each of first) put(each)
-          expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
-          for (const each of later) put(each)
-          expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
-          expect(attempt(() => Array.from(by.entriesIn(asked), ([, object]) => object))).toEqual(
-            attempt(() => by(asked)),
-          )
-        },
-      ),
-      runs(1_000),
-    )
-  })
+test('[I9] every range of an ordered index is right, at the first read and after changes', () => {
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 20 }), fc.array(item, { maxLength: 20 }), range, (first, later, asked) => {
+      const { index, put, all } = sorted()
+      const by = index.ordered<Scalar>()
+      for (const each of first) put(each)
+      expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
+      for (const each of later) put(each)
+      expect(attempt(() => by(asked))).toEqual(outcome(all(), [], asked))
+      expect(attempt(() => Array.from(by.entriesIn(asked), ([, object]) => object))).toEqual(attempt(() => by(asked)))
+    }),
+    runs(1_000),
+  )
+})
 
-  test('every prefix of strings is right', () => {
-    const text = fc.string({ maxLength: 3, unit: fc.constantFrom('a', 'b', '\u0000', '\ud800', '\udc00', '\uffff') })
-    fc.assert(
-      fc.property(fc.array(text, { maxLength: 20 }), text, fc.boolean(), (texts, prefix, reverse) => {
-        const { index, put, all } = sorted()
-        for (const [at, each] of texts.entries()) put({ key: `${at}`, at: [each] })
-        put({ key: 'n', at: [1] })
-        put({ key: 'o', at: [new Date(0)] })
-        put({ key: 'p', at: ['a'] })
-        expect(index.ordered<Scalar>()({ prefix, reverse })).toEqual(answer(all(), [], { prefix, reverse }))
-      }),
-      runs(500),
-    )
-  })
+test('[I9] every prefix of strings is right', () => {
+  const text = fc.string({ maxLength: 3, unit: fc.constantFrom('a', 'b', '\u0000', '\ud800', '\udc00', '\uffff') })
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 20 }), text, fc.boolean(), (texts, prefix, reverse) => {
+      const { index, put, all } = sorted()
+      for (const [at, each] of texts.entries()) put({ key: `${at}`, at: [each] })
+      put({ key: 'n', at: [1] })
+      put({ key: 'o', at: [new Date(0)] })
+      put({ key: 'p', at: ['a'] })
+      expect(index.ordered<Scalar>()({ prefix, reverse })).toEqual(answer(all(), [], { prefix, reverse }))
+    }),
+    runs(500),
+  )
+})
 
-  test('entries, count and values are right for every value', () => {
-    fc.assert(
-      fc.property(fc.array(item, { maxLength: 20 }), scalars, (items, value) => {
-        const { index, put, all } = sorted()
-        const by = index.ordered<Scalar>()
-        for (const each of items) put(each)
-        const expected = answer(all(), [], { gte: value, lte: value })
-        expect(Array.from(by.entries(value), ([, object]) => object)).toEqual(expected)
-        expect(by.count(value)).toBe(expected.length)
-        const values = [...by.values()]
-        for (const [i, each] of values.slice(1).entries())
-          expect(compareScalars(values[i] ?? each, each)).toBeLessThan(0)
-        for (const { at } of all()) {
-          if (at !== undefined) expect(values.some((each) => compareScalars(each, at[0] ?? each) === 0)).toBe(true)
-        }
-      }),
-      runs(500),
-    )
-  })
+test('[I9] entries, count and values are right for every value', () => {
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 20 }), scalars, (items, value) => {
+      const { index, put, all } = sorted()
+      const by = index.ordered<Scalar>()
+      for (const each of items) put(each)
+      const expected = answer(all(), [], { gte: value, lte: value })
+      expect(Array.from(by.entries(value), ([, object]) => object)).toEqual(expected)
+      expect(by.count(value)).toBe(expected.length)
+      const values = [...by.values()]
+      for (const [i, each] of values.slice(1).entries()) expect(compareScalars(values[i] ?? each, each)).toBeLessThan(0)
+      for (const { at } of all()) {
+        if (at !== undefined) expect(values.some((each) => compareScalars(each, at[0] ?? each) === 0)).toBe(true)
+      }
+    }),
+    runs(500),
+  )
 })
 
 test('[I9] every prefix and range of a compound index is right, also with tuples of several lengths', () => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 import { runs } from '../support/property.js'
 
@@ -30,30 +30,28 @@ const json = fc
   }))
   .value.map((value): unknown => JSON.parse(JSON.stringify(value)))
 
-describe('structuralEqual', () => {
-  test('structuralEqual is reflexive and symmetric', () => {
-    const pairs = fc.oneof(fc.tuple(anything, anything), fc.tuple(json, json))
-    fc.assert(
-      fc.property(pairs, ([a, b]) => {
-        expect([structuralEqual(a, a), structuralEqual([a], [a])]).toEqual([true, true])
-        expect(structuralEqual(a, b)).toBe(structuralEqual(b, a))
-      }),
-      runs(3_000),
-    )
-  })
+test('structuralEqual is reflexive and symmetric', () => {
+  const pairs = fc.oneof(fc.tuple(anything, anything), fc.tuple(json, json))
+  fc.assert(
+    fc.property(pairs, ([a, b]) => {
+      expect([structuralEqual(a, a), structuralEqual([a], [a])]).toEqual([true, true])
+      expect(structuralEqual(a, b)).toBe(structuralEqual(b, a))
+    }),
+    runs(3_000),
+  )
+})
 
-  test('structuralEqual agrees with node:assert on JSON values', () => {
-    fc.assert(
-      fc.property(json, json, (a, b) => void expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))),
-      runs(3_000),
-    )
-  })
+test('structuralEqual agrees with node:assert on JSON values', () => {
+  fc.assert(
+    fc.property(json, json, (a, b) => void expect(structuralEqual(a, b)).toBe(isDeepStrictEqual(a, b))),
+    runs(3_000),
+  )
+})
 
-  test('JSON values, Dates and typed arrays equal their copies', () => {
-    const value = fc.oneof(fc.jsonValue(), fc.anything({ withDate: true, withTypedArray: true, withBigInt: true }))
-    fc.assert(
-      fc.property(value, (original) => structuralEqual(original, structuredClone(original))),
-      runs(1_000),
-    )
-  })
+test('JSON values, Dates and typed arrays equal their copies', () => {
+  const value = fc.oneof(fc.jsonValue(), fc.anything({ withDate: true, withTypedArray: true, withBigInt: true }))
+  fc.assert(
+    fc.property(value, (original) => structuralEqual(original, structuredClone(original))),
+    runs(1_000),
+  )
 })

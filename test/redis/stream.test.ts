@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   type RedisStreamSourceOptions,
   redisStreamSource,
@@ -86,134 +86,126 @@ describeRedis('a stream', (server) => {
     expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
   })
 
-  describe('is listed again from its snapshot', () => {
-    test.concurrent('if entries were trimmed before they were read', async () => {
-      const state = new Map<string, Item>()
-      let after = '0-0'
-      const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
-      const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
-      await using _ = mirror
-      await add({ a: 1 })
-      await mirror.live()
-      mirror.cut()
-      await add({ lost: 1 })
-      after = await add({ b: 1 })
-      state.set('lost', { n: 1 }).set('a', { n: 1 }).set('b', { n: 1 })
-      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
-      mirror.proxy.pass()
-      await mirror.shows({ a: 1, b: 1, lost: 1 })
-      expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
-    })
-
-    test.concurrent('but not if the snapshot is older than the oldest entry: it waits for a newer one', async () => {
-      const state = new Map<string, Item>()
-      let after = '0-0'
-      const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
-      const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
-      await using _ = mirror
-      await add({ a: 1 })
-      const second = await add({ b: 1 })
-      await add({ c: 1 })
-      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
-      mirror.informer.start()
-      await mirror.until('it to be reported', () => mirror.codes.includes('VERSION_EXPIRED'))
-      state.set('a', { n: 1 }).set('b', { n: 1 })
-      after = second
-      // The entry after this one exists, but this cannot be proved.
-      await mirror.until('it to be reported again', () => mirror.codes.length > 1)
-      after = await add({ d: 1 })
-      state.set('c', { n: 1 }).set('d', { n: 1 })
-      await mirror.shows({ a: 1, b: 1, c: 1, d: 1 })
-    })
+  test.concurrent('if entries were trimmed before they were read', async () => {
+    const state = new Map<string, Item>()
+    let after = '0-0'
+    const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
+    const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
+    await using _ = mirror
+    await add({ a: 1 })
+    await mirror.live()
+    mirror.cut()
+    await add({ lost: 1 })
+    after = await add({ b: 1 })
+    state.set('lost', { n: 1 }).set('a', { n: 1 }).set('b', { n: 1 })
+    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    mirror.proxy.pass()
+    await mirror.shows({ a: 1, b: 1, lost: 1 })
+    expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
   })
 
-  describe('with removed entries', () => {
-    test.concurrent('is not listed: the removed changes are unknown', async () => {
-      const { mirror, add, stream } = await streamOf(own.redis)
-      await using _ = mirror
-      await add({ a: 1 })
-      await add({ b: 1 })
-      await own.redis.client().xtrim(stream, 'MAXLEN', 1)
-      mirror.informer.start()
-      await mirror.until('it to be reported', () => mirror.errors.length > 0)
-      const [{ code, message } = { code: '', message: '' }] = mirror.errors
-      expect([code, message]).toEqual(['PROTOCOL', expect.stringContaining('1 of 2 entries')])
-      expect(message).toContain("add the option snapshot, or whenTrimmed: 'fold'")
-    })
+  test.concurrent('is listed again from its snapshot but not if the snapshot is older than the oldest entry: it waits for a newer one', async () => {
+    const state = new Map<string, Item>()
+    let after = '0-0'
+    const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
+    const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
+    await using _ = mirror
+    await add({ a: 1 })
+    const second = await add({ b: 1 })
+    await add({ c: 1 })
+    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    mirror.informer.start()
+    await mirror.until('it to be reported', () => mirror.codes.includes('VERSION_EXPIRED'))
+    state.set('a', { n: 1 }).set('b', { n: 1 })
+    after = second
+    // The entry after this one exists, but this cannot be proved.
+    await mirror.until('it to be reported again', () => mirror.codes.length > 1)
+    after = await add({ d: 1 })
+    state.set('c', { n: 1 }).set('d', { n: 1 })
+    await mirror.shows({ a: 1, b: 1, c: 1, d: 1 })
+  })
 
-    test.concurrent('is folded during continuous writes and trimming', async () => {
+  test.concurrent('with removed entries is not listed: the removed changes are unknown', async () => {
+    const { mirror, add, stream } = await streamOf(own.redis)
+    await using _ = mirror
+    await add({ a: 1 })
+    await add({ b: 1 })
+    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    mirror.informer.start()
+    await mirror.until('it to be reported', () => mirror.errors.length > 0)
+    const [{ code, message } = { code: '', message: '' }] = mirror.errors
+    expect([code, message]).toEqual(['PROTOCOL', expect.stringContaining('1 of 2 entries')])
+    expect(message).toContain("add the option snapshot, or whenTrimmed: 'fold'")
+  })
+
+  test.concurrent('with removed entries is folded during continuous writes and trimming', async () => {
+    const stream = `stream-${++streams}`
+    const admin = own.redis.client()
+    for (let n = 0; n < 300; n++) await admin.xadd(stream, '*', `k${n % 20}`, n)
+    const client = userClient('ioredis 6', own.redis.port)
+    const decode: StreamDecode<string> = (fields) => Array.from(fields, ([key, object]) => ({ key, object }))
+    const source = redisStreamSource<string>({ client, stream, decode, whenTrimmed: 'fold' })
+    const objects = new Map<string, string>()
+    let version = ''
+    let pages = 0
+    for await (const page of source.list({ ...context(), pageSize: 10 })) {
+      for (const event of page.events) if (event.type === 'put') objects.set(event.key, event.object)
+      version = page.version ?? version
+      // Trimmed faster than it is read, for a while.
+      if (pages++ < 5)
+        for (let n = 0; n < 20; n++) await admin.xadd(stream, 'MAXLEN', 300, '*', `k${n}`, `of page ${pages}`)
+    }
+    expect([objects.size, objects.get('k1')]).toEqual([20, 'of page 5'])
+    expect(source.hasReached(version, '0-1')).toBe(true)
+    await admin.xadd(stream, '*', 'k1', 'later')
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+    expect((await watch.next()).value?.events).toEqual([{ type: 'put', key: 'k1', object: 'later' }])
+    await watch.return?.()
+  })
+
+  test.concurrent('that was replaced by FLUSHALL, and written again at once', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { mirror, add } = await streamOf(redis)
+    await using _ = mirror
+    await add({ ghost: 1 })
+    await mirror.live()
+    await redis.client().flushall()
+    await add({ a: 1 })
+    await mirror.shows({ a: 1 })
+    expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
+  })
+
+  test.each([null, [null], 'text', 7, [[]], Promise.resolve()])(
+    'if decode returns %j for an entry, which is then invalid, and later entries are delivered',
+    async (nonsense) => {
       const stream = `stream-${++streams}`
       const admin = own.redis.client()
-      for (let n = 0; n < 300; n++) await admin.xadd(stream, '*', `k${n % 20}`, n)
+      await admin.xadd(stream, '*', 'odd', '1')
+      await admin.xadd(stream, '*', 'a', '1')
+      const decode = ((fields: ReadonlyMap<string, string>) =>
+        fields.has('odd') ? nonsense : { key: 'a', object: 1 }) as unknown as StreamDecode<number>
       const client = userClient('ioredis 6', own.redis.port)
-      const decode: StreamDecode<string> = (fields) => Array.from(fields, ([key, object]) => ({ key, object }))
-      const source = redisStreamSource<string>({ client, stream, decode, whenTrimmed: 'fold' })
-      const objects = new Map<string, string>()
-      let version = ''
-      let pages = 0
-      for await (const page of source.list({ ...context(), pageSize: 10 })) {
-        for (const event of page.events) if (event.type === 'put') objects.set(event.key, event.object)
-        version = page.version ?? version
-        // Trimmed faster than it is read, for a while.
-        if (pages++ < 5)
-          for (let n = 0; n < 20; n++) await admin.xadd(stream, 'MAXLEN', 300, '*', `k${n}`, `of page ${pages}`)
-      }
-      expect([objects.size, objects.get('k1')]).toEqual([20, 'of page 5'])
-      expect(source.hasReached(version, '0-1')).toBe(true)
-      await admin.xadd(stream, '*', 'k1', 'later')
-      const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
-      expect((await watch.next()).value?.events).toEqual([{ type: 'put', key: 'k1', object: 'later' }])
-      await watch.return?.()
-    })
-  })
+      const { objects, invalid } = await listed(redisStreamSource<number>({ client, stream, decode }))
+      expect([[...objects], invalid]).toEqual([[['a', 1]], ['']])
+    },
+  )
 
-  describe('that was replaced', () => {
-    test.concurrent('by FLUSHALL, and written again at once', async () => {
-      await using redis = await RedisServer.start({ server })
-      const { mirror, add } = await streamOf(redis)
-      await using _ = mirror
-      await add({ ghost: 1 })
-      await mirror.live()
-      await redis.client().flushall()
-      await add({ a: 1 })
-      await mirror.shows({ a: 1 })
-      expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
-    })
-  })
-
-  describe('cannot be read', () => {
-    test.each([null, [null], 'text', 7, [[]], Promise.resolve()])(
-      'if decode returns %j for an entry, which is then invalid, and later entries are delivered',
-      async (nonsense) => {
-        const stream = `stream-${++streams}`
-        const admin = own.redis.client()
-        await admin.xadd(stream, '*', 'odd', '1')
-        await admin.xadd(stream, '*', 'a', '1')
-        const decode = ((fields: ReadonlyMap<string, string>) =>
-          fields.has('odd') ? nonsense : { key: 'a', object: 1 }) as unknown as StreamDecode<number>
-        const client = userClient('ioredis 6', own.redis.port)
-        const { objects, invalid } = await listed(redisStreamSource<number>({ client, stream, decode }))
-        expect([[...objects], invalid]).toEqual([[['a', 1]], ['']])
+  test.concurrent('if an entry cannot be decoded: it is reported, and the others are mirrored', async () => {
+    const { mirror, add } = await streamOf(own.redis, {
+      decode: (fields) => {
+        const [[key = '', n] = []] = [...fields]
+        if (n === '13') throw new Error('unlucky')
+        if (n === '14') return { key, error: new Error('unlucky, too') }
+        return { key, object: { n: Number(n) } }
       },
-    )
-
-    test.concurrent('if an entry cannot be decoded: it is reported, and the others are mirrored', async () => {
-      const { mirror, add } = await streamOf(own.redis, {
-        decode: (fields) => {
-          const [[key = '', n] = []] = [...fields]
-          if (n === '13') throw new Error('unlucky')
-          if (n === '14') return { key, error: new Error('unlucky, too') }
-          return { key, object: { n: Number(n) } }
-        },
-      })
-      await using _ = mirror
-      await add({ a: 1 })
-      await add({ b: 13 })
-      await add({ c: 14 })
-      await mirror.live()
-      await mirror.shows({ a: 1 })
-      expect([...mirror.informer.invalid.keys()]).toContain('c')
     })
+    await using _ = mirror
+    await add({ a: 1 })
+    await add({ b: 13 })
+    await add({ c: 14 })
+    await mirror.live()
+    await mirror.shows({ a: 1 })
+    expect([...mirror.informer.invalid.keys()]).toContain('c')
   })
 
   test.concurrent('a list is stopped while it waits for a snapshot that never resolves', async () => {

@@ -27,11 +27,9 @@ describe('assertVersion', () => {
   })
 })
 
-describe('assertMark', () => {
-  test('assertMark accepts a version', () => expect(() => assertMark('8812')).not.toThrow())
+test('assertMark accepts a version', () => expect(() => assertMark('8812')).not.toThrow())
 
-  test('assertMark refuses an invalid version as PROTOCOL', () => {
-    const message = 'the version to wait for is empty'
-    expect(() => assertMark('')).toThrow(expect.objectContaining({ code: 'PROTOCOL', message }))
-  })
+test('assertMark refuses an invalid version as PROTOCOL', () => {
+  const message = 'the version to wait for is empty'
+  expect(() => assertMark('')).toThrow(expect.objectContaining({ code: 'PROTOCOL', message }))
 })

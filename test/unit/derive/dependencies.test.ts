@@ -190,66 +190,64 @@ test('[X11] an equal result changes nothing: the object stays, and views above d
   expect([calls, rounded.get('1')]).toEqual([0, { total: 1 }])
 })
 
-describe('[X10] keys', () => {
-  test('results of two inputs never have one key, and a name twice makes the input invalid', async () => {
-    const { orders, orderSource, start, settle } = shop({
-      orders: Object.entries({ a: order('x', 1, ['b/c']), 'a/b': order('x', 2, ['c']) }),
-    })
-    const view = deriveMany({
-      from: orders,
-      each: (o) =>
-        (o.tags ?? []).flatMap(
-          (tag) =>
-            (o.total === 9
-              ? [
-                  [tag, o],
-                  [tag, o],
-                ]
-              : [[tag, o]]) as [string, Order][],
-        ),
-    })
-    const errors = errorsOf(view)
-    await start(view)
-    expect([...contentOf(view).keys()]).toEqual(['a/b\\/c', 'a\\/b/c'])
-    orderSource.put('a', order('x', 9, ['d']))
-    await settle()
-    expect([...contentOf(view).keys()]).toEqual(['a/b\\/c', 'a\\/b/c'])
-    expect(view.invalid.get('a')?.message).toMatch('the name "d" twice')
-    expect(errors.map(({ phase }) => phase)).toEqual(['derive'])
-    orderSource.put('a', order('x', 1, ['d']))
-    await settle()
-    expect([[...contentOf(view).keys()], view.invalid.size]).toEqual([['a/d', 'a\\/b/c'], 0])
-    orderSource.delete('a/b')
-    await settle()
-    expect([...contentOf(view).keys()]).toEqual(['a/d'])
+test('[X10] results of two inputs never have one key, and a name twice makes the input invalid', async () => {
+  const { orders, orderSource, start, settle } = shop({
+    orders: Object.entries({ a: order('x', 1, ['b/c']), 'a/b': order('x', 2, ['c']) }),
   })
+  const view = deriveMany({
+    from: orders,
+    each: (o) =>
+      (o.tags ?? []).flatMap(
+        (tag) =>
+          (o.total === 9
+            ? [
+                [tag, o],
+                [tag, o],
+              ]
+            : [[tag, o]]) as [string, Order][],
+      ),
+  })
+  const errors = errorsOf(view)
+  await start(view)
+  expect([...contentOf(view).keys()]).toEqual(['a/b\\/c', 'a\\/b/c'])
+  orderSource.put('a', order('x', 9, ['d']))
+  await settle()
+  expect([...contentOf(view).keys()]).toEqual(['a/b\\/c', 'a\\/b/c'])
+  expect(view.invalid.get('a')?.message).toMatch('the name "d" twice')
+  expect(errors.map(({ phase }) => phase)).toEqual(['derive'])
+  orderSource.put('a', order('x', 1, ['d']))
+  await settle()
+  expect([[...contentOf(view).keys()], view.invalid.size]).toEqual([['a/d', 'a\\/b/c'], 0])
+  orderSource.delete('a/b')
+  await settle()
+  expect([...contentOf(view).keys()]).toEqual(['a/d'])
+})
 
-  test('two values with one text make that key invalid, until one of them is gone', async () => {
-    const { orders, orderSource, start, settle } = shop({ orders: [['1', order('a', 1)]] })
-    const mixed = derive({
-      from: orders,
-      each: (o) => ({ value: o.total === 7 ? '1' : o.total }),
-      indexes: (ix) => ({ value: ix.equal((row) => row.value) }),
-    })
-    const groups = groupBy({ index: mixed.by.value, each: (value, { count }) => ({ value, count }) })
-    errorsOf(groups)
-    await start(mixed, groups)
-    expect(contentOf(groups)).toEqual(new Map([['1', { value: 1, count: 1 }]]))
-    orderSource.put('2', order('a', 7))
-    await settle()
-    expect([...groups.invalid.keys()]).toEqual(['1'])
-    orderSource.transaction((tx) => {
-      tx.put('3', order('a', 7))
-      tx.delete('1')
-    })
-    await settle()
-    expect([groups.invalid.size, contentOf(groups)]).toEqual([0, new Map([['1', { value: '1', count: 2 }]])])
+test('[X10] two values with one text make that key invalid, until one of them is gone', async () => {
+  const { orders, orderSource, start, settle } = shop({ orders: [['1', order('a', 1)]] })
+  const mixed = derive({
+    from: orders,
+    each: (o) => ({ value: o.total === 7 ? '1' : o.total }),
+    indexes: (ix) => ({ value: ix.equal((row) => row.value) }),
   })
+  const groups = groupBy({ index: mixed.by.value, each: (value, { count }) => ({ value, count }) })
+  errorsOf(groups)
+  await start(mixed, groups)
+  expect(contentOf(groups)).toEqual(new Map([['1', { value: 1, count: 1 }]]))
+  orderSource.put('2', order('a', 7))
+  await settle()
+  expect([...groups.invalid.keys()]).toEqual(['1'])
+  orderSource.transaction((tx) => {
+    tx.put('3', order('a', 7))
+    tx.delete('1')
+  })
+  await settle()
+  expect([groups.invalid.size, contentOf(groups)]).toEqual([0, new Map([['1', { value: '1', count: 2 }]])])
+})
 
-  test('the key of a tuple has the texts of its components', async () => {
-    const { orders, start } = shop({ orders: [['1', order('a/b', 1)]] })
-    const groups = groupBy({ index: orders.by.latest, each: ([customer, total]) => ({ customer, total }) })
-    await start(groups)
-    expect(contentOf(groups)).toEqual(new Map([['a\\/b/1', { customer: 'a/b', total: 1 }]]))
-  })
+test('[X10] the key of a tuple has the texts of its components', async () => {
+  const { orders, start } = shop({ orders: [['1', order('a/b', 1)]] })
+  const groups = groupBy({ index: orders.by.latest, each: ([customer, total]) => ({ customer, total }) })
+  await start(groups)
+  expect(contentOf(groups)).toEqual(new Map([['a\\/b/1', { customer: 'a/b', total: 1 }]]))
 })

@@ -113,58 +113,54 @@ describe('errors', () => {
   })
 })
 
-describe('status', () => {
-  test.each(['failed', 'backing-off'])('[D12] the state %s is emitted, though a relist is requested', async (state) => {
-    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    const states: string[] = []
-    informer.on('error', () => void informer.relist().catch(() => {}))
-    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-    if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
-    await running({ clock, informer })
-    if (state === 'backing-off') source.disconnect()
-    await clock.advance(0)
-    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
-  })
+test.each(['failed', 'backing-off'])('[D12] the state %s is emitted, though a relist is requested', async (state) => {
+  const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+  const states: string[] = []
+  informer.on('error', () => void informer.relist().catch(() => {}))
+  informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
+  if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
+  await running({ clock, informer })
+  if (state === 'backing-off') source.disconnect()
+  await clock.advance(0)
+  expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
 })
 
-describe('a logger', () => {
-  test('a logger receives each state and each failure, and the process emits no warning', async () => {
-    const said = warnings()
-    const logger = memoLogger()
-    const { clock, informer, source } = unheard(logger)
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    source.disconnect()
-    await clock.advance(1_000)
-    expect(logger.lines.map((line) => line.split(':')[0])).toEqual([
-      'info memory is listing',
-      'warn the add handler on memory failed at key "a"',
-      'info memory is connecting',
-      'info memory is live',
-      'warn watch of memory failed',
-      'info memory is backing-off',
-      'info memory is connecting',
-      'info memory is live',
-    ])
-    expect(logger.lines[1]).toContain('failed at key "a": no {"code":"HANDLER","key":"a"}')
-    expect(said).toEqual([])
-  })
+test('a logger receives each state and each failure, and the process emits no warning', async () => {
+  const said = warnings()
+  const logger = memoLogger()
+  const { clock, informer, source } = unheard(logger)
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  source.disconnect()
+  await clock.advance(1_000)
+  expect(logger.lines.map((line) => line.split(':')[0])).toEqual([
+    'info memory is listing',
+    'warn the add handler on memory failed at key "a"',
+    'info memory is connecting',
+    'info memory is live',
+    'warn watch of memory failed',
+    'info memory is backing-off',
+    'info memory is connecting',
+    'info memory is live',
+  ])
+  expect(logger.lines[1]).toContain('failed at key "a": no {"code":"HANDLER","key":"a"}')
+  expect(said).toEqual([])
+})
 
-  test.each<[string, Logger]>([
-    ['throws', loggerOf(fail)],
-    ['rejects', loggerOf(async () => fail())],
-    ['lacks methods', {} as Logger],
-  ])('that %s does not affect the informer, and is a process warning', async (_what, logger) => {
-    const said = warnings()
-    const { clock, informer, source } = unheard(logger)
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    source.disconnect()
-    source.put('b', 2)
-    await clock.advance(2_000)
-    expect([informer.status.state, informer.get('b')]).toEqual(['live', 2])
-    expect(said[0]).toContain('the logger of memory threw')
-  })
+test.each<[string, Logger]>([
+  ['throws', loggerOf(fail)],
+  ['rejects', loggerOf(async () => fail())],
+  ['lacks methods', {} as Logger],
+])('a logger that %s does not affect the informer, and is a process warning', async (_what, logger) => {
+  const said = warnings()
+  const { clock, informer, source } = unheard(logger)
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  source.disconnect()
+  source.put('b', 2)
+  await clock.advance(2_000)
+  expect([informer.status.state, informer.get('b')]).toEqual(['live', 2])
+  expect(said[0]).toContain('the logger of memory threw')
 })
 
 test('every message of an informer with a name has that name and the source', async () => {

@@ -265,79 +265,75 @@ describe('stop', () => {
   })
 })
 
-describe('status', () => {
-  test('the states of a healthy informer are emitted in order', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    const begun = clock.now()
-    const seen: Status[] = []
-    informer.on('status', (status) => seen.push(status))
-    expect(informer.status.silentMs).toBe(0)
-    await running({ clock, informer })
-    source.disconnect()
-    await clock.advance(10_500)
-    const states = ['listing', 'connecting', 'live', 'backing-off', 'connecting', 'live']
-    expect(seen.map(({ state }) => state)).toEqual(states)
-    expect(seen[0]).toMatchObject({ isSynced: false, version: undefined, reason: 'reading the first list', attempt: 1 })
-    expect(seen[1]).toMatchObject({ isSynced: true, version: informer.version, attempt: 0, lastContactAt: begun })
-    expect(seen[3]).toMatchObject({ attempt: 0, lastError: { code: 'UNAVAILABLE' } })
-    expect(seen[3]?.retryInMs).toBeLessThanOrEqual(200)
-    expect(seen[4]).toMatchObject({ attempt: 1, reconnects: 1, retryInMs: undefined })
-    expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
-    expect(informer.status.silentMs).toBeLessThan(1_000)
-  })
-
-  test('[B31] lagMs is right after the machine has slept, and after the system clock was set', async () => {
-    const source = listed<number>([], '5')
-    const { clock, informer } = informerOf(source)
-    let aheadMs = 0
-    Object.assign(clock, { wallNow: () => clock.now() + aheadMs })
-    await running({ clock, informer })
-    expect(informer.status.lagMs).toBeUndefined()
-    const lagAfter = async (jumpMs: number, version: string, agoMs = 30_000): Promise<number | undefined> => {
-      aheadMs += jumpMs
-      source.watches[0]?.send({ events: [], version, committedAt: clock.now() + aheadMs - agoMs })
-      await clock.advance(0)
-      return informer.status.lagMs
-    }
-    expect(await lagAfter(8 * 3_600_000, '6')).toBe(30_000)
-    expect(await lagAfter(-16 * 3_600_000, '7')).toBe(30_000)
-    expect(await lagAfter(0, '8', -30)).toBe(0)
-    expect(await lagAfter(0, '9', Number.NaN)).toBe(0)
-  })
+test('the states of a healthy informer are emitted in order', async () => {
+  const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+  const begun = clock.now()
+  const seen: Status[] = []
+  informer.on('status', (status) => seen.push(status))
+  expect(informer.status.silentMs).toBe(0)
+  await running({ clock, informer })
+  source.disconnect()
+  await clock.advance(10_500)
+  const states = ['listing', 'connecting', 'live', 'backing-off', 'connecting', 'live']
+  expect(seen.map(({ state }) => state)).toEqual(states)
+  expect(seen[0]).toMatchObject({ isSynced: false, version: undefined, reason: 'reading the first list', attempt: 1 })
+  expect(seen[1]).toMatchObject({ isSynced: true, version: informer.version, attempt: 0, lastContactAt: begun })
+  expect(seen[3]).toMatchObject({ attempt: 0, lastError: { code: 'UNAVAILABLE' } })
+  expect(seen[3]?.retryInMs).toBeLessThanOrEqual(200)
+  expect(seen[4]).toMatchObject({ attempt: 1, reconnects: 1, retryInMs: undefined })
+  expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
+  expect(informer.status.silentMs).toBeLessThan(1_000)
 })
 
-describe('health', () => {
-  test('isReady with silentAfterMs: the source has responded within that time', async () => {
-    const { clock, source, informer } = await running(mirrorOf<number, object>([]))
-    source.stall()
-    await clock.advance(20_000)
-    expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
-    expect(informer.health({ silentAfterMs: 20_000 })).toMatchObject({ isReady: true })
-    expect(informer.health({ silentAfterMs: 19_999 })).toEqual({
-      isLive: true,
-      isReady: false,
-      reason: 'live: following the watch; nothing was heard from the source for 20 s',
-    })
-    expect(() => informer.health({ silentAfterMs: 0 })).toThrow(
-      expect.objectContaining({ message: 'health: option "silentAfterMs" must be a finite number above 0, got 0' }),
-    )
-  })
-
-  test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
-    informer.start()
-    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+test('[B31] lagMs is right after the machine has slept, and after the system clock was set', async () => {
+  const source = listed<number>([], '5')
+  const { clock, informer } = informerOf(source)
+  let aheadMs = 0
+  Object.assign(clock, { wallNow: () => clock.now() + aheadMs })
+  await running({ clock, informer })
+  expect(informer.status.lagMs).toBeUndefined()
+  const lagAfter = async (jumpMs: number, version: string, agoMs = 30_000): Promise<number | undefined> => {
+    aheadMs += jumpMs
+    source.watches[0]?.send({ events: [], version, committedAt: clock.now() + aheadMs - agoMs })
     await clock.advance(0)
-    source.fail(REFUSED, 100)
-    source.disconnect()
-    await clock.advance(60_000)
-    expect(informer.status.state).toBe('failed')
-    expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
-    expect(informer.health({ silentAfterMs: 30_000 })).toMatchObject({ isReady: false })
-    await informer.stop()
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
+    return informer.status.lagMs
+  }
+  expect(await lagAfter(8 * 3_600_000, '6')).toBe(30_000)
+  expect(await lagAfter(-16 * 3_600_000, '7')).toBe(30_000)
+  expect(await lagAfter(0, '8', -30)).toBe(0)
+  expect(await lagAfter(0, '9', Number.NaN)).toBe(0)
+})
+
+test('isReady with silentAfterMs: the source has responded within that time', async () => {
+  const { clock, source, informer } = await running(mirrorOf<number, object>([]))
+  source.stall()
+  await clock.advance(20_000)
+  expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
+  expect(informer.health({ silentAfterMs: 20_000 })).toMatchObject({ isReady: true })
+  expect(informer.health({ silentAfterMs: 19_999 })).toEqual({
+    isLive: true,
+    isReady: false,
+    reason: 'live: following the watch; nothing was heard from the source for 20 s',
   })
+  expect(() => informer.health({ silentAfterMs: 0 })).toThrow(
+    expect.objectContaining({ message: 'health: option "silentAfterMs" must be a finite number above 0, got 0' }),
+  )
+})
+
+test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
+  const { clock, source, informer } = mirrorOf<number, object>([])
+  expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
+  informer.start()
+  expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+  await clock.advance(0)
+  source.fail(REFUSED, 100)
+  source.disconnect()
+  await clock.advance(60_000)
+  expect(informer.status.state).toBe('failed')
+  expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
+  expect(informer.health({ silentAfterMs: 30_000 })).toMatchObject({ isReady: false })
+  await informer.stop()
+  expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
 })
 
 describe('[B1] createInformer rejects invalid options at the call', () => {

@@ -303,86 +303,84 @@ describe('waitFor', () => {
   })
 })
 
-describe('fresh', () => {
-  test('fresh rejects with a TypeError if the source has no head', async () => {
-    const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
-    await expect(informer.fresh()).rejects.toThrow(
-      new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
-    )
-  })
+test('fresh rejects with a TypeError if the source has no head', async () => {
+  const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
+  await expect(informer.fresh()).rejects.toThrow(
+    new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
+  )
+})
 
-  test('[C21] fresh retries the head request after transient errors, and if no response arrives for 30 s', async () => {
-    let tries = 0
-    const source = ordered<number>([], '5', {
-      head: async () => {
-        if (++tries < 5) throw new Error('down')
-        return tries === 6 ? new Promise(() => {}) : '5'
-      },
-    })
-    const { clock, informer } = await running(informerOf(source))
-    const waited = informer.fresh({ timeoutMs: 10_000 })
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    await clock.advance(100 + 200 + 400 + 800 - 1)
-    expect(tries).toBeLessThan(5)
-    await clock.advance(1_501)
-    expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
-    const silent = informer.fresh()
-    await clock.advance(29_999)
-    expect([await outcomeOf(silent, clock), tries]).toEqual(['pending', 6])
-    await clock.advance(1_000)
-    expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
+test('[C21] fresh retries the head request after transient errors, and if no response arrives for 30 s', async () => {
+  let tries = 0
+  const source = ordered<number>([], '5', {
+    head: async () => {
+      if (++tries < 5) throw new Error('down')
+      return tries === 6 ? new Promise(() => {}) : '5'
+    },
   })
+  const { clock, informer } = await running(informerOf(source))
+  const waited = informer.fresh({ timeoutMs: 10_000 })
+  expect(await outcomeOf(waited, clock)).toBe('pending')
+  await clock.advance(100 + 200 + 400 + 800 - 1)
+  expect(tries).toBeLessThan(5)
+  await clock.advance(1_501)
+  expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
+  const silent = informer.fresh()
+  await clock.advance(29_999)
+  expect([await outcomeOf(silent, clock), tries]).toEqual(['pending', 6])
+  await clock.advance(1_000)
+  expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
+})
 
-  test('[C38] fresh does not resolve by a head that is older than the mirror, but by the list of the restored history', async () => {
-    const source = scripted<number>({
-      hasReached: numbered,
-      head: async () => '5',
-      onList: (list, nth) => (nth === 1 ? list.answer([put('lost', 1)], '9') : list.answer([put('new', 2)], '5')),
-    })
-    const { clock, informer } = await running(informerOf(source))
-    source.watches[0]?.fail(new Error('down'))
-    const fresh = informer.fresh()
-    await clock.advance(1_000)
-    expect(await outcomeOf(fresh, clock)).toBe('pending')
-    source.watches[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
-    await clock.advance(5_000)
-    expect([await outcomeOf(fresh, clock), informer.keys().toArray()]).toEqual(['resolved', ['new']])
+test('[C38] fresh does not resolve by a head that is older than the mirror, but by the list of the restored history', async () => {
+  const source = scripted<number>({
+    hasReached: numbered,
+    head: async () => '5',
+    onList: (list, nth) => (nth === 1 ? list.answer([put('lost', 1)], '9') : list.answer([put('new', 2)], '5')),
   })
+  const { clock, informer } = await running(informerOf(source))
+  source.watches[0]?.fail(new Error('down'))
+  const fresh = informer.fresh()
+  await clock.advance(1_000)
+  expect(await outcomeOf(fresh, clock)).toBe('pending')
+  source.watches[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+  await clock.advance(5_000)
+  expect([await outcomeOf(fresh, clock), informer.keys().toArray()]).toEqual(['resolved', ['new']])
+})
 
-  test.each<[string, Error | undefined, object]>([
-    [
-      '[C22] TIMEOUT and the error of head, if head fails until the timeout',
-      new Error('down'),
-      { code: 'TIMEOUT', message: expect.stringContaining('head failed: down') },
-    ],
-    [
-      '[C23] an error that no retry fixes, which names the source',
-      new SourceError('no access', { code: 'UNAUTHORIZED' }),
-      { code: 'UNAUTHORIZED', source: 'scripted' },
-    ],
-    ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
-    ['[C23a] PROTOCOL, if head resolves without a version', undefined, { code: 'PROTOCOL' }],
-  ])('fresh rejects with %s', async (_what, thrown, rejected) => {
-    const head = async (): Promise<Version> => (thrown === undefined ? (undefined as never) : Promise.reject(thrown))
-    const source = ordered<number>([], '5', { head })
-    const { clock, informer } = await running(informerOf(source))
-    const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
-    await clock.advance(3_000)
-    if (rejected === MISTAKE) expect(await fresh).toBe(MISTAKE)
-    else expect(await fresh).toMatchObject(rejected)
-  })
+test.each<[string, Error | undefined, object]>([
+  [
+    '[C22] TIMEOUT and the error of head, if head fails until the timeout',
+    new Error('down'),
+    { code: 'TIMEOUT', message: expect.stringContaining('head failed: down') },
+  ],
+  [
+    '[C23] an error that no retry fixes, which names the source',
+    new SourceError('no access', { code: 'UNAUTHORIZED' }),
+    { code: 'UNAUTHORIZED', source: 'scripted' },
+  ],
+  ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
+  ['[C23a] PROTOCOL, if head resolves without a version', undefined, { code: 'PROTOCOL' }],
+])('fresh rejects with %s', async (_what, thrown, rejected) => {
+  const head = async (): Promise<Version> => (thrown === undefined ? (undefined as never) : Promise.reject(thrown))
+  const source = ordered<number>([], '5', { head })
+  const { clock, informer } = await running(informerOf(source))
+  const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
+  await clock.advance(3_000)
+  if (rejected === MISTAKE) expect(await fresh).toBe(MISTAKE)
+  else expect(await fresh).toMatchObject(rejected)
+})
 
-  test.each(['timeout', 'abort'])('fresh leaves no waiter after an early end by %s', async (how) => {
-    const { clock, source, informer } = await running(informerOf(ordered<number>([], '5', { head: async () => '9' })))
-    const [watch] = source.watches
-    const control = new AbortController()
-    const fresh = informer.fresh(how === 'abort' ? { signal: control.signal } : { timeoutMs: 100 })
-    expect([await outcomeOf(fresh, clock), watch?.context.hasWaiters?.()]).toEqual(['pending', true])
-    control.abort('enough')
-    await clock.advance(100)
-    expect(await outcomeOf(fresh, clock)).toHaveProperty('rejected')
-    expect(watch?.context.hasWaiters?.()).toBe(false)
-  })
+test.each(['timeout', 'abort'])('fresh leaves no waiter after an early end by %s', async (how) => {
+  const { clock, source, informer } = await running(informerOf(ordered<number>([], '5', { head: async () => '9' })))
+  const [watch] = source.watches
+  const control = new AbortController()
+  const fresh = informer.fresh(how === 'abort' ? { signal: control.signal } : { timeoutMs: 100 })
+  expect([await outcomeOf(fresh, clock), watch?.context.hasWaiters?.()]).toEqual(['pending', true])
+  control.abort('enough')
+  await clock.advance(100)
+  expect(await outcomeOf(fresh, clock)).toHaveProperty('rejected')
+  expect(watch?.context.hasWaiters?.()).toBe(false)
 })
 
 describe('a wait for an informer that was not started', () => {
@@ -485,33 +483,31 @@ describe('until', () => {
   })
 })
 
-describe('relist', () => {
-  test('relist reads the whole source again, and resolves when the store has a list that began after the call', async () => {
-    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
-    const { clock, informer } = await running(informerOf(source))
-    const during = informer.relist()
-    source.lists[0]?.answer([put('a', 1)], '1')
-    expect(await outcomeOf(during, clock)).toBe('pending')
-    await clock.advance(1_000)
-    expect([await outcomeOf(during, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
-    const after = Promise.all([informer.relist(), informer.relist()])
-    expect(await outcomeOf(after, clock)).toBe('pending')
-    await clock.advance(10_000)
-    expect([await outcomeOf(after, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 3, 3])
-  })
+test('relist reads the whole source again, and resolves when the store has a list that began after the call', async () => {
+  const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
+  const { clock, informer } = await running(informerOf(source))
+  const during = informer.relist()
+  source.lists[0]?.answer([put('a', 1)], '1')
+  expect(await outcomeOf(during, clock)).toBe('pending')
+  await clock.advance(1_000)
+  expect([await outcomeOf(during, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
+  const after = Promise.all([informer.relist(), informer.relist()])
+  expect(await outcomeOf(after, clock)).toBe('pending')
+  await clock.advance(10_000)
+  expect([await outcomeOf(after, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 3, 3])
+})
 
-  test('when a source that cannot be read is removed, relist resolves, and fresh rejects with STOPPED', async () => {
-    const us = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
-    const { clock, set, informer } = await running(setOf({ eu: memorySource<number>(), us }))
-    us.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
-    us.disconnect()
-    await clock.advance(60_000)
-    const [relisted, fresh] = [informer.relist(), informer.fresh()]
-    fresh.catch(() => {})
-    await clock.advance(1_000)
-    expect([await outcomeOf(relisted, clock), await outcomeOf(fresh, clock)]).toEqual(['pending', 'pending'])
-    set.remove('us')
-    expect(await outcomeOf(relisted, clock)).toBe('resolved')
-    expect(await outcomeOf(fresh, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
-  })
+test('when a source that cannot be read is removed, relist resolves, and fresh rejects with STOPPED', async () => {
+  const us = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
+  const { clock, set, informer } = await running(setOf({ eu: memorySource<number>(), us }))
+  us.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
+  us.disconnect()
+  await clock.advance(60_000)
+  const [relisted, fresh] = [informer.relist(), informer.fresh()]
+  fresh.catch(() => {})
+  await clock.advance(1_000)
+  expect([await outcomeOf(relisted, clock), await outcomeOf(fresh, clock)]).toEqual(['pending', 'pending'])
+  set.remove('us')
+  expect(await outcomeOf(relisted, clock)).toBe('resolved')
+  expect(await outcomeOf(fresh, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
 })

@@ -195,49 +195,47 @@ describe('added and removed sources', () => {
   })
 })
 
-describe('[M6] a key that two sources provide', () => {
-  test('a shared key stays with the first source, and is reported once, with the source of the object', async () => {
-    const { informer, us, errors, clock } = await synced()
-    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
-    await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
-    us.put('x', pod('n'))
-    us.corrupt('x', new Error('broken'))
-    await clock.advance(0)
-    expect(informer.get('a')).toEqual(pod('n1'))
-    expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
-      { code: 'PROTOCOL', key: 'a', source: 'us' },
-      { code: 'DECODE', key: 'x', source: 'us' },
-    ])
-    expect(errors[0]?.message).toContain(
-      'another source of the set has the key "a" already; the events of "us" for it are ignored',
-    )
-    expect(errors[1]?.message).toBe('the object "x" of us is invalid: broken')
-  })
+test('[M6] a shared key stays with the first source, and is reported once, with the source of the object', async () => {
+  const { informer, us, errors, clock } = await synced()
+  await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+  await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
+  us.put('x', pod('n'))
+  us.corrupt('x', new Error('broken'))
+  await clock.advance(0)
+  expect(informer.get('a')).toEqual(pod('n1'))
+  expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
+    { code: 'PROTOCOL', key: 'a', source: 'us' },
+    { code: 'DECODE', key: 'x', source: 'us' },
+  ])
+  expect(errors[0]?.message).toContain(
+    'another source of the set has the key "a" already; the events of "us" for it are ignored',
+  )
+  expect(errors[1]?.message).toBe('the object "x" of us is invalid: broken')
+})
 
-  test.each([
-    ['deletes it', ({ eu }: World) => eu.delete('a'), ['delete a watch', 'add a relist']],
-    ['is removed', ({ set }: World) => set.remove('eu'), ['delete a relist', 'delete b relist', 'add a relist']],
-  ] as const)('a shared key moves to the other source when the first %s', async (_what, release, told) => {
-    const world = await synced()
-    await world.informer.waitFor(world.us.put('a', pod('other')), { source: 'us' })
-    const lines = telling(world.informer)
-    await world.clock.advance(0)
-    release(world)
-    await world.clock.advance(5_000)
-    expect([world.informer.get('a'), lines.slice(3)]).toEqual([pod('other'), told])
-  })
+test.each([
+  ['deletes it', ({ eu }: World) => eu.delete('a'), ['delete a watch', 'add a relist']],
+  ['is removed', ({ set }: World) => set.remove('eu'), ['delete a relist', 'delete b relist', 'add a relist']],
+] as const)('[M6] a shared key moves to the other source when the first %s', async (_what, release, told) => {
+  const world = await synced()
+  await world.informer.waitFor(world.us.put('a', pod('other')), { source: 'us' })
+  const lines = telling(world.informer)
+  await world.clock.advance(0)
+  release(world)
+  await world.clock.advance(5_000)
+  expect([world.informer.get('a'), lines.slice(3)]).toEqual([pod('other'), told])
+})
 
-  test('a shared key stays with the first source while its object is invalid', async () => {
-    const { informer, eu, us, clock } = await synced()
-    eu.put('x', pod('n'))
-    eu.corrupt('x', new Error('broken'))
-    await clock.advance(0)
-    await informer.waitFor(us.put('x', pod('other')), { source: 'us' })
-    expect(informer.get('x')).not.toEqual(pod('other'))
-    eu.delete('x')
-    await clock.advance(5_000)
-    expect(informer.get('x')).toEqual(pod('other'))
-  })
+test('[M6] a shared key stays with the first source while its object is invalid', async () => {
+  const { informer, eu, us, clock } = await synced()
+  eu.put('x', pod('n'))
+  eu.corrupt('x', new Error('broken'))
+  await clock.advance(0)
+  await informer.waitFor(us.put('x', pod('other')), { source: 'us' })
+  expect(informer.get('x')).not.toEqual(pod('other'))
+  eu.delete('x')
+  await clock.advance(5_000)
+  expect(informer.get('x')).toEqual(pod('other'))
 })
 
 test.each([1, 3])(

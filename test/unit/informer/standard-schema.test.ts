@@ -11,65 +11,63 @@ function schemaOf<T>(validate: (value: unknown) => Validated<T> | Promise<Valida
 
 const Limits = z.object({ rps: z.number().default(100), name: z.string().optional() })
 
-describe('a schema', () => {
-  test('a schema produces the stored object, and transform receives its output', async () => {
-    const source = memorySource<unknown>({ entries: [['a', {}]] })
-    await using informer = createInformer({ source, schema: Limits })
-    await informer.start().synced()
-    expect(informer.get('a')).toEqual({ rps: 100 })
-    const transform = ({ rps }: z.infer<typeof Limits>, key: string): string => `${key} ${rps}`
-    await using transformed = createInformer({ source, schema: Limits, transform })
-    await transformed.start().synced()
-    expect(transformed.list()).toEqual(['a 100'])
-  })
+test('a schema produces the stored object, and transform receives its output', async () => {
+  const source = memorySource<unknown>({ entries: [['a', {}]] })
+  await using informer = createInformer({ source, schema: Limits })
+  await informer.start().synced()
+  expect(informer.get('a')).toEqual({ rps: 100 })
+  const transform = ({ rps }: z.infer<typeof Limits>, key: string): string => `${key} ${rps}`
+  await using transformed = createInformer({ source, schema: Limits, transform })
+  await transformed.start().synced()
+  expect(transformed.list()).toEqual(['a 100'])
+})
 
-  test('an object that the schema refuses is invalid, with the path in its error, and the last valid object stays', async () => {
-    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
-    await using informer = createInformer({ source, schema: Limits })
-    informer.on('error', () => {})
-    await informer.start().synced()
-    await informer.waitFor(source.put('a', { rps: 'many' }))
-    expect(informer.get('a')).toEqual({ rps: 7 })
-    expect(informer.invalid.get('a')?.message).toContain('the schema refuses it: rps: ')
-  })
+test('an object that the schema refuses is invalid, with the path in its error, and the last valid object stays', async () => {
+  const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
+  await using informer = createInformer({ source, schema: Limits })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await informer.waitFor(source.put('a', { rps: 'many' }))
+  expect(informer.get('a')).toEqual({ rps: 7 })
+  expect(informer.invalid.get('a')?.message).toContain('the schema refuses it: rps: ')
+})
 
-  test.each<[string, () => unknown]>([
-    ['undefined', () => undefined],
-    ['a string', () => 'no'],
-    ['an object without a prototype', () => Object.create(null)],
-  ])('a schema that throws %s makes that object invalid, and no other', async (_what, thrown) => {
-    const source = memorySource<unknown>({ entries: [['a', 'bad']] })
-    source.put('b', 'good')
-    const schema = schemaOf<unknown>((value) => {
-      if (value === 'bad') throw thrown()
-      return { value }
-    })
-    await using informer = createInformer({ source, schema })
-    informer.on('error', () => {})
-    await informer.start().synced()
-    expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['b'], ['a']])
+test.each<[string, () => unknown]>([
+  ['undefined', () => undefined],
+  ['a string', () => 'no'],
+  ['an object without a prototype', () => Object.create(null)],
+])('a schema that throws %s makes that object invalid, and no other', async (_what, thrown) => {
+  const source = memorySource<unknown>({ entries: [['a', 'bad']] })
+  source.put('b', 'good')
+  const schema = schemaOf<unknown>((value) => {
+    if (value === 'bad') throw thrown()
+    return { value }
   })
+  await using informer = createInformer({ source, schema })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['b'], ['a']])
+})
 
-  test('an asynchronous transform makes every object invalid, and leaves no unhandled rejection', async () => {
-    const source = memorySource<unknown>({ entries: [['a', 1]] })
-    await using informer = createInformer({ source, transform: () => Promise.reject(new Error('later')) })
-    informer.on('error', () => {})
-    await informer.start().synced()
-    expect(informer.size).toBe(0)
-    expect(informer.invalid.get('a')?.message).toContain('the transform is asynchronous')
-  })
+test('an asynchronous transform makes every object invalid, and leaves no unhandled rejection', async () => {
+  const source = memorySource<unknown>({ entries: [['a', 1]] })
+  await using informer = createInformer({ source, transform: () => Promise.reject(new Error('later')) })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  expect(informer.size).toBe(0)
+  expect(informer.invalid.get('a')?.message).toContain('the transform is asynchronous')
+})
 
-  test.each([
-    [null],
-    [{}],
-    [{ '~standard': { version: 2, validate: () => {} } }],
-    [{ '~standard': { version: 1 } }],
-    ['zod'],
-  ])('the schema %j is a TypeError that names the option', (schema) => {
-    expect(() => createInformer({ source: memorySource(), schema: schema as never })).toThrow(
-      'createInformer: option "schema" must be a Standard Schema',
-    )
-  })
+test.each([
+  [null],
+  [{}],
+  [{ '~standard': { version: 2, validate: () => {} } }],
+  [{ '~standard': { version: 1 } }],
+  ['zod'],
+])('the schema %j is a TypeError that names the option', (schema) => {
+  expect(() => createInformer({ source: memorySource(), schema: schema as never })).toThrow(
+    'createInformer: option "schema" must be a Standard Schema',
+  )
 })
 
 describe('the parser of a schema', () => {

@@ -19,49 +19,47 @@ import {
   whenShown,
 } from '../../support/packed-content.js'
 
-describe('an object of packed content', () => {
-  test('[H12] is decoded when it is first read, and stays the same object', async () => {
-    const life = await saved()
-    let last: Item | undefined
-    let entry: unknown
-    const world = await whenShown(life, ({ informer }) => {
-      const { size, by } = informer
-      expect([size, by.parity.count('odd'), by.order.count(19), life.decoded]).toEqual([KEYS, KEYS / 2, 1, []])
-      last = informer.get('k19')
-      expect([last, Object.isFrozen(last), informer.has('k200')]).toEqual([{ n: 19 }, true, false])
-      expect(life.decoded).toEqual(['k19'])
-      expect(by.order({ gte: 19 })[0]).toBe(last)
-      entry = informer.entry('k19')
-    })
-    const { informer, clock } = world
-    await clock.advance(100)
-    expect([informer.get('k19') === last, informer.entry('k19') === entry]).toEqual([true, true])
-    // Once for each object: no object is decoded again when the store is filled.
-    expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
-    expect(world.fold.objects.get('k19')).toBe(last)
-    await assertCleanStop(informer, clock)
-    expect(life.cache.opened).toBe(0)
+test('[H12] an object of packed content is decoded when it is first read, and stays the same object', async () => {
+  const life = await saved()
+  let last: Item | undefined
+  let entry: unknown
+  const world = await whenShown(life, ({ informer }) => {
+    const { size, by } = informer
+    expect([size, by.parity.count('odd'), by.order.count(19), life.decoded]).toEqual([KEYS, KEYS / 2, 1, []])
+    last = informer.get('k19')
+    expect([last, Object.isFrozen(last), informer.has('k200')]).toEqual([{ n: 19 }, true, false])
+    expect(life.decoded).toEqual(['k19'])
+    expect(by.order({ gte: 19 })[0]).toBe(last)
+    entry = informer.entry('k19')
   })
+  const { informer, clock } = world
+  await clock.advance(100)
+  expect([informer.get('k19') === last, informer.entry('k19') === entry]).toEqual([true, true])
+  // Once for each object: no object is decoded again when the store is filled.
+  expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
+  expect(world.fold.objects.get('k19')).toBe(last)
+  await assertCleanStop(informer, clock)
+  expect(life.cache.opened).toBe(0)
+})
 
-  test('[H14] is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
-    const life = await saved()
-    const world = await whenShown(life, ({ informer }) => {
-      life.cache.damagedKeys.add('k17').add('k18')
-      expect([informer.get('k18'), informer.has('k18'), informer.get('k16')]).toEqual([undefined, false, { n: 16 }])
-      expect(informer.by.parity('even')).toHaveLength(KEYS / 2 - 1)
-    })
-    const { informer, clock, fold, warnings } = world
-    await clock.advance(60_000)
-    expect(warnings).toEqual([
-      expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed'),
-    ])
-    expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
-    expect(informer.size).toBe(KEYS)
-    expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
-    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
-    await assertCleanStop(informer, clock)
-    expect(life.cache.opened).toBe(0)
+test('[H14] an object of packed content is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
+  const life = await saved()
+  const world = await whenShown(life, ({ informer }) => {
+    life.cache.damagedKeys.add('k17').add('k18')
+    expect([informer.get('k18'), informer.has('k18'), informer.get('k16')]).toEqual([undefined, false, { n: 16 }])
+    expect(informer.by.parity('even')).toHaveLength(KEYS / 2 - 1)
   })
+  const { informer, clock, fold, warnings } = world
+  await clock.advance(60_000)
+  expect(warnings).toEqual([
+    expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed'),
+  ])
+  expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
+  expect(informer.size).toBe(KEYS)
+  expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
+  expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+  await assertCleanStop(informer, clock)
+  expect(life.cache.opened).toBe(0)
 })
 
 test('[H14] a mirror that misses an object of packed content is not saved before the next list', async () => {

@@ -94,8 +94,9 @@ test('[H8] nothing is applied after a handler of the saved objects has stopped t
   expect([informer.version, informer.size]).toEqual(['7', 1])
 })
 
-describe('[H4a] a saved version that the source cannot read, because another version of its adapter wrote it', () => {
-  test.each([false, true])('costs one list, with serveStale: %s', async (serveStale) => {
+test.each([false, true])(
+  '[H4a] a saved version that the source cannot read, because another version of its adapter wrote it costs one list, with serveStale: %s',
+  async (serveStale) => {
     const source = memorySource({ entries: [['a', 1]] })
     const cache = cacheAt(source, 'v9.1', { b: 0 }, serveStale)
     const lists = countLists(source)
@@ -109,5 +110,5 @@ describe('[H4a] a saved version that the source cannot read, because another ver
       ),
     ])
     expect(informer.list()).toEqual([1])
-  })
-})
+  },
+)

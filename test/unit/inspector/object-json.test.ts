@@ -70,27 +70,25 @@ test('hides the values of a Secret of a list, which has no kind', () => {
   expect(jsonOf(configMap, false)).toEqual(configMap)
 })
 
-describe('field differences', () => {
-  test('name each field that was added, changed or removed', () => {
-    const before = { a: 1, b: { c: 'x', gone: true }, list: [1, 2], same: null }
-    const after = { a: 2, b: { c: 'x' }, list: [1, 3, 4], same: null, more: {} }
-    expect(fieldDifferences(before, after)).toEqual([
-      { path: ['a'], before: 1, after: 2 },
-      { path: ['b', 'gone'], before: true },
-      { path: ['list', '1'], before: 2, after: 3 },
-      { path: ['list', '2'], after: 4 },
-      { path: ['more'], after: {} },
-    ])
-  })
+test('field differences name each field that was added, changed or removed', () => {
+  const before = { a: 1, b: { c: 'x', gone: true }, list: [1, 2], same: null }
+  const after = { a: 2, b: { c: 'x' }, list: [1, 3, 4], same: null, more: {} }
+  expect(fieldDifferences(before, after)).toEqual([
+    { path: ['a'], before: 1, after: 2 },
+    { path: ['b', 'gone'], before: true },
+    { path: ['list', '1'], before: 2, after: 3 },
+    { path: ['list', '2'], after: 4 },
+    { path: ['more'], after: {} },
+  ])
+})
 
-  test('are one difference if the kind of value changes', () => {
-    expect(fieldDifferences({ a: [1] }, { a: { 0: 1 } })).toEqual([{ path: ['a'], before: [1], after: { 0: 1 } }])
-    expect(fieldDifferences(null, 'text')).toEqual([{ path: [], before: null, after: 'text' }])
-    expect(fieldDifferences({ a: 1 }, { a: 1 })).toEqual([])
-  })
+test('field differences are one difference if the kind of value changes', () => {
+  expect(fieldDifferences({ a: [1] }, { a: { 0: 1 } })).toEqual([{ path: ['a'], before: [1], after: { 0: 1 } }])
+  expect(fieldDifferences(null, 'text')).toEqual([{ path: [], before: null, after: 'text' }])
+  expect(fieldDifferences({ a: 1 }, { a: 1 })).toEqual([])
+})
 
-  test('are limited in number', () => {
-    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, n]))
-    expect(fieldDifferences({}, many)).toHaveLength(100)
-  })
+test('field differences are limited in number', () => {
+  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, n]))
+  expect(fieldDifferences({}, many)).toHaveLength(100)
 })

@@ -77,23 +77,21 @@ describe('[law 5] merging two deletes keeps the more informative object and the 
   })
 })
 
-describe('[law 6] bookmarks travel through the queue', () => {
-  test.each(['drain', 'pop'] as const)('a bookmark is an empty batch with a version, for %s', async (take) => {
-    for (const delivery of ['every', 'latest'] as const) {
-      const { fifo, apply } = composed({ delivery })
-      apply('7')
-      expect(await fifo[take]()).toEqual({ deltas: [], version: '7', isBoundary: true })
-    }
-  })
+test.each(['drain', 'pop'] as const)('[law 6] a bookmark is an empty batch with a version, for %s', async (take) => {
+  for (const delivery of ['every', 'latest'] as const) {
+    const { fifo, apply } = composed({ delivery })
+    apply('7')
+    expect(await fifo[take]()).toEqual({ deltas: [], version: '7', isBoundary: true })
+  }
+})
 
-  test('version is that of the last accepted batch, not of the last taken one', async () => {
-    const { fifo, apply } = composed()
-    expect(fifo.version).toBeUndefined()
-    apply('1', put('a', '1'))
-    apply('2')
-    await fifo.drain()
-    expect(fifo.version).toBe('2')
-  })
+test('[law 6] version is that of the last accepted batch, not of the last taken one', async () => {
+  const { fifo, apply } = composed()
+  expect(fifo.version).toBeUndefined()
+  apply('1', put('a', '1'))
+  apply('2')
+  await fifo.drain()
+  expect(fifo.version).toBe('2')
 })
 
 describe('[law 7] hasSynced is true only after the whole first list has been processed', () => {
@@ -227,29 +225,27 @@ describe('drain and pop', () => {
   })
 })
 
-describe('options', () => {
-  test.each<[string, object]>([
-    ['delivery', { delivery: 'all' }],
-    ['capacity', { capacity: 0 }],
-    ['capacity', { capacity: -1 }],
-    ['capacity', { capacity: Number.NaN }],
-    ['capacity', { capacity: Infinity }],
-    ['capacity', { capacity: 1.5 }],
-    ['knownObjects', { knownObjects: 1 }],
-    ['Capacity', { Capacity: 1 }],
-  ])('new DeltaFIFO: an invalid "%s" (%j) is a TypeError that names the option', (name, options) => {
-    const call = () => new DeltaFIFO(options)
-    expect(call).toThrow(TypeError)
-    expect(call).toThrow(`"${name}"`)
-  })
+test.each<[string, object]>([
+  ['delivery', { delivery: 'all' }],
+  ['capacity', { capacity: 0 }],
+  ['capacity', { capacity: -1 }],
+  ['capacity', { capacity: Number.NaN }],
+  ['capacity', { capacity: Infinity }],
+  ['capacity', { capacity: 1.5 }],
+  ['knownObjects', { knownObjects: 1 }],
+  ['Capacity', { Capacity: 1 }],
+])('new DeltaFIFO: an invalid "%s" (%j) is a TypeError that names the option', (name, options) => {
+  const call = () => new DeltaFIFO(options)
+  expect(call).toThrow(TypeError)
+  expect(call).toThrow(`"${name}"`)
+})
 
-  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names the option', async (take) => {
-    const options: object = { timeoutMs: 1 }
-    await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: unknown option "timeoutMs"`)
-  })
+test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names the option', async (take) => {
+  const options: object = { timeoutMs: 1 }
+  await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: unknown option "timeoutMs"`)
+})
 
-  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError with its name', async (take) => {
-    const options: object = { signal: {} }
-    await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: option "signal" must be an AbortSignal`)
-  })
+test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError with its name', async (take) => {
+  const options: object = { signal: {} }
+  await expect(new DeltaFIFO()[take](options)).rejects.toThrow(`${take}: option "signal" must be an AbortSignal`)
 })

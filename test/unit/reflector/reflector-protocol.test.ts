@@ -198,11 +198,12 @@ describe('[B18] an object without a key', () => {
   )
 })
 
-describe('a batch of many events', () => {
-  test.each([
-    [10, [256, 512, 768]],
-    [0, []],
-  ])('is validated in slices if an event takes %i ms, with turns of the event loop after %j', async (ms, turns) => {
+test.each([
+  [10, [256, 512, 768]],
+  [0, []],
+])(
+  'a batch of many events is validated in slices if an event takes %i ms, with turns of the event loop after %j',
+  async (ms, turns) => {
     const { source, objects, clock } = await reflected(healthy())
     let reads = 0
     const events = Array.from({ length: 1_000 }, (_, nth) => ({
@@ -225,15 +226,18 @@ describe('a batch of many events', () => {
     source.watches[0]?.batch(events, '6')
     await clock.advance(0)
     expect([readsBetweenTurns.slice(0, 3), Object.keys(objects()).length]).toEqual([turns, 1_000])
-  })
+  },
+)
 
-  test.each([
-    ['first', 0, 1],
-    ['at the end of a slice', 255, 511],
-    ['at the beginning of a slice', 256, 512],
-    ['in the middle of a slice', 600, 700],
-    ['last', 999, 998],
-  ])('keeps all valid events in order, with invalid events among them: %s', async (_place, keyless, unknown) => {
+test.each([
+  ['first', 0, 1],
+  ['at the end of a slice', 255, 511],
+  ['at the beginning of a slice', 256, 512],
+  ['in the middle of a slice', 600, 700],
+  ['last', 999, 998],
+])(
+  'a batch of many events keeps all valid events in order, with invalid events among them: %s',
+  async (_place, keyless, unknown) => {
     const { source, objects, clock, errors } = await reflected(healthy())
     const events: WatchEvent<number>[] = Array.from({ length: 1_000 }, (_, nth) => put(`k${nth % 900}`, nth))
     events[keyless] = odd({ type: 'put', object: 7 })
@@ -246,8 +250,8 @@ describe('a batch of many events', () => {
     expect(errors).toMatchObject([{ code: 'DECODE' }])
     await clock.advance(FIVE_MINUTES + 1_000)
     expect(source.lists).toHaveLength(2)
-  })
-})
+  },
+)
 
 test.each([
   ['events that are not an array', 'put'],

@@ -121,66 +121,64 @@ describe('silence', () => {
   })
 })
 
-describe('a source that misbehaves', () => {
-  test.each(['list', 'watch'] as const)('a source that throws synchronously in %s is retried', async (phase) => {
-    const fail = (): never => {
-      throw new Error('no connection')
-    }
-    const source = scripted<number>({
-      onList: (list, nth) => (phase === 'list' && nth === 1 ? fail() : list.answer([], '5')),
-      onWatch: (_watch, nth) => void (phase === 'watch' && nth === 1 && fail()),
-    })
-    const { clock, errors, reflector } = await reflected(source)
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase }])
-    await clock.advance(1_000)
-    expect(reflector.state.name).toBe('connecting')
+test.each(['list', 'watch'] as const)('a source that throws synchronously in %s is retried', async (phase) => {
+  const fail = (): never => {
+    throw new Error('no connection')
+  }
+  const source = scripted<number>({
+    onList: (list, nth) => (phase === 'list' && nth === 1 ? fail() : list.answer([], '5')),
+    onWatch: (_watch, nth) => void (phase === 'watch' && nth === 1 && fail()),
   })
+  const { clock, errors, reflector } = await reflected(source)
+  expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase }])
+  await clock.advance(1_000)
+  expect(reflector.state.name).toBe('connecting')
+})
 
-  test.each([
-    ['list', { list: async () => [] }],
-    ['watch', { watch: () => 5 }],
-  ])('a source whose %s is not an async iterable is reported as PROTOCOL', async (call, members) => {
-    const { errors } = await reflected({ ...listed<number>([], '5'), ...members } as unknown as ScriptedSource<number>)
-    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
-    const reason = `${call} did not return an async iterable; it must be an async generator`
-    expect(errors[0]?.message).toContain(reason)
-  })
+test.each([
+  ['list', { list: async () => [] }],
+  ['watch', { watch: () => 5 }],
+])('a source whose %s is not an async iterable is reported as PROTOCOL', async (call, members) => {
+  const { errors } = await reflected({ ...listed<number>([], '5'), ...members } as unknown as ScriptedSource<number>)
+  expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
+  const reason = `${call} did not return an async iterable; it must be an async generator`
+  expect(errors[0]?.message).toContain(reason)
+})
 
-  test('[B25] a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
-    const clock = new VirtualClock()
-    const opens: number[] = []
-    const source = listed<number>([], '5', {
-      onWatch: (watch) => {
-        opens.push(clock.now())
-        watch.batch([], '5')
-        watch.end()
-      },
-    })
-    const control = new AbortController()
-    const reasons = new Set<string>()
-    const reflector = new Reflector<number>(
-      source,
-      store<number>().sink,
-      { clock, random: { next: () => 0.999_999 } },
-      { onStateChange: ({ name, reason }) => name === 'backing-off' && reasons.add(reason) },
-    )
-    const running = reflector.run({ signal: control.signal })
-    await clock.advance(150_000)
-    const gaps = opens.slice(1).map((at, i) => Math.round((at - (opens[i] ?? 0)) / 100) / 10)
-    expect(gaps).toEqual([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30])
-    expect([...reasons]).toEqual(['unstable: the watch ended after 0 ms'])
-    control.abort()
-    await running
+test('[B25] a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
+  const clock = new VirtualClock()
+  const opens: number[] = []
+  const source = listed<number>([], '5', {
+    onWatch: (watch) => {
+      opens.push(clock.now())
+      watch.batch([], '5')
+      watch.end()
+    },
   })
+  const control = new AbortController()
+  const reasons = new Set<string>()
+  const reflector = new Reflector<number>(
+    source,
+    store<number>().sink,
+    { clock, random: { next: () => 0.999_999 } },
+    { onStateChange: ({ name, reason }) => name === 'backing-off' && reasons.add(reason) },
+  )
+  const running = reflector.run({ signal: control.signal })
+  await clock.advance(150_000)
+  const gaps = opens.slice(1).map((at, i) => Math.round((at - (opens[i] ?? 0)) / 100) / 10)
+  expect(gaps).toEqual([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30])
+  expect([...reasons]).toEqual(['unstable: the watch ended after 0 ms'])
+  control.abort()
+  await running
+})
 
-  test('a source that ignores its abort signal delays no relist and no stop', async () => {
-    const { source, clock, reflector, stop } = await reflected(listed<number>([], '5'))
-    reflector.relist('wanted')
-    await clock.advance(1_000)
-    expect([source.lists.length, source.watches.length]).toEqual([2, 2])
-    expect(source.watches[0]?.context.signal.aborted).toBe(true)
-    await stop()
-  })
+test('a source that ignores its abort signal delays no relist and no stop', async () => {
+  const { source, clock, reflector, stop } = await reflected(listed<number>([], '5'))
+  reflector.relist('wanted')
+  await clock.advance(1_000)
+  expect([source.lists.length, source.watches.length]).toEqual([2, 2])
+  expect(source.watches[0]?.context.signal.aborted).toBe(true)
+  await stop()
 })
 
 test('[R5] in the state failed the objects stay readable, and the watch is resumed from its version', async () => {

@@ -436,22 +436,20 @@ describe('the memory of the state', () => {
   })
 })
 
-describe('the reason', () => {
-  test('the reason of a stream that ended sooner than the spacing says unstable', () => {
-    expect(enter('live').tell(12, inputs.ended).state.reason).toBe('unstable: the watch ended after 12 ms')
-    expect(enter('live').tell(60_000, inputs.ended).state.reason).toBe('the source ended the watch')
-  })
+test('the reason of a stream that ended sooner than the spacing says unstable', () => {
+  expect(enter('live').tell(12, inputs.ended).state.reason).toBe('unstable: the watch ended after 12 ms')
+  expect(enter('live').tell(60_000, inputs.ended).state.reason).toBe('the source ended the watch')
+})
 
-  test('[R8] the reason says behind after five stale lists in a row, and no more after a good list', () => {
-    const machine = enter('listing')
-    const reasons: string[] = []
-    for (let i = 1; i <= 5; i++) {
-      reasons.push(machine.tell(i * 100_000, failed('STALE_LIST')).state.reason)
-      machine.tell(i * 100_000 + 50_000, inputs.delayElapsed)
-    }
-    expect(reasons.slice(0, 4)).toEqual(Array(4).fill('it is STALE_LIST'))
-    expect(reasons[4]).toBe('behind: it is STALE_LIST (5 lists in a row)')
-    machine.tell(600_000, inputs.listed).tell(700_000, failed('STALE_LIST'))
-    expect(machine.state.reason).toBe('it is STALE_LIST')
-  })
+test('[R8] the reason says behind after five stale lists in a row, and no more after a good list', () => {
+  const machine = enter('listing')
+  const reasons: string[] = []
+  for (let i = 1; i <= 5; i++) {
+    reasons.push(machine.tell(i * 100_000, failed('STALE_LIST')).state.reason)
+    machine.tell(i * 100_000 + 50_000, inputs.delayElapsed)
+  }
+  expect(reasons.slice(0, 4)).toEqual(Array(4).fill('it is STALE_LIST'))
+  expect(reasons[4]).toBe('behind: it is STALE_LIST (5 lists in a row)')
+  machine.tell(600_000, inputs.listed).tell(700_000, failed('STALE_LIST'))
+  expect(machine.state.reason).toBe('it is STALE_LIST')
 })

@@ -101,186 +101,174 @@ const red = { color: 'red', n: 1 }
 const blue = { color: 'blue', n: 2 }
 const onlyRed = (object: unknown): Item | undefined => ((object as Item).color === 'red' ? (object as Item) : undefined)
 
-describe('reading', () => {
-  test('an object is returned without a copy, by its key and by every accessor', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
-    expect([indexer.get('a') === red, indexer.has('a'), indexer.get('c'), indexer.has('c')]).toEqual([
-      true,
-      true,
-      undefined,
-      false,
-    ])
-    expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
-    expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
-      { key: 'a', object: red, version: '7', uid: 'u' },
-      { key: 'b', object: blue },
-      undefined,
-    ])
-  })
-
-  test('[S13] entries and keys return iterators like those of a Map', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red), put('b', blue))
-    for (const view of [indexer, indexer.snapshot()]) {
-      const same = new Map(view.entries())
-      expect(same.get('b')).toBe(blue)
-      const colors = [...view.entries().map(([key, object]) => `${key}: ${object.color}`)]
-      expect([colors, [...view.keys().filter((key) => key === 'a')]]).toEqual([['a: red', 'b: blue'], ['a']])
-      expect([[...view.by.color.entries('red')], view.by.n.entriesIn().toArray().length]).toEqual([[['a', red]], 2])
-    }
-  })
-
-  test.each([true, false])('[S12] a returned array is shared until an object changes (freeze: %s)', (freeze) => {
-    const { indexer, apply } = made({ freeze })
-    const { by } = indexer
-    apply('1', put('a', red))
-    const read = () => [indexer.list(), by.color('red'), by.colors('red')]
-    const before = read()
-    apply('2', put('a', red))
-    expect(read().map((array, nth) => array === before[nth])).toEqual([true, true, true])
-    expect([...before, indexer.snapshot().list()].map(Object.isFrozen)).toEqual([freeze, freeze, freeze, freeze])
-    apply('3', put('a', { ...red, n: 3 }))
-    expect([before, read()]).toEqual([before.map(() => [red]), before.map(() => [{ ...red, n: 3 }])])
-    expect(by.color(null as never)).toEqual([])
-  })
+test('an object is returned without a copy, by its key and by every accessor', () => {
+  const { indexer, apply } = made()
+  apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
+  expect([indexer.get('a') === red, indexer.has('a'), indexer.get('c'), indexer.has('c')]).toEqual([
+    true,
+    true,
+    undefined,
+    false,
+  ])
+  expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
+  expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
+    { key: 'a', object: red, version: '7', uid: 'u' },
+    { key: 'b', object: blue },
+    undefined,
+  ])
 })
 
-describe('a batch', () => {
-  test('a batch is one commit, reported after all of it is visible', () => {
-    const states: unknown[] = []
-    const { indexer, apply } = made({
-      onCommit: () => void states.push([indexer.size, indexer.version, indexer.by.n().length]),
-    })
-    apply('1', put('a', red), put('b', blue))
-    expect(states).toEqual([[2, '1', 2]])
-  })
-
-  test('a delete with a final state reports that and the stored object, and nothing of an unknown key', () => {
-    const { apply, commits } = made()
-    apply('1', put('a', red))
-    apply('2', gone('a', blue), gone('b', red))
-    expect(commits.at(-1)?.changes).toMatchObject([{ key: 'a', object: blue, previous: red, finalState: 'known' }])
-  })
-
-  test('a bookmark changes the version, and its commit has no changes, and the time of its batch', () => {
-    const { indexer, commits } = made()
-    void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
-    expect(commits).toEqual([emptyCommit('watch', '7', 1_234)])
-  })
+test('[S13] entries and keys return iterators like those of a Map', () => {
+  const { indexer, apply } = made()
+  apply('1', put('a', red), put('b', blue))
+  for (const view of [indexer, indexer.snapshot()]) {
+    const same = new Map(view.entries())
+    expect(same.get('b')).toBe(blue)
+    const colors = [...view.entries().map(([key, object]) => `${key}: ${object.color}`)]
+    expect([colors, [...view.keys().filter((key) => key === 'a')]]).toEqual([['a: red', 'b: blue'], ['a']])
+    expect([[...view.by.color.entries('red')], view.by.n.entriesIn().toArray().length]).toEqual([[['a', red]], 2])
+  }
 })
 
-describe('[S1] an equal object is not a change', () => {
-  test('an equal object keeps the stored one with its newer version, and reports no change', () => {
-    const { indexer, apply, list, told } = made()
-    apply('1', put('a', red, { version: '1' }))
-    apply('2', put('a', { ...red }, { version: '2' }))
-    expect([indexer.get('a') === red, indexer.entry('a')?.version, told()]).toEqual([true, '2', []])
-    list('3', put('a', { ...red }, { version: '3', uid: 'u' }))
-    expect([indexer.get('a') === red, indexer.entry('a'), told()]).toMatchObject([true, { version: '3', uid: 'u' }, []])
-  })
-
-  test('[S2] an object with the same version is not prepared or compared, except by a list that ignores versions', () => {
-    let prepared = 0
-    const { indexer, apply, list, listByContent } = made({
-      prepare: (object) => {
-        prepared++
-        return object as Item
-      },
-    })
-    apply('1', put('a', red, { version: '1' }))
-    apply('2', put('a', blue, { version: '1' }))
-    list('3', put('a', blue, { version: '1' }))
-    expect([indexer.get('a'), prepared]).toEqual([red, 1])
-    listByContent('4', put('a', blue, { version: '1' }))
-    expect([indexer.get('a'), prepared]).toEqual([blue, 2])
-  })
-
-  test('if equals throws, the object counts as changed and the error is reported once', () => {
-    const cause = new Error('cyclic')
-    const { indexer, apply, reports } = made({
-      equals: () => {
-        throw cause
-      },
-    })
-    apply('1', put('a', red))
-    apply('2', put('a', { ...red, n: 2 }))
-    apply('3', put('a', { ...red, n: 3 }))
-    const message = 'the equals function failed: cyclic; such objects count as changed'
-    expect(indexer.get('a')).toEqual({ color: 'red', n: 3 })
-    expect(reports).toEqual([expect.objectContaining({ code: 'DECODE', phase: 'apply', cause, message })])
-  })
+test.each([true, false])('[S12] a returned array is shared until an object changes (freeze: %s)', (freeze) => {
+  const { indexer, apply } = made({ freeze })
+  const { by } = indexer
+  apply('1', put('a', red))
+  const read = () => [indexer.list(), by.color('red'), by.colors('red')]
+  const before = read()
+  apply('2', put('a', red))
+  expect(read().map((array, nth) => array === before[nth])).toEqual([true, true, true])
+  expect([...before, indexer.snapshot().list()].map(Object.isFrozen)).toEqual([freeze, freeze, freeze, freeze])
+  apply('3', put('a', { ...red, n: 3 }))
+  expect([before, read()]).toEqual([before.map(() => [red]), before.map(() => [{ ...red, n: 3 }])])
+  expect(by.color(null as never)).toEqual([])
 })
 
-describe('[C28] another uid under the same key is another object', () => {
-  test('another uid is reported as a delete, then an add, even if contents and versions are equal', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red, { uid: 'first', version: '1' }))
-    const twin = { ...red }
-    apply('2', put('a', twin, { uid: 'second', version: '1' }))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"red","n":1} watch'])
-    expect(indexer.get('a')).toBe(twin)
+test('a batch is one commit, reported after all of it is visible', () => {
+  const states: unknown[] = []
+  const { indexer, apply } = made({
+    onCommit: () => void states.push([indexer.size, indexer.version, indexer.by.n().length]),
   })
-
-  test('another uid in a relist is another object', () => {
-    const { list, told } = made()
-    list('1', put('a', red, { uid: 'first' }))
-    list('2', put('a', red, { uid: 'second' }))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} relist unknown', 'add a {"color":"red","n":1} relist'])
-  })
+  apply('1', put('a', red), put('b', blue))
+  expect(states).toEqual([[2, '1', 2]])
 })
 
-describe('the first list', () => {
-  test('[B19] the first list is one commit without changes, in which later events override earlier ones', () => {
-    const { indexer, list, commits } = made()
-    list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
-    expect([commits, [...indexer.entries()]]).toEqual([[emptyCommit('initial', '5')], [['a', blue]]])
-  })
-
-  test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
-    const { indexer, list, commits } = made({ remembersFiltered: true, prepare: onlyRed })
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red), put('b', blue), invalid('x')])
-    expect(indexer.whole.unstored('b')).toBeDefined()
-    replacement.abandon()
-    expect([seen(indexer), indexer.invalid.size, commits, indexer.whole.unstored('b')]).toEqual([
-      before,
-      0,
-      [],
-      undefined,
-    ])
-    list('5')
-    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
-  })
+test('a delete with a final state reports that and the stored object, and nothing of an unknown key', () => {
+  const { apply, commits } = made()
+  apply('1', put('a', red))
+  apply('2', gone('a', blue), gone('b', red))
+  expect(commits.at(-1)?.changes).toMatchObject([{ key: 'a', object: blue, previous: red, finalState: 'known' }])
 })
 
-describe('[I8] no read sees part of a list or of a batch', () => {
-  test('an index that is added during the first list returns nothing until the list is complete', async () => {
-    const { indexer } = made()
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red)])
-    const late = await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
-    expect([late(1), late.count(1), [...late.values()]]).toEqual([[], 0, []])
-    void replacement.commit('5')
-    expect(late(1)).toEqual([red])
-  })
+test('a bookmark changes the version, and its commit has no changes, and the time of its batch', () => {
+  const { indexer, commits } = made()
+  void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
+  expect(commits).toEqual([emptyCommit('watch', '7', 1_234)])
+})
 
-  test('an object that cannot be frozen does not break its batch in two', () => {
-    const { indexer, apply } = made({ freeze: true })
-    const hostile = Object.defineProperty({}, 'trap', {
-      enumerable: true,
-      get: () => {
-        throw new Error('a getter threw')
-      },
-    })
-    apply('1', put('a', red), put('b', hostile), put('c', blue))
-    expect([[...indexer.keys()], indexer.version, indexer.invalid.get('b')?.message]).toEqual([
-      ['a', 'c'],
-      '1',
-      'the object "b" is invalid: a getter threw',
-    ])
+test('[S1] an equal object keeps the stored one with its newer version, and reports no change', () => {
+  const { indexer, apply, list, told } = made()
+  apply('1', put('a', red, { version: '1' }))
+  apply('2', put('a', { ...red }, { version: '2' }))
+  expect([indexer.get('a') === red, indexer.entry('a')?.version, told()]).toEqual([true, '2', []])
+  list('3', put('a', { ...red }, { version: '3', uid: 'u' }))
+  expect([indexer.get('a') === red, indexer.entry('a'), told()]).toMatchObject([true, { version: '3', uid: 'u' }, []])
+})
+
+test('[S1][S2] an object with the same version is not prepared or compared, except by a list that ignores versions', () => {
+  let prepared = 0
+  const { indexer, apply, list, listByContent } = made({
+    prepare: (object) => {
+      prepared++
+      return object as Item
+    },
   })
+  apply('1', put('a', red, { version: '1' }))
+  apply('2', put('a', blue, { version: '1' }))
+  list('3', put('a', blue, { version: '1' }))
+  expect([indexer.get('a'), prepared]).toEqual([red, 1])
+  listByContent('4', put('a', blue, { version: '1' }))
+  expect([indexer.get('a'), prepared]).toEqual([blue, 2])
+})
+
+test('[S1] if equals throws, the object counts as changed and the error is reported once', () => {
+  const cause = new Error('cyclic')
+  const { indexer, apply, reports } = made({
+    equals: () => {
+      throw cause
+    },
+  })
+  apply('1', put('a', red))
+  apply('2', put('a', { ...red, n: 2 }))
+  apply('3', put('a', { ...red, n: 3 }))
+  const message = 'the equals function failed: cyclic; such objects count as changed'
+  expect(indexer.get('a')).toEqual({ color: 'red', n: 3 })
+  expect(reports).toEqual([expect.objectContaining({ code: 'DECODE', phase: 'apply', cause, message })])
+})
+
+test('[C28] another uid is reported as a delete, then an add, even if contents and versions are equal', () => {
+  const { indexer, apply, told } = made()
+  apply('1', put('a', red, { uid: 'first', version: '1' }))
+  const twin = { ...red }
+  apply('2', put('a', twin, { uid: 'second', version: '1' }))
+  expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"red","n":1} watch'])
+  expect(indexer.get('a')).toBe(twin)
+})
+
+test('[C28] another uid in a relist is another object', () => {
+  const { list, told } = made()
+  list('1', put('a', red, { uid: 'first' }))
+  list('2', put('a', red, { uid: 'second' }))
+  expect(told()).toEqual(['delete a {"color":"red","n":1} relist unknown', 'add a {"color":"red","n":1} relist'])
+})
+
+test('[B19] the first list is one commit without changes, in which later events override earlier ones', () => {
+  const { indexer, list, commits } = made()
+  list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
+  expect([commits, [...indexer.entries()]]).toEqual([[emptyCommit('initial', '5')], [['a', blue]]])
+})
+
+test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
+  const { indexer, list, commits } = made({ remembersFiltered: true, prepare: onlyRed })
+  const before = seen(indexer)
+  const replacement = indexer.replace()
+  void replacement.page([put('a', red), put('b', blue), invalid('x')])
+  expect(indexer.whole.unstored('b')).toBeDefined()
+  replacement.abandon()
+  expect([seen(indexer), indexer.invalid.size, commits, indexer.whole.unstored('b')]).toEqual([
+    before,
+    0,
+    [],
+    undefined,
+  ])
+  list('5')
+  expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
+})
+
+test('[I8] an index that is added during the first list returns nothing until the list is complete', async () => {
+  const { indexer } = made()
+  const replacement = indexer.replace()
+  void replacement.page([put('a', red)])
+  const late = await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+  expect([late(1), late.count(1), [...late.values()]]).toEqual([[], 0, []])
+  void replacement.commit('5')
+  expect(late(1)).toEqual([red])
+})
+
+test('[I8] an object that cannot be frozen does not break its batch in two', () => {
+  const { indexer, apply } = made({ freeze: true })
+  const hostile = Object.defineProperty({}, 'trap', {
+    enumerable: true,
+    get: () => {
+      throw new Error('a getter threw')
+    },
+  })
+  apply('1', put('a', red), put('b', hostile), put('c', blue))
+  expect([[...indexer.keys()], indexer.version, indexer.invalid.get('b')?.message]).toEqual([
+    ['a', 'c'],
+    '1',
+    'the object "b" is invalid: a getter threw',
+  ])
 })
 
 test.each([
@@ -399,111 +387,107 @@ test('deltas of a DeltaFIFO are applied in order, at the version of their batch;
   expect([told(), indexer.get('c') === red]).toEqual([[], true])
 })
 
-describe('indexes', () => {
-  test('[S4] an index function is called once for each object, and never for an old or an equal one', () => {
-    const asked: unknown[] = []
-    const ask = (item: Item): number => {
-      asked.push(item.n)
-      return item.n ?? 0
-    }
-    const indexer = new Indexer({
-      indexes: (ix: IndexBuilder<Item>) => ({ equal: ix.equal(ask), ordered: ix.ordered(ask) }),
-    })
-    void indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
-    void indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
-    indexer.by.ordered()
-    void indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
-    indexer.by.ordered()
-    void indexer.apply({ events: [gone('a')], version: '4' })
-    expect(asked).toEqual([1, 1, 2, 2])
+test('[S4] an index function is called once for each object, and never for an old or an equal one', () => {
+  const asked: unknown[] = []
+  const ask = (item: Item): number => {
+    asked.push(item.n)
+    return item.n ?? 0
+  }
+  const indexer = new Indexer({
+    indexes: (ix: IndexBuilder<Item>) => ({ equal: ix.equal(ask), ordered: ix.ordered(ask) }),
   })
-
-  test('[S5] if an index function throws, the object is stored and the error is reported once', () => {
-    const reports: SourceError[] = []
-    const throwing = (ix: IndexBuilder<Item>) => ({
-      bad: ix.equal((): string => {
-        throw new Error('no such field')
-      }),
-    })
-    const indexer = new Indexer({ indexes: throwing }, { report: (error) => reports.push(error) })
-    void indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
-    expect([indexer.size, [...indexer.by.bad.values()], reports]).toMatchObject([
-      2,
-      [],
-      [
-        {
-          code: 'DECODE',
-          phase: 'apply',
-          key: 'a',
-          message: 'the function of index "bad" failed: no such field; such objects are not in this index',
-        },
-      ],
-    ])
-  })
-
-  test.each(['late', '__proto__', 'constructor'])(
-    'addIndex with the name %s on a store with objects indexes them, and follows changes',
-    async (name) => {
-      const { indexer, list, apply } = made()
-      list('5', put('a', red), put('b', blue))
-      const late = await indexer.addIndex(name, (ix) => ix.ordered((item) => item.color))
-      expect(late()).toEqual([blue, red])
-      apply('6', gone('b'), put('c', { color: 'green' }))
-      expect(late()).toEqual([{ color: 'green' }, red])
-      expect(Object.entries(indexer.by).find(([each]) => each === name)?.[1]).toBe(late)
-      expect(Object.getPrototypeOf(indexer.by)).toBe(null)
-    },
-  )
+  void indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
+  void indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
+  indexer.by.ordered()
+  void indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
+  indexer.by.ordered()
+  void indexer.apply({ events: [gone('a')], version: '4' })
+  expect(asked).toEqual([1, 1, 2, 2])
 })
 
-describe('a snapshot', () => {
-  test('[S14] no accessor of a snapshot changes after later writes, and it has no later index', async () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red), put('b', blue))
-    const before = seen(indexer)
-    const snapshot = indexer.snapshot()
-    await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
-    apply('2', put('a', blue), gone('b'), put('d', red))
-    apply('3', replaced(put('b', red)))
-    expect(seen(snapshot)).toEqual(before)
-    expect(seen(indexer)).not.toEqual(before)
-    expect(snapshot.list()).toBe(snapshot.list())
-    expect(Object.keys(snapshot.by)).toEqual(['color', 'colors', 'n', 'both'])
+test('[S5] if an index function throws, the object is stored and the error is reported once', () => {
+  const reports: SourceError[] = []
+  const throwing = (ix: IndexBuilder<Item>) => ({
+    bad: ix.equal((): string => {
+      throw new Error('no such field')
+    }),
   })
+  const indexer = new Indexer({ indexes: throwing }, { report: (error) => reports.push(error) })
+  void indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
+  expect([indexer.size, [...indexer.by.bad.values()], reports]).toMatchObject([
+    2,
+    [],
+    [
+      {
+        code: 'DECODE',
+        phase: 'apply',
+        key: 'a',
+        message: 'the function of index "bad" failed: no such field; such objects are not in this index',
+      },
+    ],
+  ])
+})
 
-  test('[S15] a disposed snapshot releases its pin, and may be disposed again', () => {
-    const { indexer } = made()
-    const snapshot = indexer.snapshot()
-    expect(indexer.store.pinCount).toBe(1)
-    for (let times = 0; times < 2; times++) snapshot[Symbol.dispose]()
-    expect(indexer.store.pinCount).toBe(0)
-  })
+test.each(['late', '__proto__', 'constructor'])(
+  'addIndex with the name %s on a store with objects indexes them, and follows changes',
+  async (name) => {
+    const { indexer, list, apply } = made()
+    list('5', put('a', red), put('b', blue))
+    const late = await indexer.addIndex(name, (ix) => ix.ordered((item) => item.color))
+    expect(late()).toEqual([blue, red])
+    apply('6', gone('b'), put('c', { color: 'green' }))
+    expect(late()).toEqual([{ color: 'green' }, red])
+    expect(Object.entries(indexer.by).find(([each]) => each === name)?.[1]).toBe(late)
+    expect(Object.getPrototypeOf(indexer.by)).toBe(null)
+  },
+)
 
-  test.each<[string, (view: StoreView<Item, By>) => unknown]>([
-    ['get', (view) => view.get('a')],
-    ['has', (view) => view.has('a')],
-    ['entry', (view) => view.entry('a')],
-    ['keys', (view) => [...view.keys()]],
-    ['entries', (view) => [...view.entries()]],
-    ['list', (view) => view.list()],
-    ['by.color', (view) => view.by.color('red')],
-    ['by.color.entries', (view) => [...view.by.color.entries('red')]],
-    ['by.color.count', (view) => view.by.color.count('nobody')],
-    ['by.color.values', (view) => [...view.by.color.values()]],
-    ['by.colors', (view) => view.by.colors('red')],
-    ['by.n', (view) => view.by.n()],
-    ['by.n.entriesIn', (view) => [...view.by.n.entriesIn({ gt: 100 })]],
-    ['by.n.count', (view) => view.by.n.count(1)],
-    ['by.n.values', (view) => [...view.by.n.values()]],
-    ['by.both', (view) => view.by.both(['red'])],
-  ])('after it was disposed %s throws STOPPED', (_, read) => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red))
-    const snapshot = indexer.snapshot()
-    read(snapshot)
-    snapshot[Symbol.dispose]()
-    expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
-  })
+test('[S14] no accessor of a snapshot changes after later writes, and it has no later index', async () => {
+  const { indexer, apply } = made()
+  apply('1', put('a', red), put('b', blue))
+  const before = seen(indexer)
+  const snapshot = indexer.snapshot()
+  await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+  apply('2', put('a', blue), gone('b'), put('d', red))
+  apply('3', replaced(put('b', red)))
+  expect(seen(snapshot)).toEqual(before)
+  expect(seen(indexer)).not.toEqual(before)
+  expect(snapshot.list()).toBe(snapshot.list())
+  expect(Object.keys(snapshot.by)).toEqual(['color', 'colors', 'n', 'both'])
+})
+
+test('[S15] a disposed snapshot releases its pin, and may be disposed again', () => {
+  const { indexer } = made()
+  const snapshot = indexer.snapshot()
+  expect(indexer.store.pinCount).toBe(1)
+  for (let times = 0; times < 2; times++) snapshot[Symbol.dispose]()
+  expect(indexer.store.pinCount).toBe(0)
+})
+
+test.each<[string, (view: StoreView<Item, By>) => unknown]>([
+  ['get', (view) => view.get('a')],
+  ['has', (view) => view.has('a')],
+  ['entry', (view) => view.entry('a')],
+  ['keys', (view) => [...view.keys()]],
+  ['entries', (view) => [...view.entries()]],
+  ['list', (view) => view.list()],
+  ['by.color', (view) => view.by.color('red')],
+  ['by.color.entries', (view) => [...view.by.color.entries('red')]],
+  ['by.color.count', (view) => view.by.color.count('nobody')],
+  ['by.color.values', (view) => [...view.by.color.values()]],
+  ['by.colors', (view) => view.by.colors('red')],
+  ['by.n', (view) => view.by.n()],
+  ['by.n.entriesIn', (view) => [...view.by.n.entriesIn({ gt: 100 })]],
+  ['by.n.count', (view) => view.by.n.count(1)],
+  ['by.n.values', (view) => [...view.by.n.values()]],
+  ['by.both', (view) => view.by.both(['red'])],
+])('a snapshot after it was disposed %s throws STOPPED', (_, read) => {
+  const { indexer, apply } = made()
+  apply('1', put('a', red))
+  const snapshot = indexer.snapshot()
+  read(snapshot)
+  snapshot[Symbol.dispose]()
+  expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
 })
 
 test('a batch that an index refuses leaves a key left out by prepare, also without a version', () => {

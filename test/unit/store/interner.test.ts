@@ -129,37 +129,35 @@ describe('kept as they are', () => {
   })
 })
 
-describe('the table', () => {
-  test('[S19] shares a subtree that occurs often, however many others occur once', () => {
-    const interner = new Interner(64)
-    const common = interner.intern({ labels: { app: 'web' } }).labels
-    interner.intern({ labels: { app: 'web' } })
-    let shared = 0
-    for (let n = 0; n < 5_000; n++) {
-      interner.intern({ status: { n } })
-      if (n % 10 === 0 && interner.intern({ labels: { app: 'web' } }).labels === common) shared++
-    }
-    expect(shared).toBe(500)
-  })
+test('[S19] the table shares a subtree that occurs often, however many others occur once', () => {
+  const interner = new Interner(64)
+  const common = interner.intern({ labels: { app: 'web' } }).labels
+  interner.intern({ labels: { app: 'web' } })
+  let shared = 0
+  for (let n = 0; n < 5_000; n++) {
+    interner.intern({ status: { n } })
+    if (n % 10 === 0 && interner.intern({ labels: { app: 'web' } }).labels === common) shared++
+  }
+  expect(shared).toBe(500)
+})
 
-  test('[S19] grows with the number of subtrees that occur again', () => {
-    const interner = new Interner(16)
-    const round = (): object[] => Array.from({ length: 2_000 }, (_, n) => interner.intern({ part: { n } }).part)
-    for (let turn = 0; turn < 12; turn++)
-      for (let n = 0; n < 2_000; n++) for (let times = 0; times < 3; times++) interner.intern({ part: { n } })
-    const [first, second] = [round(), round()]
-    expect(second.filter((part, n) => part === first[n]).length).toBeGreaterThan(1_900)
-  })
+test('[S19] the table grows with the number of subtrees that occur again', () => {
+  const interner = new Interner(16)
+  const round = (): object[] => Array.from({ length: 2_000 }, (_, n) => interner.intern({ part: { n } }).part)
+  for (let turn = 0; turn < 12; turn++)
+    for (let n = 0; n < 2_000; n++) for (let times = 0; times < 3; times++) interner.intern({ part: { n } })
+  const [first, second] = [round(), round()]
+  expect(second.filter((part, n) => part === first[n]).length).toBeGreaterThan(1_900)
+})
 
-  test('[S19] lets a subtree be collected that no object contains', async () => {
-    const interner = new Interner()
-    const ref = new WeakRef(interner.intern({ labels: { app: 'gone' } }).labels)
-    await nextTask() // Until then a new WeakRef keeps its object.
-    setFlagsFromString('--expose-gc')
-    ;(runInNewContext('gc') as () => void)()
-    expect(ref.deref()).toBeUndefined()
-    expect(interner.intern({ labels: { app: 'gone' } })).toEqual({ labels: { app: 'gone' } })
-  })
+test('[S19] the table lets a subtree be collected that no object contains', async () => {
+  const interner = new Interner()
+  const ref = new WeakRef(interner.intern({ labels: { app: 'gone' } }).labels)
+  await nextTask() // Until then a new WeakRef keeps its object.
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+  expect(ref.deref()).toBeUndefined()
+  expect(interner.intern({ labels: { app: 'gone' } })).toEqual({ labels: { app: 'gone' } })
 })
 
 describe('ingest with intern', () => {

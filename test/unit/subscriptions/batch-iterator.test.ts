@@ -22,30 +22,28 @@ function read(changes: BatchIterator<number>, onBatch: () => void | Promise<void
   return { told, end }
 }
 
-describe('backpressure', () => {
-  // I7
-  test('a batch counts as handled when the next one is read', async () => {
-    const mirror = numbers(['a', 1])
-    const changes = stream(mirror)
-    const waited = changes.waitFor('5')
-    await changes.next()
-    expect([changes.version, await outcomeOf(waited, mirror.clock)]).toEqual([undefined, 'pending'])
-    const next = changes.next()
-    expect([changes.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'resolved'])
-    await changes.close()
-    await next
-  })
+// I7
+test('a batch counts as handled when the next one is read', async () => {
+  const mirror = numbers(['a', 1])
+  const changes = stream(mirror)
+  const waited = changes.waitFor('5')
+  await changes.next()
+  expect([changes.version, await outcomeOf(waited, mirror.clock)]).toEqual([undefined, 'pending'])
+  const next = changes.next()
+  expect([changes.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'resolved'])
+  await changes.close()
+  await next
+})
 
-  test('two reads without waiting return two batches', async () => {
-    const mirror = numbers()
-    const changes = stream(mirror)
-    await changes.next()
-    const [one, two] = [changes.next(), changes.next()]
-    mirror.put('a', 1, '6').put('b', 1, '7')
-    expect(await outcomeOf(Promise.all([one, two]), mirror.clock)).toBe('resolved')
-    expect([(await one).value?.version, (await two).value?.version]).toEqual(['6', '7'])
-    await changes.close()
-  })
+test('two reads without waiting return two batches', async () => {
+  const mirror = numbers()
+  const changes = stream(mirror)
+  await changes.next()
+  const [one, two] = [changes.next(), changes.next()]
+  mirror.put('a', 1, '6').put('b', 1, '7')
+  expect(await outcomeOf(Promise.all([one, two]), mirror.clock)).toBe('resolved')
+  expect([(await one).value?.version, (await two).value?.version]).toEqual(['6', '7'])
+  await changes.close()
 })
 
 describe('the end', () => {

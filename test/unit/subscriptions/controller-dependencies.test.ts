@@ -28,57 +28,55 @@ class World {
   }
 }
 
-describe('watches', () => {
-  test('[N10] run the keys of each changed object, also those of its previous state', async () => {
-    const { clock, sites, pods, podSource, seen, fn } = new World()
-    sites.reconcile(fn, { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] })
-    groupInformers([sites, pods]).start()
-    await clock.advance(10)
-    expect(seen).toEqual(['shop watches'])
-    podSource.put('p2', { owner: 'old' })
-    await clock.advance(10)
-    podSource.put('p2', { owner: 'new' })
-    await clock.advance(10)
-    podSource.delete('p2')
-    await clock.advance(10)
-    expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
-  })
+test('[N10] watches run the keys of each changed object, also those of its previous state', async () => {
+  const { clock, sites, pods, podSource, seen, fn } = new World()
+  sites.reconcile(fn, { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] })
+  groupInformers([sites, pods]).start()
+  await clock.advance(10)
+  expect(seen).toEqual(['shop watches'])
+  podSource.put('p2', { owner: 'old' })
+  await clock.advance(10)
+  podSource.put('p2', { owner: 'new' })
+  await clock.advance(10)
+  podSource.delete('p2')
+  await clock.advance(10)
+  expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
+})
 
-  test('report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
-    const { clock, errors, sites, pods, podSource, seen, fn } = new World()
-    const keys = ({ owner }: Pod): string[] => {
-      if (owner === 'bad') throw new Error('no owner')
-      return [owner]
-    }
-    sites.reconcile(fn, { name: 'mine', watches: [{ informer: pods, keys }] })
-    groupInformers([sites, pods]).start()
-    podSource.put('p2', { owner: 'bad' })
-    await clock.advance(10)
-    podSource.put('p2', { owner: 'good' })
-    await clock.advance(10)
-    expect(seen).toEqual(['shop watches', 'good watches'])
-    expect(errors.map(({ code, key }) => [code, key])).toEqual([
-      ['HANDLER', 'p2'],
-      ['HANDLER', 'p2'],
-    ])
-  })
+test('watches report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
+  const { clock, errors, sites, pods, podSource, seen, fn } = new World()
+  const keys = ({ owner }: Pod): string[] => {
+    if (owner === 'bad') throw new Error('no owner')
+    return [owner]
+  }
+  sites.reconcile(fn, { name: 'mine', watches: [{ informer: pods, keys }] })
+  groupInformers([sites, pods]).start()
+  podSource.put('p2', { owner: 'bad' })
+  await clock.advance(10)
+  podSource.put('p2', { owner: 'good' })
+  await clock.advance(10)
+  expect(seen).toEqual(['shop watches', 'good watches'])
+  expect(errors.map(({ code, key }) => [code, key])).toEqual([
+    ['HANDLER', 'p2'],
+    ['HANDLER', 'p2'],
+  ])
+})
 
-  test('end with the controller, and are closed if one of them cannot begin', async () => {
-    const { clock, sites, pods, fn } = new World()
-    const controller = sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
-    expect(pods.inspect().subscriptions.count).toBe(1)
-    await controller.close()
-    expect(pods.inspect().subscriptions.count).toBe(0)
-    const { pods: stopped } = new World()
-    await stopped.stop()
-    const watches = [
-      { informer: pods, keys: () => [] },
-      { informer: stopped, keys: () => [] },
-    ]
-    expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
-    await clock.advance(0)
-    expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
-  })
+test('watches end with the controller, and are closed if one of them cannot begin', async () => {
+  const { clock, sites, pods, fn } = new World()
+  const controller = sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
+  expect(pods.inspect().subscriptions.count).toBe(1)
+  await controller.close()
+  expect(pods.inspect().subscriptions.count).toBe(0)
+  const { pods: stopped } = new World()
+  await stopped.stop()
+  const watches = [
+    { informer: pods, keys: () => [] },
+    { informer: stopped, keys: () => [] },
+  ]
+  expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+  await clock.advance(0)
+  expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
 })
 
 describe('after', () => {

@@ -3,47 +3,46 @@ import type { ReconcileContext, ReconcileOptions } from '../../../src/subscripti
 import { numbers, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 
-describe('a paused controller', () => {
-  test('[N7] starts no run, and continues to receive changes', async () => {
-    const { mirror, runs, controller } = await reconciling([['a', 1]], { concurrency: 3 })
-    expect(controller.isPaused).toBe(false)
-    controller.pause()
-    mirror.put('b', 1, '6').put('b', 2, '7')
-    await mirror.clock.advance(0)
-    controller.enqueue('c')
-    controller.enqueue('d', { delayMs: 10 })
-    await mirror.clock.advance(60_000)
-    expect([runs.begun, controller.isPaused, controller.backlog.keys]).toEqual([['a=1'], true, 4])
-    controller.resume()
-    await mirror.clock.advance(0)
-    expect([runs.begun, controller.isPaused]).toEqual([['a=1', 'b=2', 'c=undefined'], false])
-  })
-
-  test('[N7] that is drained waits for the runs in progress only', async () => {
-    const { mirror, runs, controller } = await reconciling(Object.entries({ a: 1, b: 1 }))
-    controller.pause()
-    const closed = controller.close({ drain: true })
-    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-    runs.succeed()
-    expect([await outcomeOf(closed, mirror.clock), runs.begun]).toEqual(['resolved', ['a=1']])
-  })
-
-  test('ends a drain that waits for ready keys', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
-    await mirror.clock.advance(0)
-    const closed = controller.close({ drain: true })
-    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-    controller.pause()
-    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-  })
+test('[N7] a paused controller starts no run, and continues to receive changes', async () => {
+  const { mirror, runs, controller } = await reconciling([['a', 1]], { concurrency: 3 })
+  expect(controller.isPaused).toBe(false)
+  controller.pause()
+  mirror.put('b', 1, '6').put('b', 2, '7')
+  await mirror.clock.advance(0)
+  controller.enqueue('c')
+  controller.enqueue('d', { delayMs: 10 })
+  await mirror.clock.advance(60_000)
+  expect([runs.begun, controller.isPaused, controller.backlog.keys]).toEqual([['a=1'], true, 4])
+  controller.resume()
+  await mirror.clock.advance(0)
+  expect([runs.begun, controller.isPaused]).toEqual([['a=1', 'b=2', 'c=undefined'], false])
 })
 
-describe('the option rateLimit', () => {
-  test.each([
-    [undefined, [0, 100, 200]],
-    [3, [0, 0, 0, 100, 200]],
-  ])('[N8] spaces the starts of runs after the burst %s, also after a pause', async (burst, expected) => {
+test('[N7] a paused controller that is drained waits for the runs in progress only', async () => {
+  const { mirror, runs, controller } = await reconciling(Object.entries({ a: 1, b: 1 }))
+  controller.pause()
+  const closed = controller.close({ drain: true })
+  expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+  runs.succeed()
+  expect([await outcomeOf(closed, mirror.clock), runs.begun]).toEqual(['resolved', ['a=1']])
+})
+
+test('a paused controller ends a drain that waits for ready keys', async () => {
+  const mirror = numbers(['a', 1], ['b', 1])
+  const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
+  await mirror.clock.advance(0)
+  const closed = controller.close({ drain: true })
+  expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+  controller.pause()
+  expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+})
+
+test.each([
+  [undefined, [0, 100, 200]],
+  [3, [0, 0, 0, 100, 200]],
+])(
+  '[N8] the option rateLimit spaces the starts of runs after the burst %s, also after a pause',
+  async (burst, expected) => {
     const mirror = numbers(...Array.from({ length: 12 }, (_, n) => [`k${n}`, n] as const))
     const start = mirror.clock.now()
     const at: number[] = []
@@ -59,17 +58,17 @@ describe('the option rateLimit', () => {
     at.length = 0
     await mirror.clock.advance(50)
     expect(at).toHaveLength(burst ?? 1)
-  })
+  },
+)
 
-  test('ends its wait when the controller is closed', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
-    await mirror.clock.advance(0)
-    expect(mirror.clock.sleeping).toBe(1)
-    await controller.close()
-    await mirror.clock.advance(0)
-    expect(mirror.clock.sleeping).toBe(0)
-  })
+test('the option rateLimit ends its wait when the controller is closed', async () => {
+  const mirror = numbers(['a', 1], ['b', 1])
+  const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
+  await mirror.clock.advance(0)
+  expect(mirror.clock.sleeping).toBe(1)
+  await controller.close()
+  await mirror.clock.advance(0)
+  expect(mirror.clock.sleeping).toBe(0)
 })
 
 describe('the option priority', () => {

@@ -6,36 +6,34 @@ import { numbers, reconcile } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { assertCleanStop, mirrorOf, type Order, order } from '../../support/informers.js'
 
-describe('the reason of a run is', () => {
-  test('[N1] initial for an object of the first list, and changed for each later change', async () => {
-    const mirror = numbers(['a', 1])
-    const seen: string[] = []
-    reconcile(mirror, async (key, { reason }) => void seen.push(`${key} ${reason}`))
-    await mirror.clock.advance(0)
-    mirror.put('a', 2, '6').put('b', 1, '7')
-    await mirror.clock.advance(0)
-    mirror.delete('b', '8')
-    await mirror.clock.advance(0)
-    expect(seen).toEqual(['a initial', 'a changed', 'b changed', 'b changed'])
-  })
+test('[N1] the reason of a run is initial for an object of the first list, and changed for each later change', async () => {
+  const mirror = numbers(['a', 1])
+  const seen: string[] = []
+  reconcile(mirror, async (key, { reason }) => void seen.push(`${key} ${reason}`))
+  await mirror.clock.advance(0)
+  mirror.put('a', 2, '6').put('b', 1, '7')
+  await mirror.clock.advance(0)
+  mirror.delete('b', '8')
+  await mirror.clock.advance(0)
+  expect(seen).toEqual(['a initial', 'a changed', 'b changed', 'b changed'])
+})
 
-  test('resync for a resync, and not for a key that is pending anyway', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const seen: string[] = []
-    const controller = reconcile(
-      mirror,
-      async (key, { object, reason }) => {
-        seen.push(`${key} ${reason}`)
-        if (object === 2) throw new Error('no')
-      },
-      { resyncMs: 1_000, concurrency: 2, retry: { minMs: 60_000 } },
-    )
-    await mirror.clock.advance(0)
-    mirror.put('b', 2, '6')
-    await mirror.clock.advance(2_000)
-    await controller.close()
-    expect(seen).toEqual(['a initial', 'b initial', 'b changed', 'a resync', 'a resync'])
-  })
+test('the reason of a run is resync for a resync, and not for a key that is pending anyway', async () => {
+  const mirror = numbers(['a', 1], ['b', 1])
+  const seen: string[] = []
+  const controller = reconcile(
+    mirror,
+    async (key, { object, reason }) => {
+      seen.push(`${key} ${reason}`)
+      if (object === 2) throw new Error('no')
+    },
+    { resyncMs: 1_000, concurrency: 2, retry: { minMs: 60_000 } },
+  )
+  await mirror.clock.advance(0)
+  mirror.put('b', 2, '6')
+  await mirror.clock.advance(2_000)
+  await controller.close()
+  expect(seen).toEqual(['a initial', 'b initial', 'b changed', 'a resync', 'a resync'])
 })
 
 describe('[N2] without an object, gone is', () => {

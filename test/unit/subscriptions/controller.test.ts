@@ -8,106 +8,100 @@ import { mirrorOf, type Order, order, outcomeOf } from '../../support/informers.
 
 const SAME = order(1)
 
-describe('a controller', () => {
-  test('a run that does not settle for 60 s is reported, once', async () => {
-    const mirror = numbers(['a', 1])
-    reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
-    await mirror.clock.advance(59_000)
-    expect(mirror.errors).toEqual([])
-    await mirror.clock.advance(600_000)
-    expect(mirror.errors).toMatchObject([
-      { code: 'HANDLER', key: 'a', message: expect.stringMatching(/"scaler".*60 s.*"a"/) },
-    ])
-  })
-
-  test.each([
-    ['another number', 1, 2],
-    ['the same number', 1, 1],
-    ['the same object', SAME, SAME],
-  ])('a key that is deleted again while its deletion is reconciled is run again: with %s', async (_, state, later) => {
-    const mirror = new Mirror<unknown>().list([['a', state]], '5')
-    const seen: unknown[] = []
-    reconcile(mirror, async (_key, { lastObject }) => {
-      seen.push(lastObject)
-      await mirror.clock.sleep(100)
-    })
-    await mirror.clock.advance(100)
-    mirror.delete('a', '6')
-    await mirror.clock.advance(0)
-    mirror.put('a', later, '7').delete('a', '8')
-    await mirror.clock.advance(100)
-    expect(seen).toEqual([undefined, state, later])
-  })
+test('a run that does not settle for 60 s is reported, once', async () => {
+  const mirror = numbers(['a', 1])
+  reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
+  await mirror.clock.advance(59_000)
+  expect(mirror.errors).toEqual([])
+  await mirror.clock.advance(600_000)
+  expect(mirror.errors).toMatchObject([
+    { code: 'HANDLER', key: 'a', message: expect.stringMatching(/"scaler".*60 s.*"a"/) },
+  ])
 })
 
-describe('runs', () => {
-  test('are limited to `concurrency` keys at a time, one by default', async () => {
-    for (const concurrency of [undefined, 2]) {
-      const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
-      const runs = new Runs()
-      reconcile(mirror, runs.fn, concurrency === undefined ? {} : { concurrency })
-      await mirror.clock.advance(0)
-      expect(runs.begun).toHaveLength(concurrency ?? 1)
-      runs.succeed()
-      await mirror.clock.advance(0)
-      expect(runs.begun).toHaveLength((concurrency ?? 1) + 1)
-    }
+test.each([
+  ['another number', 1, 2],
+  ['the same number', 1, 1],
+  ['the same object', SAME, SAME],
+])('a key that is deleted again while its deletion is reconciled is run again: with %s', async (_, state, later) => {
+  const mirror = new Mirror<unknown>().list([['a', state]], '5')
+  const seen: unknown[] = []
+  reconcile(mirror, async (_key, { lastObject }) => {
+    seen.push(lastObject)
+    await mirror.clock.sleep(100)
   })
-
-  test('of an fn that throws at once or returns no promise count like any other', async () => {
-    const mirror = numbers(['a', 1], ['b', 2])
-    const fn = (key: string): unknown => {
-      if (key === 'a') throw new Error('no')
-      return undefined
-    }
-    const controller = reconcile(mirror, fn as unknown as Reconcile<number>)
-    await mirror.clock.advance(0)
-    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', key: 'a' }])
-    expect(controller.backlog.keys).toBe(1)
-  })
+  await mirror.clock.advance(100)
+  mirror.delete('a', '6')
+  await mirror.clock.advance(0)
+  mirror.put('a', later, '7').delete('a', '8')
+  await mirror.clock.advance(100)
+  expect(seen).toEqual([undefined, state, later])
 })
 
-describe('a run that fails', () => {
-  test('is reported with the next step, and retried with the next attempt number', async () => {
-    const mirror = numbers(['a', 1])
-    const attempts: number[] = []
-    reconcile(
-      mirror,
-      async (_key, { attempt }) => {
-        attempts.push(attempt)
-        if (attempt < 3) throw new Error('no')
-      },
-      { name: 'mine' },
-    )
-    await mirror.clock.advance(1_000)
-    expect(attempts).toEqual([1, 2, 3])
-    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a' }, { code: 'HANDLER' }])
-    expect(mirror.errors[0]?.message).toMatch(
-      /^reconcile "mine" on mirror failed at key "a" \(attempt 1\): no; again in 0\.1 s$/,
-    )
-  })
+test('runs are limited to `concurrency` keys at a time, one by default', async () => {
+  for (const concurrency of [undefined, 2]) {
+    const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, concurrency === undefined ? {} : { concurrency })
+    await mirror.clock.advance(0)
+    expect(runs.begun).toHaveLength(concurrency ?? 1)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(runs.begun).toHaveLength((concurrency ?? 1) + 1)
+  }
+})
 
-  test.each<[string, number, (fail: () => void, put: () => void, enqueue: () => void) => void]>([
-    ['a change of the key', 2, (fail, put) => void [fail(), put()]],
-    ['a change during the run', 2, (fail, put) => void [put(), fail()]],
-    ['an enqueue during the run', 1, (fail, _put, enqueue) => void [enqueue(), fail()]],
-  ])('%s shortens the delay to 100 ms, and no further', async (_, value, act) => {
-    const { mirror, runs, controller } = await reconciling([['a', 1]])
-    for (let i = 0; i < 8; i++) {
-      runs.fail()
-      await mirror.clock.advance(30_000)
-    }
-    const before = runs.begun.length
-    act(
-      () => runs.fail(),
-      () => void mirror.put('a', 2, '6'),
-      () => controller.enqueue('a'),
-    )
-    await mirror.clock.advance(99)
-    expect(runs.begun).toHaveLength(before)
-    await mirror.clock.advance(1)
-    expect(runs.begun.slice(before)).toEqual([`a=${value}`])
-  })
+test('runs of an fn that throws at once or returns no promise count like any other', async () => {
+  const mirror = numbers(['a', 1], ['b', 2])
+  const fn = (key: string): unknown => {
+    if (key === 'a') throw new Error('no')
+    return undefined
+  }
+  const controller = reconcile(mirror, fn as unknown as Reconcile<number>)
+  await mirror.clock.advance(0)
+  expect(mirror.errors).toMatchObject([{ code: 'HANDLER', key: 'a' }])
+  expect(controller.backlog.keys).toBe(1)
+})
+
+test('a run that fails is reported with the next step, and retried with the next attempt number', async () => {
+  const mirror = numbers(['a', 1])
+  const attempts: number[] = []
+  reconcile(
+    mirror,
+    async (_key, { attempt }) => {
+      attempts.push(attempt)
+      if (attempt < 3) throw new Error('no')
+    },
+    { name: 'mine' },
+  )
+  await mirror.clock.advance(1_000)
+  expect(attempts).toEqual([1, 2, 3])
+  expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a' }, { code: 'HANDLER' }])
+  expect(mirror.errors[0]?.message).toMatch(
+    /^reconcile "mine" on mirror failed at key "a" \(attempt 1\): no; again in 0\.1 s$/,
+  )
+})
+
+test.each<[string, number, (fail: () => void, put: () => void, enqueue: () => void) => void]>([
+  ['a change of the key', 2, (fail, put) => void [fail(), put()]],
+  ['a change during the run', 2, (fail, put) => void [put(), fail()]],
+  ['an enqueue during the run', 1, (fail, _put, enqueue) => void [enqueue(), fail()]],
+])('%s shortens the delay to 100 ms, and no further', async (_, value, act) => {
+  const { mirror, runs, controller } = await reconciling([['a', 1]])
+  for (let i = 0; i < 8; i++) {
+    runs.fail()
+    await mirror.clock.advance(30_000)
+  }
+  const before = runs.begun.length
+  act(
+    () => runs.fail(),
+    () => void mirror.put('a', 2, '6'),
+    () => controller.enqueue('a'),
+  )
+  await mirror.clock.advance(99)
+  expect(runs.begun).toHaveLength(before)
+  await mirror.clock.advance(1)
+  expect(runs.begun.slice(before)).toEqual([`a=${value}`])
 })
 
 test.each(['1', -1, Number.NaN, Number.POSITIVE_INFINITY])('requeueAfter of %s makes the run fail', async (delayMs) => {
@@ -128,45 +122,43 @@ test('[N1a] a delay of 0 runs the key again soon', async () => {
   expect(runs.toSorted()).toEqual(['a initial', 'a requeued', 'b enqueued', 'b requeued'])
 })
 
-describe('enqueue', () => {
-  test('with delayMs overtakes the delay of a failed run, and is not overtaken itself', async () => {
-    const { mirror, runs, controller } = await reconciling([['a', 1]])
-    const at: number[] = []
-    runs.succeed()
-    await mirror.clock.advance(1_000)
-    const begun = mirror.clock.now()
-    controller.enqueue('a')
-    controller.enqueue('a', { delayMs: 10 })
-    await mirror.clock.advance(0)
-    runs.fail()
-    while (runs.begun.length < 3) {
-      await mirror.clock.advance(1)
-      at.push(mirror.clock.now() - begun)
-    }
-    runs.succeed()
-    await mirror.clock.advance(300_000)
-    expect([at.at(-1), runs.begun.length]).toEqual([10, 3])
-  })
+test('enqueue with delayMs overtakes the delay of a failed run, and is not overtaken itself', async () => {
+  const { mirror, runs, controller } = await reconciling([['a', 1]])
+  const at: number[] = []
+  runs.succeed()
+  await mirror.clock.advance(1_000)
+  const begun = mirror.clock.now()
+  controller.enqueue('a')
+  controller.enqueue('a', { delayMs: 10 })
+  await mirror.clock.advance(0)
+  runs.fail()
+  while (runs.begun.length < 3) {
+    await mirror.clock.advance(1)
+    at.push(mirror.clock.now() - begun)
+  }
+  runs.succeed()
+  await mirror.clock.advance(300_000)
+  expect([at.at(-1), runs.begun.length]).toEqual([10, 3])
+})
 
-  test('does nothing once the controller is closed', async () => {
-    const mirror = numbers()
-    const runs: string[] = []
-    const controller = reconcile(mirror, async (key) => void runs.push(key))
-    await controller.close()
-    controller.enqueue('a')
-    controller.enqueue('b', { delayMs: 10 })
-    await mirror.clock.advance(100)
-    expect([runs, mirror.clock.sleeping]).toEqual([[], 0])
-  })
+test('enqueue does nothing once the controller is closed', async () => {
+  const mirror = numbers()
+  const runs: string[] = []
+  const controller = reconcile(mirror, async (key) => void runs.push(key))
+  await controller.close()
+  controller.enqueue('a')
+  controller.enqueue('b', { delayMs: 10 })
+  await mirror.clock.advance(100)
+  expect([runs, mirror.clock.sleeping]).toEqual([[], 0])
+})
 
-  test.each([
-    [[5], 'enqueue: the key must be a string, got number'],
-    [['a', { delayMs: -1 }], 'enqueue: option "delayMs" must be a finite number of at least 0, got -1'],
-    [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
-  ])('enqueue with %j throws a TypeError with the reason', (args, message) => {
-    const controller = reconcile(numbers(), async () => {})
-    expect(() => Reflect.apply(controller.enqueue, controller, args)).toThrow(expect.objectContaining({ message }))
-  })
+test.each([
+  [[5], 'enqueue: the key must be a string, got number'],
+  [['a', { delayMs: -1 }], 'enqueue: option "delayMs" must be a finite number of at least 0, got -1'],
+  [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
+])('enqueue with %j throws a TypeError with the reason', (args, message) => {
+  const controller = reconcile(numbers(), async () => {})
+  expect(() => Reflect.apply(controller.enqueue, controller, args)).toThrow(expect.objectContaining({ message }))
 })
 
 describe('the version includes only changes that were reconciled with success', () => {

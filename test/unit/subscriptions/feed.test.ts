@@ -102,27 +102,25 @@ describe('a scope', () => {
   })
 })
 
-describe('the version', () => {
-  test('batches that are acknowledged together advance it to the last of them', () => {
-    const { mirror, feed } = drained([['a', 1]])
-    mirror.put('a', 2, '6').put('a', 3, '7')
-    feed.dequeue()
-    const two = feed.dequeue()
-    expect(feed.version).toBe('5')
-    if (two !== undefined) feed.ackThrough(two.position, 2)
-    expect(feed.version).toBe('7')
-    mirror.apply([], '8')
-    expect(feed.version).toBe('8')
-  })
+test('batches that are acknowledged together advance it to the last of them', () => {
+  const { mirror, feed } = drained([['a', 1]])
+  mirror.put('a', 2, '6').put('a', 3, '7')
+  feed.dequeue()
+  const two = feed.dequeue()
+  expect(feed.version).toBe('5')
+  if (two !== undefined) feed.ackThrough(two.position, 2)
+  expect(feed.version).toBe('7')
+  mirror.apply([], '8')
+  expect(feed.version).toBe('8')
+})
 
-  test('users see nothing of the position that a batch keeps', () => {
-    const batch = numbers(['a', 1]).feed().dequeue()
-    expect(batch?.position).toEqual({ commit: 1, version: '5', history: 1 })
-    const visible = { changes: batch?.changes, version: '5', isSynced: true }
-    expect(JSON.stringify(batch)).toBe(JSON.stringify(visible))
-    expect({ ...batch }).toEqual(visible)
-    expect(inspect(batch, { showHidden: true })).not.toContain('history')
-  })
+test('users see nothing of the position that a batch keeps', () => {
+  const batch = numbers(['a', 1]).feed().dequeue()
+  expect(batch?.position).toEqual({ commit: 1, version: '5', history: 1 })
+  const visible = { changes: batch?.changes, version: '5', isSynced: true }
+  expect(JSON.stringify(batch)).toBe(JSON.stringify(visible))
+  expect({ ...batch }).toEqual(visible)
+  expect(inspect(batch, { showHidden: true })).not.toContain('history')
 })
 
 test('bookmarks are delivered in order to feeds that want them', () => {

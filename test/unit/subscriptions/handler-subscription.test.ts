@@ -115,92 +115,90 @@ test('a thenable that is not a promise is awaited too', async () => {
   expect(subscription.version).toBe('5')
 })
 
-describe('concurrency', () => {
-  // I12
-  test.each(['every', 'latest'] as const)(
-    '[I12] behind a stuck key nothing is kept of what others have done, with delivery %s',
-    async (delivery) => {
-      const mirror = numbers()
-      const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
-      mirror.put('stuck', 1, '6')
-      let most = 0
-      for (let i = 0; i < 1_000; i++) {
-        mirror.put(`k${i % 20}`, i, `${7 + i}`)
-        await mirror.clock.advance(1)
-        most = Math.max(most, subscription.batchesInFlight)
-      }
-      await mirror.clock.advance(100)
-      expect(most).toBeLessThanOrEqual(4)
-      expect([subscription.batchesInFlight, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
-    },
-  )
+// I12
+test.each(['every', 'latest'] as const)(
+  '[I12] behind a stuck key nothing is kept of what others have done, with delivery %s',
+  async (delivery) => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
+    mirror.put('stuck', 1, '6')
+    let most = 0
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(`k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+      most = Math.max(most, subscription.batchesInFlight)
+    }
+    await mirror.clock.advance(100)
+    expect(most).toBeLessThanOrEqual(4)
+    expect([subscription.batchesInFlight, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
+  },
+)
 
-  test.each([1, 2, 5])(
-    '[I4] with %i at a time every history is legal, and the version is never ahead of what handlers have finished',
-    async (concurrency) => {
-      for (let seed = 1; seed <= 20; seed++) {
-        const random = new SeededRandom(seed)
-        const mirror = numbers()
-        const fold = new Fold<number>()
-        const busy = new Set<string>()
-        const overlaps: string[] = []
-        /** What was written, from version 6 on, and what a handler has finished last of each key. */
-        const written: { readonly key: string; readonly isThere: boolean }[] = []
-        const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
-        const finish = ({ key, type, version }: Change<number>): void => {
-          busy.delete(key)
-          finished.set(key, { version: Number(version), isThere: type !== 'delete' })
-        }
-        const handleSlowly = async (change: Change<number>): Promise<void> => {
-          await mirror.clock.sleep(random.below(60))
-          finish(change)
-          if (random.chance(0.1)) throw new Error('now and then')
-        }
-        const handle = (change: Change<number>): unknown => {
-          if (busy.has(change.key)) overlaps.push(change.key)
-          if (busy.size >= concurrency) overlaps.push(`${busy.size} at a time`)
-          fold.tell(change)
-          busy.add(change.key)
-          return random.chance(0.4) ? finish(change) : handleSlowly(change)
-        }
-        const subscription = subscribe(
-          mirror,
-          { add: handle, update: handle, delete: handle },
-          { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
-        )
-        await mirror.clock.advance(0)
-        /** Keys of which a handler has finished neither the state at the version nor a later one. */
-        const unfinished = (): string[] => {
-          const upTo = Number(subscription.version) - 5
-          const keys = new Set(written.slice(0, upTo).map(({ key }) => key))
-          return [...keys].filter((key) => {
-            const last = finished.get(key)
-            const since = written.findLastIndex((write, i) => write.key === key && i < upTo)
-            return !written.some(
-              (write, i) =>
-                write.key === key &&
-                i >= since &&
-                ((last?.version ?? 0) >= i + 6 || (!write.isThere && last?.isThere !== true)),
-            )
-          })
-        }
-        for (let i = 6; i < 100; i++) {
-          const key = `k${random.below(5)}`
-          const isThere = !random.chance(0.3)
-          if (isThere) mirror.put(key, i, `${i}`)
-          else mirror.delete(key, `${i}`)
-          written.push({ key, isThere })
-          if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
-          expect(unfinished(), `seed ${seed}, version ${subscription.version}`).toEqual([])
-        }
-        await mirror.clock.advance(10_000)
-        expect([subscription.version, unfinished(), overlaps], `seed ${seed}`).toEqual(['99', [], []])
-        expect(fold.objects, `seed ${seed}`).toEqual(new Map(mirror.indexer.entries()))
-        expect(subscription.backlog.keys, `seed ${seed}`).toBe(0)
+test.each([1, 2, 5])(
+  '[I4] with %i at a time every history is legal, and the version is never ahead of what handlers have finished',
+  async (concurrency) => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = new SeededRandom(seed)
+      const mirror = numbers()
+      const fold = new Fold<number>()
+      const busy = new Set<string>()
+      const overlaps: string[] = []
+      /** What was written, from version 6 on, and what a handler has finished last of each key. */
+      const written: { readonly key: string; readonly isThere: boolean }[] = []
+      const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
+      const finish = ({ key, type, version }: Change<number>): void => {
+        busy.delete(key)
+        finished.set(key, { version: Number(version), isThere: type !== 'delete' })
       }
-    },
-  )
-})
+      const handleSlowly = async (change: Change<number>): Promise<void> => {
+        await mirror.clock.sleep(random.below(60))
+        finish(change)
+        if (random.chance(0.1)) throw new Error('now and then')
+      }
+      const handle = (change: Change<number>): unknown => {
+        if (busy.has(change.key)) overlaps.push(change.key)
+        if (busy.size >= concurrency) overlaps.push(`${busy.size} at a time`)
+        fold.tell(change)
+        busy.add(change.key)
+        return random.chance(0.4) ? finish(change) : handleSlowly(change)
+      }
+      const subscription = subscribe(
+        mirror,
+        { add: handle, update: handle, delete: handle },
+        { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
+      )
+      await mirror.clock.advance(0)
+      /** Keys of which a handler has finished neither the state at the version nor a later one. */
+      const unfinished = (): string[] => {
+        const upTo = Number(subscription.version) - 5
+        const keys = new Set(written.slice(0, upTo).map(({ key }) => key))
+        return [...keys].filter((key) => {
+          const last = finished.get(key)
+          const since = written.findLastIndex((write, i) => write.key === key && i < upTo)
+          return !written.some(
+            (write, i) =>
+              write.key === key &&
+              i >= since &&
+              ((last?.version ?? 0) >= i + 6 || (!write.isThere && last?.isThere !== true)),
+          )
+        })
+      }
+      for (let i = 6; i < 100; i++) {
+        const key = `k${random.below(5)}`
+        const isThere = !random.chance(0.3)
+        if (isThere) mirror.put(key, i, `${i}`)
+        else mirror.delete(key, `${i}`)
+        written.push({ key, isThere })
+        if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
+        expect(unfinished(), `seed ${seed}, version ${subscription.version}`).toEqual([])
+      }
+      await mirror.clock.advance(10_000)
+      expect([subscription.version, unfinished(), overlaps], `seed ${seed}`).toEqual(['99', [], []])
+      expect(fold.objects, `seed ${seed}`).toEqual(new Map(mirror.indexer.entries()))
+      expect(subscription.backlog.keys, `seed ${seed}`).toBe(0)
+    }
+  },
+)
 
 // I14
 describe('[B8] a handler that fails', () => {
@@ -247,27 +245,28 @@ describe('[B8] a handler that fails', () => {
   })
 })
 
-describe('what waits', () => {
-  test('counts the rest of a transaction whose first change is being handled', async () => {
-    const mirror = numbers()
-    const gates = new Gates()
-    const subscription = subscribe(mirror, gates.handlers)
-    await mirror.clock.advance(0)
-    mirror.apply(
-      ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
-      '6',
-    )
-    await mirror.clock.advance(0)
-    expect(subscription.backlog.keys).toBe(2)
-    gates.next()
-    await mirror.clock.advance(0)
-    expect(subscription.backlog.keys).toBe(1)
-  })
+test('what waits counts the rest of a transaction whose first change is being handled', async () => {
+  const mirror = numbers()
+  const gates = new Gates()
+  const subscription = subscribe(mirror, gates.handlers)
+  await mirror.clock.advance(0)
+  mirror.apply(
+    ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
+    '6',
+  )
+  await mirror.clock.advance(0)
+  expect(subscription.backlog.keys).toBe(2)
+  gates.next()
+  await mirror.clock.advance(0)
+  expect(subscription.backlog.keys).toBe(1)
+})
 
-  test.each([
-    [1, 'every', 'b=1', { keys: 2, oldestMs: 530 }],
-    [3, 'latest', 'a=2', { keys: 1, oldestMs: 30 }],
-  ] as const)('has the age of the oldest change, with %i at a time', async (concurrency, delivery, last, backlog) => {
+test.each([
+  [1, 'every', 'b=1', { keys: 2, oldestMs: 530 }],
+  [3, 'latest', 'a=2', { keys: 1, oldestMs: 30 }],
+] as const)(
+  'what waits has the age of the oldest change, with %i at a time',
+  async (concurrency, delivery, last, backlog) => {
     const mirror = numbers()
     const gates = new Gates()
     const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery })
@@ -281,34 +280,32 @@ describe('what waits', () => {
     gates.next()
     await mirror.clock.advance(0)
     expect([gates.begun.at(-1), subscription.backlog]).toMatchObject([last, backlog])
-  })
-})
+  },
+)
 
-describe('close', () => {
-  test.each([1, 2])(
-    '[F10] waits for handlers that run, and delivers no queued change (%i at a time)',
-    async (concurrency) => {
-      const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
-      const gates = new Gates()
-      const subscription = subscribe(mirror, gates.handlers, { concurrency })
-      await mirror.clock.advance(0)
-      const running = ['a=1', 'b=1'].slice(0, concurrency)
-      const closed = subscription.close()
-      expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-      for (const _ of running) gates.next()
-      expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-      mirror.put('d', 1, '8')
-      await mirror.clock.advance(0)
-      expect([gates.begun, gates.ended, mirror.clock.sleeping]).toEqual([running, running, 0])
-    },
+test.each([1, 2])(
+  '[F10] close waits for handlers that run, and delivers no queued change (%i at a time)',
+  async (concurrency) => {
+    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency })
+    await mirror.clock.advance(0)
+    const running = ['a=1', 'b=1'].slice(0, concurrency)
+    const closed = subscription.close()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    for (const _ of running) gates.next()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    mirror.put('d', 1, '8')
+    await mirror.clock.advance(0)
+    expect([gates.begun, gates.ended, mirror.clock.sleeping]).toEqual([running, running, 0])
+  },
+)
+
+test('an option that it does not know is a TypeError', async () => {
+  const subscription = subscribe(numbers(), {})
+  await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(
+    expect.objectContaining({ message: 'close: unknown option "drian"; allowed are drain' }),
   )
-
-  test('an option that it does not know is a TypeError', async () => {
-    const subscription = subscribe(numbers(), {})
-    await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(
-      expect.objectContaining({ message: 'close: unknown option "drian"; allowed are drain' }),
-    )
-  })
 })
 
 // I15

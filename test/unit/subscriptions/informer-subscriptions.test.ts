@@ -15,67 +15,60 @@ async function started(...entries: (readonly [string, number])[]): Promise<Numbe
   return world
 }
 
-describe('subscribe', () => {
-  test.each(['a handler', 'a filter, during the delivery of the first list,'])(
-    '[B2] a subscription that begins inside %s receives each object once',
-    async (where) => {
-      const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-      const inner = new Fold<number>()
-      const begun: Subscription[] = []
-      const begin = (): boolean => {
-        if (begun.length === 0) begun.push(informer.subscribe(inner.handlers))
-        return true
-      }
-      if (where === 'a handler') informer.subscribe({ add: begin })
-      else informer.subscribe({}, { filter: begin })
-      informer.start()
-      await clock.advance(0)
-      source.put('b', 2)
-      await clock.advance(0)
-      expect(inner.told).toEqual(['add a', 'add b'])
-    },
-  )
-
-  test.each(['before start', 'after the first list'])(
-    '[law 8e] a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
-    async (moment) => {
-      const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 10 }))
-      if (moment === 'after the first list') {
-        informer.start()
-        await clock.advance(0)
-      }
-      const changes: string[] = []
-      const record = ({ type, key, object }: Change<number>) => void changes.push(`${type} ${key} ${object}`)
-      const all = informer.subscribe({ update: record, delete: record })
-      const small = informer.subscribe({ delete: record }, { filter: (n) => n < 5 })
-      informer.start()
-      await clock.advance(0)
-      await Promise.all([all.synced(), small.synced()])
-      expect([all.version, small.version, all.backlog.keys, changes]).toEqual([
-        informer.version,
-        informer.version,
-        0,
-        [],
-      ])
-      // No handler was called for the objects of the replay.
-      expect(informer.inspect().subscriptions.first.map(({ succeeded }) => succeeded)).toEqual([0, 0])
-      source.put('a', 20)
-      source.put('b', 1)
-      source.delete('b')
-      await clock.advance(0)
-      expect(changes.sort()).toEqual(['delete a 1', 'delete b 1', 'delete b 1', 'update a 20', 'update b 1'])
-      expect(all.version).toBe(informer.version)
-    },
-  )
-
-  test('[B27] a delete of an unknown key is not delivered', async () => {
-    const { clock, source, informer } = await started(['a', 1])
-    const fold = new Fold<number>()
-    const subscription = informer.subscribe(fold.handlers)
-    const version = source.delete('nobody')
+test.each(['a handler', 'a filter, during the delivery of the first list,'])(
+  '[B2] a subscription that begins inside %s receives each object once',
+  async (where) => {
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const inner = new Fold<number>()
+    const begun: Subscription[] = []
+    const begin = (): boolean => {
+      if (begun.length === 0) begun.push(informer.subscribe(inner.handlers))
+      return true
+    }
+    if (where === 'a handler') informer.subscribe({ add: begin })
+    else informer.subscribe({}, { filter: begin })
+    informer.start()
     await clock.advance(0)
-    expect([fold.told, subscription.version]).toEqual([['add a'], version])
-  })
+    source.put('b', 2)
+    await clock.advance(0)
+    expect(inner.told).toEqual(['add a', 'add b'])
+  },
+)
+
+test.each(['before start', 'after the first list'])(
+  '[law 8e] a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
+  async (moment) => {
+    const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 10 }))
+    if (moment === 'after the first list') {
+      informer.start()
+      await clock.advance(0)
+    }
+    const changes: string[] = []
+    const record = ({ type, key, object }: Change<number>) => void changes.push(`${type} ${key} ${object}`)
+    const all = informer.subscribe({ update: record, delete: record })
+    const small = informer.subscribe({ delete: record }, { filter: (n) => n < 5 })
+    informer.start()
+    await clock.advance(0)
+    await Promise.all([all.synced(), small.synced()])
+    expect([all.version, small.version, all.backlog.keys, changes]).toEqual([informer.version, informer.version, 0, []])
+    // No handler was called for the objects of the replay.
+    expect(informer.inspect().subscriptions.first.map(({ succeeded }) => succeeded)).toEqual([0, 0])
+    source.put('a', 20)
+    source.put('b', 1)
+    source.delete('b')
+    await clock.advance(0)
+    expect(changes.sort()).toEqual(['delete a 1', 'delete b 1', 'delete b 1', 'update a 20', 'update b 1'])
+    expect(all.version).toBe(informer.version)
+  },
+)
+
+test('[B27] a delete of an unknown key is not delivered', async () => {
+  const { clock, source, informer } = await started(['a', 1])
+  const fold = new Fold<number>()
+  const subscription = informer.subscribe(fold.handlers)
+  const version = source.delete('nobody')
+  await clock.advance(0)
+  expect([fold.told, subscription.version]).toEqual([['add a'], version])
 })
 
 // I14
@@ -125,36 +118,34 @@ describe('a refused subscription is a TypeError with the reason, and its filter 
   })
 })
 
-describe('a subscription that is closed', () => {
-  test('a closed subscription waits for its handler when the informer stops', async () => {
-    const { clock, informer } = await started(['a', 1])
-    const { promise, resolve } = deferred()
-    const subscription = informer.subscribe({ add: () => promise })
-    await clock.advance(0)
-    const closed = subscription.close()
-    const stopped = informer.stop()
-    expect([await outcomeOf(closed, clock), await outcomeOf(stopped, clock)]).toEqual(['pending', 'pending'])
-    resolve()
-    expect([await outcomeOf(closed, clock), await outcomeOf(stopped, clock)]).toEqual(['resolved', 'resolved'])
-  })
+test('a closed subscription waits for its handler when the informer stops', async () => {
+  const { clock, informer } = await started(['a', 1])
+  const { promise, resolve } = deferred()
+  const subscription = informer.subscribe({ add: () => promise })
+  await clock.advance(0)
+  const closed = subscription.close()
+  const stopped = informer.stop()
+  expect([await outcomeOf(closed, clock), await outcomeOf(stopped, clock)]).toEqual(['pending', 'pending'])
+  resolve()
+  expect([await outcomeOf(closed, clock), await outcomeOf(stopped, clock)]).toEqual(['resolved', 'resolved'])
+})
 
-  // I15
-  test('[I15] a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
-    const indexes = (ix: IndexBuilder<number>) => ({ parity: ix.equal((value) => value % 2) })
-    const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
-    informer.start()
-    await clock.advance(0)
-    const set = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(() => {
-      throw new Error('no memory')
-    })
-    onTestFinished(() => set.mockRestore())
-    source.put('b', 2)
-    await clock.advance(0)
-    const { signal } = new AbortController()
-    const scope = { where: { parity: 0 }, signal }
-    const all = [informer.subscribe({}, scope), informer.changes(scope), informer.reconcile(async () => {}, scope)]
-    await clock.advance(0)
-    for (const subscription of all) await expect(subscription.synced()).rejects.toThrow('could not be rebuilt')
-    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+// I15
+test('[I15] a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
+  const indexes = (ix: IndexBuilder<number>) => ({ parity: ix.equal((value) => value % 2) })
+  const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
+  informer.start()
+  await clock.advance(0)
+  const set = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(() => {
+    throw new Error('no memory')
   })
+  onTestFinished(() => set.mockRestore())
+  source.put('b', 2)
+  await clock.advance(0)
+  const { signal } = new AbortController()
+  const scope = { where: { parity: 0 }, signal }
+  const all = [informer.subscribe({}, scope), informer.changes(scope), informer.reconcile(async () => {}, scope)]
+  await clock.advance(0)
+  for (const subscription of all) await expect(subscription.synced()).rejects.toThrow('could not be rebuilt')
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
 })

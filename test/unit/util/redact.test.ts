@@ -74,26 +74,24 @@ test.each([
   expect(safe).not.toMatch(/hunter|ℌ|"/)
 })
 
-describe('[B33][B34] redactError', () => {
-  test('redactError copies an error and its causes without secrets, with name, code and stack', () => {
-    const cause = Object.assign(new TypeError('password=hunter2'), { stderr: 'hunter2', code: 'ENOENT' })
-    const safe = redactError(new Error('token: hunter2', { cause }))
-    expect([safe.message, safe.name, (safe.cause as Error).name]).toEqual(['token: ***', 'Error', 'TypeError'])
-    expect(safe.cause).toMatchObject({ message: 'password=***', code: 'ENOENT' })
-    expect((safe.cause as Error).stack).toMatch(/^TypeError: password=\*\*\*\n {4}at /)
-    expect(inspect(safe, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
-  })
+test('[B33][B34] redactError copies an error and its causes without secrets, with name, code and stack', () => {
+  const cause = Object.assign(new TypeError('password=hunter2'), { stderr: 'hunter2', code: 'ENOENT' })
+  const safe = redactError(new Error('token: hunter2', { cause }))
+  expect([safe.message, safe.name, (safe.cause as Error).name]).toEqual(['token: ***', 'Error', 'TypeError'])
+  expect(safe.cause).toMatchObject({ message: 'password=***', code: 'ENOENT' })
+  expect((safe.cause as Error).stack).toMatch(/^TypeError: password=\*\*\*\n {4}at /)
+  expect(inspect(safe, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+})
 
-  test('redactError makes an error from any other value', () => {
-    expect(redactError('token: hunter2').message).toBe('token: ***')
-    expect(redactError(Object.create(null)).message).toBe('an object')
-  })
+test('[B33][B34] redactError makes an error from any other value', () => {
+  expect(redactError('token: hunter2').message).toBe('token: ***')
+  expect(redactError(Object.create(null)).message).toBe('an object')
+})
 
-  test('redactError ends if an error is its own cause', () => {
-    const error = new Error('round')
-    error.cause = error
-    expect(redactError(error).message).toBe('round')
-  })
+test('[B33][B34] redactError ends if an error is its own cause', () => {
+  const error = new Error('round')
+  error.cause = error
+  expect(redactError(error).message).toBe('round')
 })
 
 function thrownBy(act: () => unknown): Error {

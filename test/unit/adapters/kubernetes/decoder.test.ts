@@ -17,49 +17,45 @@ const MISLEADING = {
   data: { text: '"metadata":{"name":"text"}' },
 }
 
-describe('an item of a list', () => {
-  test.each([
-    ['is not JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
-    [
-      'is not UTF-8',
-      Buffer.concat([bytesOf({ metadata }).subarray(0, -1), Buffer.from(',"x":"\xff"}', 'latin1')]),
-      whole,
-    ],
-    ['is too large', bytesOf({ metadata }), { ...whole, isWhole: false }],
-    ['nests too deep', bytesOf({ metadata, x: 'x'.repeat(5_000) }), { ...whole, depth: 129 }],
-  ])('that %s is invalid, by its name', (_what, bytes, shape) => {
-    expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
-  })
-
-  test('[B33][B35] that is damaged is invalid with an error that quotes nothing of it', () => {
-    const secret = '{"metadata":{"name":"a","namespace":"n"},"data":{"password":"aHVudGVyMg=="hunter2}}'
-    const line = `{"type":"MODIFIED","object":${secret}}`
-    const events = [decoder.item(Buffer.from(secret), whole), decoder.line(Buffer.from(line), true)]
-    expect(inspect(events, { depth: Infinity })).toContain('JSON')
-    expect(inspect(events, { depth: Infinity })).not.toMatch(/hunter2|aHVudGVyMg/)
-  })
-
-  test('without a name is invalid, without a key', () => {
-    const event = decoder.item(bytesOf({ metadata: {} }), whole)
-    expect(event).toMatchObject({ type: 'invalid', error: new TypeError('it has no metadata.name') })
-    expect(event).not.toHaveProperty('key')
-  })
+test.each([
+  ['is not JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
+  [
+    'is not UTF-8',
+    Buffer.concat([bytesOf({ metadata }).subarray(0, -1), Buffer.from(',"x":"\xff"}', 'latin1')]),
+    whole,
+  ],
+  ['is too large', bytesOf({ metadata }), { ...whole, isWhole: false }],
+  ['nests too deep', bytesOf({ metadata, x: 'x'.repeat(5_000) }), { ...whole, depth: 129 }],
+])('an item of a list that %s is invalid, by its name', (_what, bytes, shape) => {
+  expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
 })
 
-describe('a line of a watch', () => {
-  test.each([
-    ['MODIFIED', 'invalid'],
-    ['DELETED', 'delete'],
-  ])('of the type %s that cannot be parsed is %s, with the scanned name and version', (type, is) => {
-    const text = `{"type":"${type}","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}`
-    expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: is, key: 'n/a' }, version: '7' })
-  })
-
-  test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
-    '%s is invalid, and throws nothing',
-    (text) => expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } }),
-  )
+test('[B33][B35] an item of a list that is damaged is invalid with an error that quotes nothing of it', () => {
+  const secret = '{"metadata":{"name":"a","namespace":"n"},"data":{"password":"aHVudGVyMg=="hunter2}}'
+  const line = `{"type":"MODIFIED","object":${secret}}`
+  const events = [decoder.item(Buffer.from(secret), whole), decoder.line(Buffer.from(line), true)]
+  expect(inspect(events, { depth: Infinity })).toContain('JSON')
+  expect(inspect(events, { depth: Infinity })).not.toMatch(/hunter2|aHVudGVyMg/)
 })
+
+test('an item of a list without a name is invalid, without a key', () => {
+  const event = decoder.item(bytesOf({ metadata: {} }), whole)
+  expect(event).toMatchObject({ type: 'invalid', error: new TypeError('it has no metadata.name') })
+  expect(event).not.toHaveProperty('key')
+})
+
+test.each([
+  ['MODIFIED', 'invalid'],
+  ['DELETED', 'delete'],
+])('a line of a watch of the type %s that cannot be parsed is %s, with the scanned name and version', (type, is) => {
+  const text = `{"type":"${type}","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}`
+  expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: is, key: 'n/a' }, version: '7' })
+})
+
+test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
+  'a line of a watch %s is invalid, and throws nothing',
+  (text) => expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } }),
+)
 
 test.each([
   ['is that of its metadata, not of other fields', JSON.stringify(MISLEADING), { name: 'outer', uid: 'u' }],

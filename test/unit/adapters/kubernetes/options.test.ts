@@ -111,23 +111,21 @@ describe('the options of a source', () => {
   ])('%j is called %s', (options, name) => expect(sourceOf(options)).toMatchObject({ name }))
 })
 
-describe('several namespaces', () => {
-  test('are one source each, and may come and go', () => {
-    const sources = kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod', namespaces: ['a', 'b'] })
-    sources.addNamespace('c')
-    sources.removeNamespace('a')
-    expect([...sources.sources].map(([name, source]) => [name, source.name])).toEqual([
-      ['b', 'kubernetes:b/Pod'],
-      ['c', 'kubernetes:c/Pod'],
-    ])
-  })
+test('several namespaces are one source each, and may come and go', () => {
+  const sources = kubernetesSource<V1Pod>({ kubeConfig, kind: 'Pod', namespaces: ['a', 'b'] })
+  sources.addNamespace('c')
+  sources.removeNamespace('a')
+  expect([...sources.sources].map(([name, source]) => [name, source.name])).toEqual([
+    ['b', 'kubernetes:b/Pod'],
+    ['c', 'kubernetes:c/Pod'],
+  ])
+})
 
-  test('that cannot be, or are there already, are a TypeError', () => {
-    const sources = kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: ['a'] })
-    expect(() => sources.addNamespace('Default')).toThrow('must be the name of a namespace')
-    expect(() => sources.addNamespace('a')).toThrow('there is a source "a" already')
-    expect(() => sources.removeNamespace('b')).toThrow('there is no source "b"')
-  })
+test('several namespaces that cannot be, or are there already, are a TypeError', () => {
+  const sources = kubernetesSource({ kubeConfig, kind: 'Pod', namespaces: ['a'] })
+  expect(() => sources.addNamespace('Default')).toThrow('must be the name of a namespace')
+  expect(() => sources.addNamespace('a')).toThrow('there is a source "a" already')
+  expect(() => sources.removeNamespace('b')).toThrow('there is no source "b"')
 })
 
 describe('versions', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   encodeGtidSet,
   formatGtidPosition,
@@ -14,33 +14,31 @@ import {
 const A = '11111111-2222-3333-4444-555555555555'
 const B = '99999999-2222-3333-4444-555555555555'
 
-describe('a set of GTIDs', () => {
-  test.each([
-    ['', ''],
-    [`${A}:1-5:6-7:9`, `${A}:1-7:9`],
-    [`${B}:3,\n${A}:5:1-3:2-4`, `${A}:1-5,${B}:3`],
-    [`${A}:x:4:1-2:y:1`, `${A}:x:1-2:4:y:1`],
-    [`${A}:1:x:1,${A}:2`, `${A}:1-2:x:1`],
-    [`${A.toUpperCase()}:TAG:1-9007199254740991`, `${A}:tag:1-9007199254740991`],
-  ])('%j is written as %j', (text, expected) => {
-    expect(formatGtidSet(parseGtidSet(text) ?? expect.unreachable(text))).toBe(expected)
-  })
+test.each([
+  ['', ''],
+  [`${A}:1-5:6-7:9`, `${A}:1-7:9`],
+  [`${B}:3,\n${A}:5:1-3:2-4`, `${A}:1-5,${B}:3`],
+  [`${A}:x:4:1-2:y:1`, `${A}:x:1-2:4:y:1`],
+  [`${A}:1:x:1,${A}:2`, `${A}:1-2:x:1`],
+  [`${A.toUpperCase()}:TAG:1-9007199254740991`, `${A}:tag:1-9007199254740991`],
+])('a set of GTIDs %j is written as %j', (text, expected) => {
+  expect(formatGtidSet(parseGtidSet(text) ?? expect.unreachable(text))).toBe(expected)
+})
 
-  test.each([`${A}:0`, `${A}:5-3`, `${A}:1-9007199254740992`, 'x:1', `${A}:1x`, `${A}:-1`, `${A}1:1`, '0-1-5'])(
-    'is not %j',
-    (text) => {
-      expect(parseGtidSet(text)).toBeUndefined()
-    },
-  )
+test.each([`${A}:0`, `${A}:5-3`, `${A}:1-9007199254740992`, 'x:1', `${A}:1x`, `${A}:-1`, `${A}1:1`, '0-1-5'])(
+  'a set of GTIDs is not %j',
+  (text) => {
+    expect(parseGtidSet(text)).toBeUndefined()
+  },
+)
 
-  test('is encoded with an excluded end, and with tags only if there is one', () => {
-    const [id, hex] = [A.replaceAll('-', ''), (n: number) => n.toString(16).padStart(2, '0').padEnd(16, '0')]
-    const encoded = (text: string) => encodeGtidSet(parseGtidSet(text) ?? new Map()).toString('hex')
-    expect(encoded('')).toBe(hex(0))
-    expect(encoded(`${A}:1-5:9`)).toBe([hex(1), id, hex(2), hex(1), hex(6), hex(9), hex(10)].join(''))
-    const tagged = [id, '00', hex(1), hex(1), hex(2), id, '04', '6162', hex(1), hex(3), hex(4)].join('')
-    expect(encoded(`${A}:1:ab:3`)).toBe(`0102000000000001${tagged}`)
-  })
+test('a set of GTIDs is encoded with an excluded end, and with tags only if there is one', () => {
+  const [id, hex] = [A.replaceAll('-', ''), (n: number) => n.toString(16).padStart(2, '0').padEnd(16, '0')]
+  const encoded = (text: string) => encodeGtidSet(parseGtidSet(text) ?? new Map()).toString('hex')
+  expect(encoded('')).toBe(hex(0))
+  expect(encoded(`${A}:1-5:9`)).toBe([hex(1), id, hex(2), hex(1), hex(6), hex(9), hex(10)].join(''))
+  const tagged = [id, '00', hex(1), hex(1), hex(2), id, '04', '6162', hex(1), hex(3), hex(4)].join('')
+  expect(encoded(`${A}:1:ab:3`)).toBe(`0102000000000001${tagged}`)
 })
 
 test.each([

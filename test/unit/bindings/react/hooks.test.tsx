@@ -219,39 +219,37 @@ test('[U1] useObject renders again only for changes of its key', async () => {
   expect(results).toEqual([1, 10, undefined, 11])
 })
 
-describe('useStatus', () => {
-  test('[U1] renders again for a change of state, and not for a batch', async () => {
-    const { informer, source, settle, loseAccess, stop } = await started()
-    const { Recorder, results } = recorder(
-      () => useStatus(informer),
-      ({ state, lastError }) => `${state} ${lastError?.code}`,
-    )
-    await using page = await Page.with(<Recorder />)
-    expect(page.text).toBe('live undefined')
-    source.put('1', order(10))
-    await settle()
-    expect(results).toHaveLength(1)
-    await loseAccess()
-    expect(page.text).toBe('failed UNAUTHORIZED')
-    await stop()
-    expect(page.text).toBe('stopped UNAUTHORIZED')
-  })
+test('[U1] useStatus renders again for a change of state, and not for a batch', async () => {
+  const { informer, source, settle, loseAccess, stop } = await started()
+  const { Recorder, results } = recorder(
+    () => useStatus(informer),
+    ({ state, lastError }) => `${state} ${lastError?.code}`,
+  )
+  await using page = await Page.with(<Recorder />)
+  expect(page.text).toBe('live undefined')
+  source.put('1', order(10))
+  await settle()
+  expect(results).toHaveLength(1)
+  await loseAccess()
+  expect(page.text).toBe('failed UNAUTHORIZED')
+  await stop()
+  expect(page.text).toBe('stopped UNAUTHORIZED')
+})
 
-  test('shows the way from idle to live', async () => {
-    const { informer, clock } = mirrorOf(twoTenants)
-    const { Recorder, results } = recorder(
-      () => useStatus(informer),
-      ({ state, isSynced }) => `${state} ${isSynced}`,
-    )
-    await using page = await Page.with(<Recorder />)
-    expect(page.text).toBe('idle false')
-    await act(async () => {
-      informer.start()
-      await clock.advance(0)
-    })
-    expect(page.text).toBe('live true')
-    expect(results.length).toBeLessThanOrEqual(5)
+test('useStatus shows the way from idle to live', async () => {
+  const { informer, clock } = mirrorOf(twoTenants)
+  const { Recorder, results } = recorder(
+    () => useStatus(informer),
+    ({ state, isSynced }) => `${state} ${isSynced}`,
+  )
+  await using page = await Page.with(<Recorder />)
+  expect(page.text).toBe('idle false')
+  await act(async () => {
+    informer.start()
+    await clock.advance(0)
   })
+  expect(page.text).toBe('live true')
+  expect(results.length).toBeLessThanOrEqual(5)
 })
 
 /** Components with each hook. */

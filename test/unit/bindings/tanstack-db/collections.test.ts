@@ -186,41 +186,39 @@ describe('the status of a collection', () => {
   })
 })
 
-describe('the cleanup of a collection', () => {
-  test('[U8] closes its subscription, and a later use fills it again', async () => {
-    const { source, clock, informer, collection } = await ready()
-    expect(informer.inspect().subscriptions.count).toBe(1)
-    await collection.cleanup()
-    await clock.advance(0)
-    expect(informer.inspect().subscriptions.count).toBe(0)
-    source.put('4', order(4))
-    await clock.advance(0)
-    expect(collection.size).toBe(0)
-    collection.startSyncImmediate()
-    await clock.advance(0)
-    expect([collection.status, collection.size, informer.inspect().subscriptions.count]).toEqual(['ready', 4, 1])
-  })
+test('[U8] the cleanup of a collection closes its subscription, and a later use fills it again', async () => {
+  const { source, clock, informer, collection } = await ready()
+  expect(informer.inspect().subscriptions.count).toBe(1)
+  await collection.cleanup()
+  await clock.advance(0)
+  expect(informer.inspect().subscriptions.count).toBe(0)
+  source.put('4', order(4))
+  await clock.advance(0)
+  expect(collection.size).toBe(0)
+  collection.startSyncImmediate()
+  await clock.advance(0)
+  expect([collection.status, collection.size, informer.inspect().subscriptions.count]).toEqual(['ready', 4, 1])
+})
 
-  test('[U8] happens when it has had no subscriber for the time gcTime', async () => {
-    const world = ordersOf()
-    const collection = createCollection({ ...informerCollectionOptions({ informer: world.informer }), gcTime: 1 })
-    world.informer.start()
-    const subscription = collection.subscribeChanges(() => {})
-    await world.clock.advance(0)
-    expect([collection.status, world.informer.inspect().subscriptions.count]).toEqual(['ready', 1])
-    subscription.unsubscribe()
-    await vi.waitFor(() => expect(collection.status).toBe('cleaned-up'), { timeout: 4_000 })
-    expect(world.informer.inspect().subscriptions.count).toBe(0)
-  })
+test('[U8] the cleanup of a collection happens when it has had no subscriber for the time gcTime', async () => {
+  const world = ordersOf()
+  const collection = createCollection({ ...informerCollectionOptions({ informer: world.informer }), gcTime: 1 })
+  world.informer.start()
+  const subscription = collection.subscribeChanges(() => {})
+  await world.clock.advance(0)
+  expect([collection.status, world.informer.inspect().subscriptions.count]).toEqual(['ready', 1])
+  subscription.unsubscribe()
+  await vi.waitFor(() => expect(collection.status).toBe('cleaned-up'), { timeout: 4_000 })
+  expect(world.informer.inspect().subscriptions.count).toBe(0)
+})
 
-  test('writes nothing of a batch that waits', async () => {
-    const { source, clock, collection, transactions } = await ready()
-    source.put('4', order(4))
-    const cleaned = collection.cleanup()
-    await clock.advance(0)
-    await cleaned
-    expect([transactions, collection.status]).toEqual([[], 'cleaned-up'])
-  })
+test('the cleanup of a collection writes nothing of a batch that waits', async () => {
+  const { source, clock, collection, transactions } = await ready()
+  source.put('4', order(4))
+  const cleaned = collection.cleanup()
+  await clock.advance(0)
+  await cleaned
+  expect([transactions, collection.status]).toEqual([[], 'cleaned-up'])
 })
 
 test('a live query joins the collections of two informers, and follows both', async () => {

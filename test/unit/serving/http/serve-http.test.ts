@@ -120,29 +120,27 @@ describe('the scope of a request', () => {
   })
 })
 
-describe('a list', () => {
-  test('[V9] is encoded once for all followers that join', async () => {
-    await using all = servedAccounts(accounts)
-    await all.informer.synced()
-    const snapshots = vi.spyOn(all.informer, 'snapshot')
-    const followers = Array.from({ length: 50 }, () => all.follow())
-    await Promise.all(followers.map((each) => each.synced()))
-    all.source.put('0', { tenant: 'acme', balance: 0 })
-    const late = all.follow()
-    await late.fresh()
-    expect(snapshots).toHaveBeenCalledTimes(1)
-    expect(late.get('0')?.balance).toBe(0)
-  })
+test('[V9] a list is encoded once for all followers that join', async () => {
+  await using all = servedAccounts(accounts)
+  await all.informer.synced()
+  const snapshots = vi.spyOn(all.informer, 'snapshot')
+  const followers = Array.from({ length: 50 }, () => all.follow())
+  await Promise.all(followers.map((each) => each.synced()))
+  all.source.put('0', { tenant: 'acme', balance: 0 })
+  const late = all.follow()
+  await late.fresh()
+  expect(snapshots).toHaveBeenCalledTimes(1)
+  expect(late.get('0')?.balance).toBe(0)
+})
 
-  test('waits for the first list of the mirror', async () => {
-    const source = memorySource<Account>({ entries: accounts })
-    const informer = createInformer({ source })
-    await using mirror = serveHttp(informer)
-    const response = mirror(get('/list'))
-    informer.start()
-    expect((await response).status).toBe(200)
-    await informer.stop()
-  })
+test('a list waits for the first list of the mirror', async () => {
+  const source = memorySource<Account>({ entries: accounts })
+  const informer = createInformer({ source })
+  await using mirror = serveHttp(informer)
+  const response = mirror(get('/list'))
+  informer.start()
+  expect((await response).status).toBe(200)
+  await informer.stop()
 })
 
 describe('a watch', () => {

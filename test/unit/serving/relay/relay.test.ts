@@ -49,54 +49,52 @@ async function settled(): Promise<void> {
   await clock.advance(100)
 }
 
-describe('a relay', () => {
-  test('[Y10] passes on versions and uids of objects, and values that JSON does not have', async () => {
-    const { source, first, follower } = await relayed([])
-    source.put('a', { n: 10n })
-    source.put('\ud800', { n: new Date(5) })
-    source.put('', { n: undefined })
-    await settled()
-    for (const key of ['a', '\ud800', '']) expect(follower.informer.entry(key)).toEqual(first.informer.entry(key))
-    expect(follower.informer.entry('a')?.uid).toMatch(/^\d+\.1\.1$/)
-    source.transaction((tx) => {
-      tx.delete('a')
-      tx.put('a', { n: 11n })
-    })
-    await settled()
-    expect(follower.told().slice(3)).toEqual(['delete a', 'add a'])
+test('[Y10] a relay passes on versions and uids of objects, and values that JSON does not have', async () => {
+  const { source, first, follower } = await relayed([])
+  source.put('a', { n: 10n })
+  source.put('\ud800', { n: new Date(5) })
+  source.put('', { n: undefined })
+  await settled()
+  for (const key of ['a', '\ud800', '']) expect(follower.informer.entry(key)).toEqual(first.informer.entry(key))
+  expect(follower.informer.entry('a')?.uid).toMatch(/^\d+\.1\.1$/)
+  source.transaction((tx) => {
+    tx.delete('a')
+    tx.put('a', { n: 11n })
   })
+  await settled()
+  expect(follower.told().slice(3)).toEqual(['delete a', 'add a'])
+})
 
-  test("[Y2] a mark of the upstream's writer is waited for in a follower", async () => {
-    const { source, store, follower } = await relayed(['a'])
-    const mark = source.put('a', { n: 7 })
-    const waiting = follower.informer.waitFor(mark).then(() => follower.content())
-    await settled()
-    expect(await waiting).toEqual({ a: 7 })
-    // A version of another follower is a mark as well.
-    const second = followerOf(store, source)
-    await settled()
-    await second.informer.waitFor(follower.informer.version ?? '')
-  })
+test("[Y2] a mark of the upstream's writer is waited for in a follower", async () => {
+  const { source, store, follower } = await relayed(['a'])
+  const mark = source.put('a', { n: 7 })
+  const waiting = follower.informer.waitFor(mark).then(() => follower.content())
+  await settled()
+  expect(await waiting).toEqual({ a: 7 })
+  // A version of another follower is a mark as well.
+  const second = followerOf(store, source)
+  await settled()
+  await second.informer.waitFor(follower.informer.version ?? '')
+})
 
-  test('[Y10] an object that is invalid upstream, or cannot be encoded, is invalid in followers', async () => {
-    const { source, store, follower } = await relayed(['a', 'b'], { maxBytes: 4_000 })
-    source.corrupt('a', new Error('not a number'))
-    source.put('f', { n: () => {} })
-    source.put('long', { n: 'x'.repeat(5_000) })
-    await settled()
-    // A follower that begins now has the last state of the object, too.
-    const second = followerOf(store, source)
-    await settled()
-    for (const { informer, content } of [follower, second]) {
-      expect([content(), [...informer.invalid.keys()].sort()]).toEqual([{ a: 0, b: 0 }, ['a', 'f', 'long']])
-      expect(informer.invalid.get('a')?.message).toContain('not a number')
-      expect(informer.invalid.get('f')?.message).toContain('n is a function')
-      expect(informer.invalid.get('long')?.message).toContain('bytes')
-    }
-    for (const key of ['a', 'f', 'long']) source.put(key, { n: 1 })
-    await settled()
-    expect([follower.informer.invalid.size, follower.content()]).toEqual([0, { a: 1, b: 0, f: 1, long: 1 }])
-  })
+test('[Y10] an object that is invalid upstream, or cannot be encoded, is invalid in followers', async () => {
+  const { source, store, follower } = await relayed(['a', 'b'], { maxBytes: 4_000 })
+  source.corrupt('a', new Error('not a number'))
+  source.put('f', { n: () => {} })
+  source.put('long', { n: 'x'.repeat(5_000) })
+  await settled()
+  // A follower that begins now has the last state of the object, too.
+  const second = followerOf(store, source)
+  await settled()
+  for (const { informer, content } of [follower, second]) {
+    expect([content(), [...informer.invalid.keys()].sort()]).toEqual([{ a: 0, b: 0 }, ['a', 'f', 'long']])
+    expect(informer.invalid.get('a')?.message).toContain('not a number')
+    expect(informer.invalid.get('f')?.message).toContain('n is a function')
+    expect(informer.invalid.get('long')?.message).toContain('bytes')
+  }
+  for (const key of ['a', 'f', 'long']) source.put(key, { n: 1 })
+  await settled()
+  expect([follower.informer.invalid.size, follower.content()]).toEqual([0, { a: 1, b: 0, f: 1, long: 1 }])
 })
 
 describe('a relay that starts again', () => {
@@ -270,56 +268,53 @@ describe('of two relays', () => {
   })
 })
 
-describe('an engine', () => {
-  test('[Y9] that lost a response: the batch is written once', async () => {
-    const { source, store, first, follower } = await relayed(['a'])
-    for (const fault of ['lost reply', 'lost request'] as const) {
-      store.disturb(fault)
-      source.put('a', { n: fault })
-      await clock.advance(1_000)
-      expect(follower.content()).toEqual({ a: fault })
-    }
-    expect(follower.changes).toHaveLength(2)
-    expect(first.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'UNAVAILABLE'])
-  })
-
-  test('[Y9] that is away: changes are merged by key, and followers see only true states', async () => {
-    const { source, store, first, follower } = await relayed(['a', 'b'])
-    const states: string[] = []
-    follower.informer.subscribe({ update: () => void states.push(JSON.stringify(follower.content())) })
-    store.setAvailable(false)
-    for (let n = 1; n <= 1_000; n++) {
-      source.transaction((tx) => {
-        tx.put('a', { n })
-        tx.put('b', { n })
-      })
-      if (n % 100 === 0) await settled()
-    }
-    expect(first.relay.status).toMatchObject({ state: 'backing-off', lastError: { code: 'UNAVAILABLE' } })
-    expect(first.relay.status.backlog.keys).toBeLessThanOrEqual(2)
-    expect(first.relay.status.backlog.oldestMs).toBeGreaterThan(0)
-    store.setAvailable(true)
-    await clock.advance(15_000)
-    expect(follower.content()).toEqual({ a: 1_000, b: 1_000 })
-    for (const state of states)
-      expect(Object.values(JSON.parse(state)).every((n, _, [first]) => n === first)).toBe(true)
-  })
-
-  test.each([10_000, 1_000])(
-    'that was flushed, with bookmarks of the source every %i ms: the relay writes everything again, and followers see another epoch',
-    async (heartbeatMs) => {
-      const { store, first, follower } = await relayed(['a', 'b'], { heartbeatMs })
-      await clock.advance(3_500)
-      store.flush()
-      await clock.advance(6_500)
-      expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
-      expect(store.texts.size).toBe(3)
-      await clock.advance(13_500)
-      expect([follower.content(), follower.changes]).toEqual([{ a: 0, b: 0 }, []])
-      expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
-    },
-  )
+test('[Y9] an engine that lost a response: the batch is written once', async () => {
+  const { source, store, first, follower } = await relayed(['a'])
+  for (const fault of ['lost reply', 'lost request'] as const) {
+    store.disturb(fault)
+    source.put('a', { n: fault })
+    await clock.advance(1_000)
+    expect(follower.content()).toEqual({ a: fault })
+  }
+  expect(follower.changes).toHaveLength(2)
+  expect(first.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'UNAVAILABLE'])
 })
+
+test('[Y9] an engine that is away: changes are merged by key, and followers see only true states', async () => {
+  const { source, store, first, follower } = await relayed(['a', 'b'])
+  const states: string[] = []
+  follower.informer.subscribe({ update: () => void states.push(JSON.stringify(follower.content())) })
+  store.setAvailable(false)
+  for (let n = 1; n <= 1_000; n++) {
+    source.transaction((tx) => {
+      tx.put('a', { n })
+      tx.put('b', { n })
+    })
+    if (n % 100 === 0) await settled()
+  }
+  expect(first.relay.status).toMatchObject({ state: 'backing-off', lastError: { code: 'UNAVAILABLE' } })
+  expect(first.relay.status.backlog.keys).toBeLessThanOrEqual(2)
+  expect(first.relay.status.backlog.oldestMs).toBeGreaterThan(0)
+  store.setAvailable(true)
+  await clock.advance(15_000)
+  expect(follower.content()).toEqual({ a: 1_000, b: 1_000 })
+  for (const state of states) expect(Object.values(JSON.parse(state)).every((n, _, [first]) => n === first)).toBe(true)
+})
+
+test.each([10_000, 1_000])(
+  'an engine that was flushed, with bookmarks of the source every %i ms: the relay writes everything again, and followers see another epoch',
+  async (heartbeatMs) => {
+    const { store, first, follower } = await relayed(['a', 'b'], { heartbeatMs })
+    await clock.advance(3_500)
+    store.flush()
+    await clock.advance(6_500)
+    expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+    expect(store.texts.size).toBe(3)
+    await clock.advance(13_500)
+    expect([follower.content(), follower.changes]).toEqual([{ a: 0, b: 0 }, []])
+    expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+  },
+)
 
 describe('[Y17] after an engine has lost a write, a follower with "upstream"', () => {
   test('refuses the earlier state until a relay has written the later one', async () => {
@@ -375,43 +370,41 @@ describe('[Y17] after an engine has lost a write, a follower with "upstream"', (
   })
 })
 
-describe('the upstream', () => {
-  test.each(Object.entries({ '': true, ', while no relay ran': false }))(
-    '[Y3] with another history%s: followers see EPOCH_CHANGED, and waits for the old history reject',
-    async (_when, isRunning) => {
-      const { source, store, first, follower } = await relayed(['a', 'b'])
-      const old = [await source.head(), follower.informer.version ?? '']
-      if (!isRunning) first.kill()
-      source.restore(items('b', 'c'))
-      if (!isRunning) relayOf(source, storeOf(store))
-      await clock.advance(10_000)
-      expect(follower.content()).toEqual({ b: 0, c: 0 })
-      expect(follower.errors.map(({ code }) => code)).toEqual(['EPOCH_CHANGED'])
-      // A version of the upstream, and one of the follower itself.
-      for (const version of old)
-        await expect(follower.informer.waitFor(version)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
-      await follower.informer.waitFor(await source.head())
-    },
-  )
+test.each(Object.entries({ '': true, ', while no relay ran': false }))(
+  '[Y3] the upstream with another history%s: followers see EPOCH_CHANGED, and waits for the old history reject',
+  async (_when, isRunning) => {
+    const { source, store, first, follower } = await relayed(['a', 'b'])
+    const old = [await source.head(), follower.informer.version ?? '']
+    if (!isRunning) first.kill()
+    source.restore(items('b', 'c'))
+    if (!isRunning) relayOf(source, storeOf(store))
+    await clock.advance(10_000)
+    expect(follower.content()).toEqual({ b: 0, c: 0 })
+    expect(follower.errors.map(({ code }) => code)).toEqual(['EPOCH_CHANGED'])
+    // A version of the upstream, and one of the follower itself.
+    for (const version of old)
+      await expect(follower.informer.waitFor(version)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await follower.informer.waitFor(await source.head())
+  },
+)
 
-  test.each(['a relay that runs', 'the next relay', 'the next relay without a cache'])(
-    '[Y1a] that refuses access to %s: onAccessLost "clear" clears the followers, too',
-    async (which) => {
-      const { source, store, first, follower } = await relayed(['a'], { onAccessLost: 'clear' })
-      const isNext = which !== 'a relay that runs'
-      if (isNext) first.kill()
-      source.fail(noAccess(), 5)
-      source.disconnect()
-      const own = storeOf(store)
-      const cache = which === 'the next relay' ? relayCache(own) : undefined
-      if (isNext) relayOf(source, own, { onAccessLost: 'clear', cache })
-      await clock.advance(1_000)
-      expect(follower.content()).toEqual({})
-      await clock.advance(120_000)
-      expect(follower.content()).toEqual({ a: 0 })
-    },
-  )
-})
+test.each(['a relay that runs', 'the next relay', 'the next relay without a cache'])(
+  '[Y1a] the upstream that refuses access to %s: onAccessLost "clear" clears the followers, too',
+  async (which) => {
+    const { source, store, first, follower } = await relayed(['a'], { onAccessLost: 'clear' })
+    const isNext = which !== 'a relay that runs'
+    if (isNext) first.kill()
+    source.fail(noAccess(), 5)
+    source.disconnect()
+    const own = storeOf(store)
+    const cache = which === 'the next relay' ? relayCache(own) : undefined
+    if (isNext) relayOf(source, own, { onAccessLost: 'clear', cache })
+    await clock.advance(1_000)
+    expect(follower.content()).toEqual({})
+    await clock.advance(120_000)
+    expect(follower.content()).toEqual({ a: 0 })
+  },
+)
 
 test('[Y13] a relay whose attempts write a part each begins again with the shortest delay', async () => {
   const source = memorySource<Item>({ entries: items('a') })

@@ -32,27 +32,25 @@ async function watching(port: MessagePort, messages: readonly ShareMessage[]): P
   await waitUntil('the watch', () => messages.some(({ type, id }) => type === 'response' && id === 2))
 }
 
-describe('a follower over a port', () => {
-  test('[T10] with a scope has only the objects of that scope', async () => {
-    await using shared = sharedAccounts(accounts(10))
-    const follower = shared.follow({ port: shared.share.port({ where: { tenant: 'umbra' } }) })
-    await follower.synced()
-    shared.source.put('u', { tenant: 'umbra', balance: 1 })
-    shared.source.put('a', { tenant: 'acme', balance: 1 })
-    await follower.fresh()
-    expect([...follower.keys()].sort()).toEqual(['1', '3', '5', '7', '9', 'u'])
-  })
+test('[T10] a follower over a port with a scope has only the objects of that scope', async () => {
+  await using shared = sharedAccounts(accounts(10))
+  const follower = shared.follow({ port: shared.share.port({ where: { tenant: 'umbra' } }) })
+  await follower.synced()
+  shared.source.put('u', { tenant: 'umbra', balance: 1 })
+  shared.source.put('a', { tenant: 'acme', balance: 1 })
+  await follower.fresh()
+  expect([...follower.keys()].sort()).toEqual(['1', '3', '5', '7', '9', 'u'])
+})
 
-  test('shares its port with another source', async () => {
-    await using shared = sharedAccounts(accounts(10))
-    const port = shared.share.port()
-    const both = [shared.follow({ port }), shared.follow({ port })]
-    await Promise.all(both.map((each) => each.synced()))
-    await both[0]?.stop()
-    shared.source.put('a', { tenant: 'acme', balance: 1 })
-    await both[1]?.fresh()
-    expect(both[1]?.size).toBe(11)
-  })
+test('a follower over a port shares its port with another source', async () => {
+  await using shared = sharedAccounts(accounts(10))
+  const port = shared.share.port()
+  const both = [shared.follow({ port }), shared.follow({ port })]
+  await Promise.all(both.map((each) => each.synced()))
+  await both[0]?.stop()
+  shared.source.put('a', { tenant: 'acme', balance: 1 })
+  await both[1]?.fresh()
+  expect(both[1]?.size).toBe(11)
 })
 
 describe('a port', () => {
@@ -145,86 +143,84 @@ describe('a port', () => {
   })
 })
 
-describe('over a port', () => {
-  test('[T3] a watch that is not read has a bounded number of bytes on its way, and continues when it is read', async () => {
-    await using shared = sharedAccounts()
-    await shared.informer.synced()
+test('[T3] a watch that is not read has a bounded number of bytes on its way, and continues when it is read', async () => {
+  await using shared = sharedAccounts()
+  await shared.informer.synced()
+  const port = shared.share.port()
+  const messages = received(port)
+  await watching(port, messages)
+  for (let i = 0; i < 100; i++) shared.source.put(`${i}`, { tenant: 'x'.repeat(20_000), balance: i })
+  await shared.informer.fresh()
+  const other = shared.follow({ port: shared.share.port() })
+  await waitUntil('a follower that reads', () => other.size === 100)
+  const unread = bytesIn(messages)
+  expect(unread).toBeGreaterThanOrEqual(WINDOW_BYTES)
+  expect(unread).toBeLessThan(WINDOW_BYTES + 50_000)
+  for (let reported = 0; bytesIn(messages) < 100 * 20_000; ) {
+    const bytes = bytesIn(messages) - reported
+    reported += bytes
+    port.postMessage({ type: 'read', id: 2, bytes })
+    await waitUntil('the next frames', () => bytesIn(messages) > reported)
+  }
+})
+
+test('an aborted watch receives no more frames', async () => {
+  await using shared = sharedAccounts()
+  await shared.informer.synced()
+  const port = shared.share.port()
+  const messages = received(port)
+  await watching(port, messages)
+  port.postMessage({ type: 'abort', id: 2 })
+  port.postMessage({ type: 'request', id: 3, path: '/version' })
+  await waitUntil('a later response', () => bodyOf(messages, 3).length > 0)
+  const before = messages.length
+  shared.source.put('a', { tenant: 'acme', balance: 1 })
+  const other = shared.follow({ port: shared.share.port() })
+  await waitUntil('the change', () => other.size === 1)
+  expect(messages.slice(before)).toEqual([])
+})
+
+test('[T1] the parts of a list are one piece of memory for all followers', async () => {
+  await using shared = sharedAccounts(accounts(10))
+  const bodies: Uint8Array[] = []
+  for (let i = 0; i < 2; i++) {
     const port = shared.share.port()
     const messages = received(port)
-    await watching(port, messages)
-    for (let i = 0; i < 100; i++) shared.source.put(`${i}`, { tenant: 'x'.repeat(20_000), balance: i })
-    await shared.informer.fresh()
-    const other = shared.follow({ port: shared.share.port() })
-    await waitUntil('a follower that reads', () => other.size === 100)
-    const unread = bytesIn(messages)
-    expect(unread).toBeGreaterThanOrEqual(WINDOW_BYTES)
-    expect(unread).toBeLessThan(WINDOW_BYTES + 50_000)
-    for (let reported = 0; bytesIn(messages) < 100 * 20_000; ) {
-      const bytes = bytesIn(messages) - reported
-      reported += bytes
-      port.postMessage({ type: 'read', id: 2, bytes })
-      await waitUntil('the next frames', () => bytesIn(messages) > reported)
-    }
-  })
+    port.postMessage({ type: 'request', id: 1, path: '/list' })
+    await waitUntil('the list', () => messages.some(({ type }) => type === 'end'))
+    const [, part] = messages.filter((message) => message.type === 'frame')
+    if (part !== undefined) bodies.push(part.bytes)
+  }
+  const [first = new Uint8Array(), second = new Uint8Array()] = bodies
+  expect(first.buffer).toBeInstanceOf(SharedArrayBuffer)
+  expect(new TextDecoder().decode(second.slice())).toContain('"balance":9')
+  first[0] = 63
+  expect(second[0]).toBe(63)
+})
 
-  test('an aborted watch receives no more frames', async () => {
-    await using shared = sharedAccounts()
-    await shared.informer.synced()
-    const port = shared.share.port()
-    const messages = received(port)
-    await watching(port, messages)
-    port.postMessage({ type: 'abort', id: 2 })
-    port.postMessage({ type: 'request', id: 3, path: '/version' })
-    await waitUntil('a later response', () => bodyOf(messages, 3).length > 0)
-    const before = messages.length
-    shared.source.put('a', { tenant: 'acme', balance: 1 })
-    const other = shared.follow({ port: shared.share.port() })
-    await waitUntil('the change', () => other.size === 1)
-    expect(messages.slice(before)).toEqual([])
-  })
+test('a request whose signal has aborted is not sent, and rejects with the reason', async () => {
+  const { port1, port2 } = new MessageChannel()
+  const messages = received(port2)
+  const reason = new Error('stopped')
+  const { fetch } = portClient(port1)
+  await expect(fetch(`${BASE_URL}/list`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+  expect(port1.hasRef()).toBe(false)
+  const closing = new AbortController()
+  const response = fetch(`${BASE_URL}/version`, { signal: closing.signal })
+  await waitUntil('the request', () => messages.length > 0)
+  expect(messages).toEqual([{ type: 'request', id: expect.anything(), path: '/version' }])
+  closing.abort(reason)
+  await expect(response).rejects.toBe(reason)
+})
 
-  test('[T1] the parts of a list are one piece of memory for all followers', async () => {
-    await using shared = sharedAccounts(accounts(10))
-    const bodies: Uint8Array[] = []
-    for (let i = 0; i < 2; i++) {
-      const port = shared.share.port()
-      const messages = received(port)
-      port.postMessage({ type: 'request', id: 1, path: '/list' })
-      await waitUntil('the list', () => messages.some(({ type }) => type === 'end'))
-      const [, part] = messages.filter((message) => message.type === 'frame')
-      if (part !== undefined) bodies.push(part.bytes)
-    }
-    const [first = new Uint8Array(), second = new Uint8Array()] = bodies
-    expect(first.buffer).toBeInstanceOf(SharedArrayBuffer)
-    expect(new TextDecoder().decode(second.slice())).toContain('"balance":9')
-    first[0] = 63
-    expect(second[0]).toBe(63)
-  })
-
-  test('a request whose signal has aborted is not sent, and rejects with the reason', async () => {
-    const { port1, port2 } = new MessageChannel()
-    const messages = received(port2)
-    const reason = new Error('stopped')
-    const { fetch } = portClient(port1)
-    await expect(fetch(`${BASE_URL}/list`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
-    expect(port1.hasRef()).toBe(false)
-    const closing = new AbortController()
-    const response = fetch(`${BASE_URL}/version`, { signal: closing.signal })
-    await waitUntil('the request', () => messages.length > 0)
-    expect(messages).toEqual([{ type: 'request', id: expect.anything(), path: '/version' }])
-    closing.abort(reason)
-    await expect(response).rejects.toBe(reason)
-  })
-
-  test('[T8] an informer that stops leaves its port without requests', async () => {
-    await using shared = sharedAccounts(accounts(2))
-    const port = shared.share.port()
-    const follower = shared.follow({ port })
-    await waitUntil('the watch', () => follower.status.state === 'live')
-    expect(port.hasRef()).toBe(true)
-    await follower.stop()
-    expect(port.hasRef()).toBe(false)
-  })
+test('[T8] an informer that stops leaves its port without requests', async () => {
+  await using shared = sharedAccounts(accounts(2))
+  const port = shared.share.port()
+  const follower = shared.follow({ port })
+  await waitUntil('the watch', () => follower.status.state === 'live')
+  expect(port.hasRef()).toBe(true)
+  await follower.stop()
+  expect(port.hasRef()).toBe(false)
 })
 
 describe('a mistake in the program', () => {

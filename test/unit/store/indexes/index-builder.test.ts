@@ -154,22 +154,20 @@ test.each<[string, Iterable<unknown>, Scalar[]]>([
   expect(expected.every((each) => by.it.count(each) === 1)).toBe(true)
 })
 
-describe('ix.compound', () => {
-  test.each([null, undefined])('an object leaves the index while its tuple has %s, without a report', (nothing) => {
-    const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
-    put('a', 1)
-    put('b', 2)
-    put('a', nothing)
-    expect([by.it([]), reports]).toEqual([[{ value: 2 }], []])
-    put('a', 3)
-    expect(by.it([3])).toEqual([{ value: 3 }])
-  })
+test.each([null, undefined])('an object leaves the index while its tuple has %s, without a report', (nothing) => {
+  const { by, put, reports } = declared((ix) => ({ it: ix.compound(({ value }) => [scalarOf({ value }), 'x']) }))
+  put('a', 1)
+  put('b', 2)
+  put('a', nothing)
+  expect([by.it([]), reports]).toEqual([[{ value: 2 }], []])
+  put('a', 3)
+  expect(by.it([3])).toEqual([{ value: 3 }])
+})
 
-  test('a tuple that is changed later does not move the object', () => {
-    const tuple = ['acme', 1]
-    const { by, put } = declared((ix) => ({ it: ix.compound(() => tuple) }))
-    put('a', 1)
-    tuple[0] = 'bolt'
-    expect([by.it(['acme']).length, by.it(['bolt']).length]).toEqual([1, 0])
-  })
+test('a tuple that is changed later does not move the object', () => {
+  const tuple = ['acme', 1]
+  const { by, put } = declared((ix) => ({ it: ix.compound(() => tuple) }))
+  put('a', 1)
+  tuple[0] = 'bolt'
+  expect([by.it(['acme']).length, by.it(['bolt']).length]).toEqual([1, 0])
 })

@@ -256,19 +256,17 @@ describe('packed content that is kept', () => {
   })
 })
 
-describe('the table of decoded entries', () => {
-  test('[H16] returns the object that is in use, although its entry is not', () => {
-    const table = new DecodedEntries<Item>()
-    const first = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })
-    const again = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })
-    expect([again.object === first.object, again.version]).toEqual([true, '1'])
-    expect(table.get(-5)).toBe(again)
-    expect([table.get(-6), table.get(-5 - 256)]).toEqual([undefined, undefined])
-  })
+test('[H16] the table of decoded entries returns the object that is in use, although its entry is not', () => {
+  const table = new DecodedEntries<Item>()
+  const first = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })
+  const again = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })
+  expect([again.object === first.object, again.version]).toEqual([true, '1'])
+  expect(table.get(-5)).toBe(again)
+  expect([table.get(-6), table.get(-5 - 256)]).toEqual([undefined, undefined])
+})
 
-  test('returns values without identity as they are', () => {
-    const table = new DecodedEntries<unknown>()
-    expect(table.add(-1, { key: 'a', object: null }).object).toBe(null)
-    expect([table.add(-1, { key: 'a', object: 7 }).object, table.get(-1)]).toEqual([7, undefined])
-  })
+test('the table of decoded entries returns values without identity as they are', () => {
+  const table = new DecodedEntries<unknown>()
+  expect(table.add(-1, { key: 'a', object: null }).object).toBe(null)
+  expect([table.add(-1, { key: 'a', object: 7 }).object, table.get(-1)]).toEqual([7, undefined])
 })
