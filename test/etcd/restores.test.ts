@@ -26,7 +26,6 @@ type Writes = (stage: Stage, etcd: EtcdServer) => Promise<unknown>
 
 /** The writes before the backup, while the mirror follows, and to the restored server. */
 interface Fork {
-  readonly title: string
   readonly form?: 'endpoints' | 'client'
   /** Before the backup. */
   readonly before: Writes
@@ -44,31 +43,37 @@ const puts =
   }
 
 /** The two histories delete or change one of three keys, and then differ in little else. */
-const ofThreeKeys = (title: string, name: string, n: number | undefined, restored: Writes): Fork => ({
-  title,
+const ofThreeKeys = (name: string, n: number | undefined, restored: Writes): Fork => ({
   before: puts('k', 3),
   mirrored: (stage) => stage.put([name, n]),
   restored,
 })
 
-const forks: readonly Fork[] = [
-  ...(['endpoints', 'client'] as const).map((form) => ({
-    title: `if it is ahead of the mirror after the reconnect, with the same ids and the same term (${form})`,
-    form,
-    before: (stage: Stage) => stage.fill(50),
+/** By both forms of a connection. */
+const ofBothForms = (title: string, fork: Fork): Readonly<Record<string, Fork>> => ({
+  [`${title} (endpoints)`]: { ...fork, form: 'endpoints' },
+  [`${title} (client)`]: { ...fork, form: 'client' },
+})
+
+const forks: Readonly<Record<string, Fork>> = {
+  ...ofBothForms('if the revision went back', {
+    before: (stage) => stage.fill(50),
+    mirrored: (stage) => stage.fill(80, 1),
+    restored: async () => {},
+  }),
+  ...ofBothForms('if it is ahead of the mirror after the reconnect, with the same ids and the same term', {
+    before: (stage) => stage.fill(50),
     mirrored: puts('lost', 30),
     restored: puts('new', 60),
-  })),
-  {
-    title: 'if the same key was written at the same revision, with another value',
+  }),
+  'if the same key was written at the same revision, with another value': {
     before: (stage) => stage.put(['k', 1]),
     mirrored: (stage) => stage.put(['k', 2]),
     restored: (stage) => stage.put(['k', 3]),
   },
-  ofThreeKeys('if only the number of keys shows it', 'k0', undefined, (_, etcd) => writeElsewhere(etcd, 5)),
-  ofThreeKeys('if only the newest entry shows it', 'k0', 2, (_, etcd) => writeElsewhere(etcd, 5)),
-  ofThreeKeys(
-    'if each history deleted one key, and the mirrored one its newest',
+  'if only the number of keys shows it': ofThreeKeys('k0', undefined, (_, etcd) => writeElsewhere(etcd, 5)),
+  'if only the newest entry shows it': ofThreeKeys('k0', 2, (_, etcd) => writeElsewhere(etcd, 5)),
+  'if each history deleted one key, and the mirrored one its newest': ofThreeKeys(
     'k2',
     undefined,
     async (stage, etcd) => {
@@ -76,8 +81,7 @@ const forks: readonly Fork[] = [
       await writeElsewhere(etcd, 5)
     },
   ),
-  {
-    title: 'if the same key was written at the same revision, and earlier revisions are compacted',
+  'if the same key was written at the same revision, and earlier revisions are compacted': {
     before: async (stage, etcd) => {
       await stage.put(['k', 1])
       await writeElsewhere(etcd, 60)
@@ -90,8 +94,7 @@ const forks: readonly Fork[] = [
     },
     code: 'VERSION_EXPIRED',
   },
-  {
-    title: 'if the range was idle since before the backup, and other keys were written',
+  'if the range was idle since before the backup, and other keys were written': {
     before: (stage) => stage.fill(5),
     mirrored: async (stage, etcd) => {
       await writeElsewhere(etcd, 50)
@@ -104,8 +107,7 @@ const forks: readonly Fork[] = [
       await writeElsewhere(etcd, 60)
     },
   },
-  {
-    title: 'if the newest entry of the mirrored history was deleted before',
+  'if the newest entry of the mirrored history was deleted before': {
     before: (stage) => stage.fill(5),
     mirrored: async (stage) => {
       await stage.put(['x', 1])
@@ -114,24 +116,9 @@ const forks: readonly Fork[] = [
     },
     restored: puts('y', 9),
   },
-]
+}
 
 describeEtcd('a restored backup is another history, and is listed again', (server) => {
-  for (const form of ['endpoints', 'client'] as const) {
-    test.concurrent(`if the revision went back (${form})`, () =>
-      withOwn(server, { form }, async (stage, etcd) => {
-        await stage.fill(50)
-        const backup = await etcd.backup()
-        await stage.live()
-        await stage.fill(80, 1)
-        await stage.healed()
-        await etcd.restore(backup)
-        await etcd.start()
-        await stage.healed()
-        expect([stage.relists, codes(stage)]).toEqual([1, ['EPOCH_CHANGED']])
-      }))
-  }
-
   test.concurrent('[C10][C38] between EPOCH_CHANGED and the list, fresh and a wait for a write of the restored history wait for the list', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
@@ -160,23 +147,23 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
       await stage.healed()
     }))
 
-  // Vitest cuts the text of a property.
-  const titled = forks.map((fork) => [fork.title, fork] as const)
-  test.concurrent.each(titled)('%s', (_title, { form, before, mirrored, restored, code = 'EPOCH_CHANGED' }) =>
-    withOwn(server, form === undefined ? {} : { form }, async (stage, etcd) => {
-      await before(stage, etcd)
-      const backup = await etcd.backup()
-      await stage.live()
-      await mirrored(stage, etcd)
-      await stage.healed()
-      stage.proxy.refuse()
-      await etcd.restore(backup)
-      await etcd.start()
-      await restored(stage, etcd)
-      stage.proxy.pass()
-      await stage.healed()
-      expect([stage.relists, codes(stage)]).toEqual([1, [code]])
-    }),
+  test.concurrent.each(Object.entries(forks))(
+    '%s',
+    (_title, { form, before, mirrored, restored, code = 'EPOCH_CHANGED' }) =>
+      withOwn(server, form === undefined ? {} : { form }, async (stage, etcd) => {
+        await before(stage, etcd)
+        const backup = await etcd.backup()
+        await stage.live()
+        await mirrored(stage, etcd)
+        await stage.healed()
+        stage.proxy.refuse()
+        await etcd.restore(backup)
+        await etcd.start()
+        await restored(stage, etcd)
+        stage.proxy.pass()
+        await stage.healed()
+        expect([stage.relists, codes(stage)]).toEqual([1, [code]])
+      }),
   )
 
   test.concurrent('if the history was compacted between the newest entry and the position of the mirror', () =>
