@@ -94,72 +94,51 @@ function viewsOf({ orders, customers }: Shop): ReadonlyMap<string, readonly [Any
     }),
   })
   const de = `JOIN customers c ON c.key = o.customer WHERE c.country = 'de'`
-  return new Map<string, readonly [AnyView, string]>([
-    ['left', [left, 'SELECT o.key, total, c.name customer FROM orders o LEFT JOIN customers c ON c.key = o.customer']],
-    ['inner', [inner, `SELECT o.key, total, c.name FROM orders o ${de}`]],
-    ['anti', [anti, 'SELECT key, total FROM orders WHERE customer NOT IN (SELECT key FROM customers)']],
-    [
-      'oneToMany',
-      [
-        oneToMany,
-        'SELECT c.key, count(o.key) n, ifnull(sum(total), 0) sum FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key',
-      ],
-    ],
-    [
-      'counts',
-      [counts, 'SELECT c.key, count(o.key) n FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key'],
-    ],
-    [
-      'groups',
-      [groups, 'SELECT customer key, count(*) count, sum(total) sum, max(total) max FROM orders GROUP BY customer'],
-    ],
-    ['top', [top, 'SELECT key, total FROM orders ORDER BY total DESC, key DESC LIMIT 3']],
-    ['lowest', [lowest, 'SELECT key, total FROM orders WHERE total > 1 AND total <= 5 ORDER BY total, key LIMIT 2']],
-    [
-      'between',
-      [
-        between,
-        `SELECT c.key, count(o.key) FILTER (WHERE total >= 3 AND total < 6) n, count(o.key) "all",
+  const views = {
+    left,
+    inner,
+    anti,
+    oneToMany,
+    counts,
+    groups,
+    top,
+    lowest,
+    between,
+    tags,
+    byTag,
+    heads,
+    countries,
+    totals,
+    tuples,
+    ofView,
+    diamond,
+  }
+  const queries: Readonly<Record<string, string>> = {
+    left: 'SELECT o.key, total, c.name customer FROM orders o LEFT JOIN customers c ON c.key = o.customer',
+    inner: `SELECT o.key, total, c.name FROM orders o ${de}`,
+    anti: 'SELECT key, total FROM orders WHERE customer NOT IN (SELECT key FROM customers)',
+    oneToMany:
+      'SELECT c.key, count(o.key) n, ifnull(sum(total), 0) sum FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key',
+    counts: 'SELECT c.key, count(o.key) n FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key',
+    groups: 'SELECT customer key, count(*) count, sum(total) sum, max(total) max FROM orders GROUP BY customer',
+    top: 'SELECT key, total FROM orders ORDER BY total DESC, key DESC LIMIT 3',
+    lowest: 'SELECT key, total FROM orders WHERE total > 1 AND total <= 5 ORDER BY total, key LIMIT 2',
+    between: `SELECT c.key, count(o.key) FILTER (WHERE total >= 3 AND total < 6) n, count(o.key) "all",
          count(o.key) FILTER (WHERE total = 3) three FROM customers c LEFT JOIN orders o ON o.customer = c.key GROUP BY c.key`,
-      ],
-    ],
-    ['tags', [tags, `SELECT o.key || '/' || t.value key, total FROM orders o, json_each(o.tags) t`]],
-    [
-      'byTag',
-      [byTag, 'SELECT t.value key, count(*) count, sum(total) sum FROM orders o, json_each(o.tags) t GROUP BY t.value'],
-    ],
-    [
-      'heads',
-      [
-        heads,
-        `SELECT customer key, count(*) count, sum(total) sum FROM orders GROUP BY customer HAVING max(total) > 3
+    tags: `SELECT o.key || '/' || t.value key, total FROM orders o, json_each(o.tags) t`,
+    byTag: 'SELECT t.value key, count(*) count, sum(total) sum FROM orders o, json_each(o.tags) t GROUP BY t.value',
+    heads: `SELECT customer key, count(*) count, sum(total) sum FROM orders GROUP BY customer HAVING max(total) > 3
          UNION ALL
          SELECT customer || '/' || total, count(*), sum(total) FROM orders WHERE total <= 3 GROUP BY customer, total`,
-      ],
-    ],
-    ['countries', [countries, 'SELECT DISTINCT country key, country FROM customers']],
-    ['totals', [totals, `SELECT total || '' key, total, count(*) count FROM orders GROUP BY total`]],
-    [
-      'tuples',
-      [tuples, `SELECT customer || '/' || total key, total, count(*) count FROM orders GROUP BY customer, total`],
-    ],
-    [
-      'ofView',
-      [
-        ofView,
-        `SELECT c.name key, count(*) count, (SELECT min(total) FROM orders o ${de}) first, c.name FROM orders o ${de} GROUP BY c.name`,
-      ],
-    ],
-    [
-      'diamond',
-      [
-        diamond,
-        `SELECT o.key, c.name, (SELECT count(*) FROM orders p WHERE p.customer = o.customer) count,
+    countries: 'SELECT DISTINCT country key, country FROM customers',
+    totals: `SELECT total || '' key, total, count(*) count FROM orders GROUP BY total`,
+    tuples: `SELECT customer || '/' || total key, total, count(*) count FROM orders GROUP BY customer, total`,
+    ofView: `SELECT c.name key, count(*) count, (SELECT min(total) FROM orders o ${de}) first, c.name FROM orders o ${de} GROUP BY c.name`,
+    diamond: `SELECT o.key, c.name, (SELECT count(*) FROM orders p WHERE p.customer = o.customer) count,
          CASE WHEN c.key IS NULL THEN NULL ELSE (SELECT count(*) FROM orders p WHERE p.customer = o.customer) END n
          FROM orders o LEFT JOIN customers c ON c.key = o.customer`,
-      ],
-    ],
-  ])
+  }
+  return new Map(Object.entries<AnyView>(views).map(([name, view]) => [name, [view, queries[name] ?? '']]))
 }
 
 /** The left join and the counts as db-ivm computes them, from the differences of the inputs. */
