@@ -17,10 +17,7 @@ interface Scene {
 }
 
 /** An informer as client-node's users make one, over a fake; stopped at the end, when nothing may be left of it. */
-async function withInformer(
-  prepare: (fake: FakeKubernetes) => void,
-  act: (scene: Scene) => Promise<void>,
-): Promise<void> {
+async function withInformer(prepare: (fake: FakeKubernetes) => void, act: (scene: Scene) => Promise<void>) {
   await using fake = await FakeKubernetes.start()
   prepare(fake)
   const informer = makeInformer<FakeObject>(fake.config(), PATH, () => Promise.resolve({}))

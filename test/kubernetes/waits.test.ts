@@ -108,10 +108,7 @@ describe('a wait for a version', () => {
 })
 
 /** Waits for a version that the watch does not deliver; `refuse` answers the requests for it. */
-async function refused(
-  isMeant: (exchange: Exchange) => boolean,
-  refuse: (exchange: Exchange) => unknown,
-): Promise<void> {
+async function refused(isMeant: (exchange: Exchange) => boolean, refuse: (exchange: Exchange) => unknown) {
   await Mirror.live({ fill: 1 }, async (mirror) => {
     const { fake, informer } = mirror
     let times = 0

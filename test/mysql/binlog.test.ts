@@ -61,11 +61,7 @@ function innerOf(client: Connection): MysqlCore {
 }
 
 /** Everything in the log from a position to now. */
-async function itemsFrom(
-  mysql: MysqlServer,
-  from: BinlogStart,
-  reader = new TransactionReader(),
-): Promise<BinlogItem[]> {
+async function itemsFrom(mysql: MysqlServer, from: BinlogStart, reader = new TransactionReader()) {
   await mysql.sql(`INSERT INTO last VALUES (${++lastNumber})`)
   const items: BinlogItem[] = []
   reader.watch(last)

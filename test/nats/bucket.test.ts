@@ -3,22 +3,13 @@ import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
-import { createInformer, type Informer, type SourceError } from '../../src/index.js'
-import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
+import { createInformer, type SourceError } from '../../src/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeServer } from '../servers/index.js'
 import type { NatsServer } from '../servers/nats.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from '../support/source-calls.js'
 import { useNats } from './support.js'
-
-interface Stage {
-  readonly proxy: FaultProxy
-  readonly kv: Bucket
-  readonly admin: NatsConnection
-  readonly mirror: Informer<number, object>
-  readonly errors: SourceError[]
-  lists(): number
-}
 
 let buckets = 0
 
@@ -27,7 +18,7 @@ async function stage(
   nats: NatsServer,
   { bucket = `bucket-${++buckets}`, ...options }: Partial<NatsKvSourceOptions<number>> = {},
   config: Parameters<Kvm['create']>[1] = {},
-): Promise<Stage> {
+) {
   const proxy = await startFaultProxy({ targetPort: nats.port })
   const admin = await nats.connect()
   const kv = (await new Kvm(admin).create(bucket, config)) as Bucket

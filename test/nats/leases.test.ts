@@ -106,10 +106,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
 describeServer('nats 2.15', 'leases of an older state of the bucket', (server) => {
   /** What the old state has: the first record of member 1, and of member 2. */
-  async function restored(
-    putBack: (nats: NatsServer, save: 'save' | 'put back') => Promise<void>,
-    writesBefore = 0,
-  ): Promise<void> {
+  async function restored(putBack: (nats: NatsServer, save: 'save' | 'put back') => Promise<void>, writesBefore = 0) {
     await using nats = await NatsServer.start({ server })
     const leases = natsLeases({ client: await nats.connect(), group: 'g', leaseMs: 5_000 })
     const [a, b, late] = [leases.open(), leases.open(), leases.open()]

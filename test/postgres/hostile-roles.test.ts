@@ -52,11 +52,7 @@ function trapFunction(schema: string, attacker: string): string {
 }
 
 /** A type whose cast is a function in SQL. Postgres replaces its call by its body, and calls what the body calls at planning. */
-function inlinedTrap(
-  schema: string,
-  attacker: string,
-  context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT',
-): readonly string[] {
+function inlinedTrap(schema: string, attacker: string, context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT') {
   return [
     trapFunction(schema, attacker),
     `CREATE TYPE ${schema}.trap AS (v int)`,
@@ -80,10 +76,7 @@ describePostgres('a hostile role', (postgres) => {
   }
 
   describe('that owns a mirrored table does not become the installer', () => {
-    const owned = async (
-      level: 'statement' | 'row',
-      context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT',
-    ): ReturnType<typeof ownedTable> =>
+    const owned = async (level: 'statement' | 'row', context: 'ASSIGNMENT' | 'IMPLICIT' = 'ASSIGNMENT') =>
       await ownedTable(await prepared(TABLE), level, (...args) => inlinedTrap(...args, context))
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
@@ -123,9 +116,7 @@ describePostgres('a hostile role', (postgres) => {
   })
 
   describe('that replaces a mirrored table by a view', () => {
-    async function viewOf(
-      grant: (reader: string) => string,
-    ): Promise<{ db: Database; reader: string; client: Client; replaced: string }> {
+    async function viewOf(grant: (reader: string) => string) {
       const db = await prepared(TABLE)
       const owner = await ownerOf(db, 't')
       const reader = await roleOf(db, 'reader')

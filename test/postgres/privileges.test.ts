@@ -141,11 +141,7 @@ describePostgres('the installed objects', (postgres) => {
 
   describe('trigger functions', () => {
     /** A partitioned table that a superuser has installed last, and roles that may try to use its trigger function. */
-    async function partitioned(): Promise<{
-      readonly db: Database
-      readonly owner: string
-      readonly stranger: string
-    }> {
+    async function partitioned() {
       const db = await prepared(PARTITIONED)
       const owner = await ownerOf(db, 'p')
       const stranger = await roleOf(db, 'stranger')

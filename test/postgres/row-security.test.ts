@@ -5,11 +5,9 @@ import { createInformer } from '../../src/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import {
-  type Database,
   errorOf,
   expectMirrorEqualsTable,
   expectMirrored,
-  type Mirror,
   mirror,
   nakedDelta,
   snapshotOf,
@@ -24,9 +22,7 @@ describePostgres('row security', (postgres) => {
   const at = useServer(postgres)
 
   /** A table, and a role that may mirror it. */
-  async function readBy(
-    setup: (reader: string) => string,
-  ): Promise<{ readonly db: Database; readonly reader: string }> {
+  async function readBy(setup: (reader: string) => string) {
     const db = await at.prepared((name) => `${ROWS}; CREATE ROLE ${name}_reader LOGIN; ${setup(`${name}_reader`)}`)
     const reader = `${db.name}_reader`
     await db.install('t', { grant: [reader] })
@@ -128,10 +124,7 @@ describePostgres('row security', (postgres) => {
 
   describe('that begins to apply', () => {
     /** A mirror whose server process has cached the plan of its deltas while all rows were visible. */
-    async function unrestricted(
-      { setup }: Revocation,
-      options: Partial<TestSourceOptions> = {},
-    ): Promise<Mirror & { readonly reader: string }> {
+    async function unrestricted({ setup }: Revocation, options: Partial<TestSourceOptions> = {}) {
       const { db, reader } = await readBy(setup)
       const rows = await mirror(db, { table: 't', connection: { user: reader }, ...options })
       for (let n = 3; n < 10; n++) {

@@ -349,11 +349,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('relist', 'restore', 'relist view', 'corrupt') }) },
 )
 
-function perform(
-  { orderSource, customerSource, customers: informer }: Shop,
-  step: Step,
-  views: readonly AnyView[],
-): void {
+function perform({ orderSource, customerSource, customers: informer }: Shop, step: Step, views: readonly AnyView[]) {
   if (step.type === 'writes') {
     // One transaction of each source.
     orderSource.transaction((tx) => {

@@ -12,7 +12,7 @@ import { Mirror } from './mirror.js'
 const NAME = 'mirrored'
 
 /** A master, a replica that has everything, and a mirror of what the master has: two keys. */
-async function replicated(server: FoundServer, kind: Kind): Promise<Replicated> {
+async function replicated(server: FoundServer, kind: Kind) {
   const master = await RedisServer.start({ server })
   const replica = await RedisServer.start({ server })
   await replica.follow(master)
@@ -25,6 +25,7 @@ async function replicated(server: FoundServer, kind: Kind): Promise<Replicated> 
     master,
     replica,
     mirror,
+    /** The address of the master is the replica's from now on. */
     takeOver: () => {
       mirror.proxy.retarget(replica.port)
       mirror.proxy.pass()
@@ -33,14 +34,6 @@ async function replicated(server: FoundServer, kind: Kind): Promise<Replicated> 
       for (const each of [mirror, master, replica]) await each[Symbol.asyncDispose]()
     },
   }
-}
-
-interface Replicated extends AsyncDisposable {
-  readonly master: RedisServer
-  readonly replica: RedisServer
-  readonly mirror: Mirror
-  /** The address of the master is the replica's from now on. */
-  takeOver(): void
 }
 
 describeRedis('a failover', (server) => {

@@ -122,9 +122,7 @@ async function plainKeys(redis: Redis): Promise<ReadonlyMap<string, string>> {
   return new Map(keys.map((key, at) => [key, values[at] ?? 'gone']))
 }
 
-async function snapshot(
-  pair: Pair,
-): Promise<{ readonly entries: readonly (readonly [string, Item])[]; readonly after: string }> {
+async function snapshot(pair: Pair) {
   const { generation } = pair
   const [[, truth] = [], [, after] = []] = (await pair.client.multi().hgetall(STREAM_TRUTH).get(STREAM_AT).exec()) ?? []
   if (pair.generation !== generation) throw new Error('it is of a history that is gone')

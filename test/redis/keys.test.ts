@@ -10,14 +10,7 @@ import { useRedis } from './support.js'
 let prefixes = 0
 
 /** A mirror of the keys under a prefix of their own. */
-async function keysOf(
-  redis: RedisServer,
-  options: { readonly maxKeys?: number } = {},
-): Promise<{
-  readonly prefix: string
-  readonly mirror: Mirror
-  shows(wanted: Readonly<Record<string, number>>): Promise<void>
-}> {
+async function keysOf(redis: RedisServer, options: { readonly maxKeys?: number } = {}) {
   const prefix = `keys-${++prefixes}:`
   const mirror = await Mirror.open(redis, (port) =>
     redisKeysSource<Item>({ client: userClient('ioredis 6', port), prefix, heartbeatMs: 500, ...options }),

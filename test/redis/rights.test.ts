@@ -121,7 +121,7 @@ describeRedis('a user of the server', (server) => {
       expect((await listed(source)).objects.size).toBe(1)
     })
 
-    for (const right of [...READER])
+    for (const right of READER)
       test(`and lacks ${right}: it says what it needs`, async () => {
         const { name, client } = await clientOf(
           (of) => `%R~{${of}}:*`,

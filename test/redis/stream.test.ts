@@ -13,14 +13,7 @@ import { type Item, Mirror } from './mirror.js'
 import { useRedis } from './support.js'
 
 /** A stream of its own, who writes it, and a mirror of it. */
-async function streamOf(
-  redis: RedisServer,
-  options: Partial<RedisStreamSourceOptions<Item>> = {},
-): Promise<{
-  readonly stream: string
-  readonly mirror: Mirror
-  add(changes: Readonly<Record<string, number | undefined>>, id?: string): Promise<string>
-}> {
+async function streamOf(redis: RedisServer, options: Partial<RedisStreamSourceOptions<Item>> = {}) {
   const stream = `stream-${++streams}`
   const mirror = await Mirror.open(redis, (port) =>
     redisStreamSource<Item>({

@@ -3,7 +3,7 @@ import type { ListEvent, WatchEvent } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import { reflect, store } from '../../support/reflectors.js'
 import { listed, ordered, reflected } from '../../support/running.js'
-import { put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { put, scripted } from '../../support/scripted-source.js'
 
 const FIVE_MINUTES = 300_000
 
@@ -13,10 +13,7 @@ function odd<E>(event: unknown): E {
 }
 
 /** A source that lists at once. Its watch does not time out, because its heartbeats are an hour apart. */
-function healthy(
-  events: readonly ListEvent<number>[] = [],
-  later: readonly ListEvent<number>[] = events,
-): ScriptedSource<number> {
+function healthy(events: readonly ListEvent<number>[] = [], later: readonly ListEvent<number>[] = events) {
   return scripted<number>({
     heartbeatMs: 3_600_000,
     onList: (list, nth) => list.answer(nth === 1 ? events : later, `${nth * 10}`),

@@ -1,26 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
-import type { SourceError } from '../../../src/contract/errors.js'
+import { memorySource } from '../../../adapters/memory/index.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
-import { type SourceSet, sourceSet } from '../../../src/informer/sources/source-set.js'
+import { sourceSet } from '../../../src/informer/sources/source-set.js'
 import { Indexer } from '../../../src/store/indexer.js'
-import type { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf } from '../../support/informers.js'
 import { put } from '../../support/scripted-source.js'
 
-interface World {
-  readonly clock: VirtualClock
-  readonly set: SourceSet<number>
-  readonly a: MemorySource<number>
-  readonly informer: Informer<number>
-  readonly errors: SourceError[]
-  /** The next calls of the user function call this one first. */
-  act: () => void
-}
-
 /** Returns an informer of the sources `a` (a1, a2) and `b` (b1). Its function of the kind `by` calls `act`. */
-async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'): Promise<World> {
+async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing') {
   const a = memorySource<number>({ name: 'a', entries: Object.entries({ a1: 1, a2: 1 }) })
   const set = sourceSet({ a, b: memorySource<number>({ name: 'b', entries: [['b1', 1]] }) })
   let act = (): void => {}
@@ -50,6 +38,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
     a,
     informer,
     errors,
+    /** The next calls of the user function call this one first. */
     set act(now: () => void) {
       act = now
     },

@@ -139,11 +139,7 @@ describe('after', () => {
 
 describe('a group', () => {
   /** `c` waits for `b`, and `b` for `a`. */
-  function chain(): {
-    readonly world: World
-    readonly members: readonly Informer<number, object>[]
-    readonly log: string[]
-  } {
+  function chain() {
     const world = new World()
     const log: string[] = []
     const informers = ['a', 'b', 'c'].map((name) => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { OptionError, type ReconcileOptions } from '../../../src/index.js'
-import type { FeedController } from '../../../src/subscriptions/controller/controller.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
 import { numbers, type Reconcile, Runs, reconcile, reconciling } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
@@ -247,9 +246,7 @@ describe('close', () => {
   })
 
   describe('[F7] with drain, runs receive the current state', () => {
-    async function draining(
-      options: ReconcileOptions<Order> = {},
-    ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {
+    async function draining(options: ReconcileOptions<Order> = {}) {
       const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) }))
       mirror.list(
         [1, 2, 3].map((n) => [`k${n}`, order(n)] as const),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { MemorySource } from '../../../adapters/memory/index.js'
-import type { Controller, Subscription } from '../../../src/index.js'
+import type { Controller } from '../../../src/index.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../../support/informers.js'
 
 /** The function of a controller, which decides how a run ends. */
@@ -191,9 +191,7 @@ describe('close with drain', () => {
     ['subscribe', 2],
     ['reconcile', 1],
   ] as const)('[F8] of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
-    function follow(
-      hang: () => Promise<void>,
-    ): World<Order, object, MemorySource<Order>> & { readonly caller: AbortController; readonly sub: Subscription } {
+    function follow(hang: () => Promise<void>) {
       const world = mirrorOf<Order, object>(entries)
       const caller = new AbortController()
       const options = { concurrency, signal: caller.signal }

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Feed } from '../../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
 import { numbers } from '../../support/controllers.js'
 import { drain, Mirror, tellAll, unlistedOrders } from '../../support/feeds.js'
@@ -11,10 +10,7 @@ import { type Order, order, outcomeOf } from '../../support/informers.js'
 const CLOSED = new SourceError('closed', { code: 'STOPPED' })
 
 /** A feed that has taken these objects, and waits for changes. */
-function drained(
-  entries: readonly (readonly [string, number])[] = [],
-  options: FeedOptions<number> = {},
-): { readonly mirror: Mirror<number>; readonly feed: Feed<number> } {
+function drained(entries: readonly (readonly [string, number])[] = [], options: FeedOptions<number> = {}) {
   const mirror = numbers(...entries)
   const feed = mirror.feed(options)
   drain(feed)

@@ -11,11 +11,7 @@ import { deferred, outcomeOf } from '../../support/informers.js'
 
 type Options = FeedOptions<number>
 
-function subscribe(
-  mirror: Mirror<number>,
-  handlers: Handlers<number>,
-  options: Options = {},
-): HandlerSubscription<number> {
+function subscribe(mirror: Mirror<number>, handlers: Handlers<number>, options: Options = {}) {
   return new HandlerSubscription(mirror.feed(options), handlers, options)
 }
 

@@ -2,20 +2,11 @@ import diagnostics from 'node:diagnostics_channel'
 import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { type DataPoint, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  type ReadableSpan,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import { METRICS } from '../../../telemetry/metrics.js'
-import {
-  type Instrumentation,
-  type InstrumentationOptions,
-  instrumentInformers,
-} from '../../../telemetry/opentelemetry/index.js'
+import { type InstrumentationOptions, instrumentInformers } from '../../../telemetry/opentelemetry/index.js'
 import { informerOf, mirrorOf, order } from '../../support/informers.js'
 import { RELIST_REASONS } from '../../support/prometheus-text.js'
 import { listed, running } from '../../support/running.js'
@@ -31,16 +22,8 @@ class Reader extends MetricReader {
   protected async onShutdown(): Promise<void> {}
 }
 
-interface Setup {
-  readonly end: Instrumentation
-  /** The points of a metric that concern an informer. */
-  points<V = number>(name: string, informer: string): Promise<readonly DataPoint<V>[]>
-  /** The finished spans that concern an informer. */
-  spans(informer: string): readonly ReadableSpan[]
-}
-
 /** Without options each write has a span. */
-function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { minApplyMs: 0 }): Setup {
+function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { minApplyMs: 0 }) {
   const reader = new Reader()
   const exporter = new InMemorySpanExporter()
   const meterProvider = new MeterProvider({ readers: [reader] })
@@ -49,7 +32,8 @@ function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { mi
   onTestFinished(end)
   return {
     end,
-    async points<V>(name: string, informer: string) {
+    /** The points of a metric that concern an informer. */
+    async points<V = number>(name: string, informer: string) {
       const { resourceMetrics, errors } = await reader.collect()
       expect(errors).toEqual([])
       const metric = resourceMetrics.scopeMetrics
@@ -58,7 +42,8 @@ function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { mi
       const points = (metric?.dataPoints ?? []) as readonly DataPoint<unknown>[]
       return points.filter(({ attributes }) => attributes['listwatch.informer'] === informer) as readonly DataPoint<V>[]
     },
-    spans: (informer) =>
+    /** The finished spans that concern an informer. */
+    spans: (informer: string) =>
       exporter.getFinishedSpans().filter(({ attributes }) => attributes['listwatch.informer'] === informer),
   }
 }

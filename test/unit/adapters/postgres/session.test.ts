@@ -9,12 +9,7 @@ const TIMEOUT_MS = 4_000
 const PERIOD_MS = TIMEOUT_MS / 4
 
 /** A session whose next query has no response before `respond` is called. `stream.bytesRead` counts received bytes. */
-async function sessionOf(more: object = {}): Promise<{
-  readonly clock: VirtualClock
-  readonly session: Session
-  readonly stream: { bytesRead: number }
-  respond(): void
-}> {
+async function sessionOf(more: object = {}) {
   const clock = new VirtualClock(0)
   const response = Promise.withResolvers<void>()
   const stream = Object.assign(more, { bytesRead: 0, destroy: () => {}, pause: () => {}, resume: () => {} })

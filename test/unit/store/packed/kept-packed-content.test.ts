@@ -28,10 +28,7 @@ interface Options extends NonNullable<Life['options']> {
 }
 
 /** Starts a process without a handler, which would decode all objects. */
-function open(
-  { source, cache }: Pick<Kept, 'source' | 'cache'>,
-  { hasIndexes = true, ...options }: Options = {},
-): Kept {
+function open({ source, cache }: Pick<Kept, 'source' | 'cache'>, { hasIndexes = true, ...options }: Options = {}) {
   const decoded: string[] = []
   cache.onDecode = (key) => void decoded.push(key)
   const declare = hasIndexes ? indexes : () => ({}) as Indexes
