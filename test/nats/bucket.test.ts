@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type NatsKvSourceOptions, natsKvSource } from '../../adapters/nats/index.js'
 import { createInformer, type SourceError } from '../../src/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -80,44 +80,42 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     expect([mirror.size, mirror.invalid.size, lists()]).toEqual([3, 0, 1])
   })
 
-  describe('[J11] keys that are removed without a marker that can be read', () => {
-    test('deletes whose markers were purged while the connection was down are found, without a list', async () => {
-      const { proxy, kv, mirror, lists } = await stage(shared.nats)
-      proxy.refuse()
-      proxy.reset()
-      await kv.delete('a')
-      await kv.put('b', '2')
-      await kv.purgeDeletes(-1)
-      proxy.pass()
-      await waitUntil('the delete', () => mirror.get('a') === undefined && mirror.get('b') === 2)
-      expect([mirror.size, lists()]).toEqual([2, 1])
-    })
+  test('[J11] deletes whose markers were purged while the connection was down are found, without a list', async () => {
+    const { proxy, kv, mirror, lists } = await stage(shared.nats)
+    proxy.refuse()
+    proxy.reset()
+    await kv.delete('a')
+    await kv.put('b', '2')
+    await kv.purgeDeletes(-1)
+    proxy.pass()
+    await waitUntil('the delete', () => mirror.get('a') === undefined && mirror.get('b') === 2)
+    expect([mirror.size, lists()]).toEqual([2, 1])
+  })
 
-    test('keys whose values expire are deleted, without a list', async () => {
-      const { kv, mirror, lists } = await stage(shared.nats, {}, { ttl: 2_000 })
-      await waitUntil('the end of all values', () => mirror.size === 0)
-      await kv.put('a', '5')
-      await waitUntil('the next value', () => mirror.get('a') === 5)
-      expect(lists()).toBe(1)
-    })
+  test('[J11] keys whose values expire are deleted, without a list', async () => {
+    const { kv, mirror, lists } = await stage(shared.nats, {}, { ttl: 2_000 })
+    await waitUntil('the end of all values', () => mirror.size === 0)
+    await kv.put('a', '5')
+    await waitUntil('the next value', () => mirror.get('a') === 5)
+    expect(lists()).toBe(1)
+  })
 
-    test('a purge of the whole bucket empties the mirror', async () => {
-      const { admin, kv, mirror } = await stage(shared.nats)
-      const { bucket } = await kv.status()
-      await admin.request(`$JS.API.STREAM.PURGE.KV_${bucket}`)
-      await waitUntil('the purge', () => mirror.size === 0)
-      await kv.put('b', '7')
-      await waitUntil('the next value', () => mirror.get('b') === 7)
-    })
+  test('[J11] a purge of the whole bucket empties the mirror', async () => {
+    const { admin, kv, mirror } = await stage(shared.nats)
+    const { bucket } = await kv.status()
+    await admin.request(`$JS.API.STREAM.PURGE.KV_${bucket}`)
+    await waitUntil('the purge', () => mirror.size === 0)
+    await kv.put('b', '7')
+    await waitUntil('the next value', () => mirror.get('b') === 7)
+  })
 
-    test('a message that is erased is a delete, also with a filter', async () => {
-      const { admin, kv, mirror } = await stage(shared.nats, { subjects: ['b', 'c.*'] })
-      expect([...mirror.keys()]).toEqual(['b'])
-      const { revision = 0 } = (await kv.get('b')) ?? {}
-      const { bucket } = await kv.status()
-      await admin.request(`$JS.API.STREAM.MSG.DELETE.KV_${bucket}`, JSON.stringify({ seq: revision }))
-      await waitUntil('the delete', () => mirror.size === 0)
-    })
+  test('[J11] a message that is erased is a delete, also with a filter', async () => {
+    const { admin, kv, mirror } = await stage(shared.nats, { subjects: ['b', 'c.*'] })
+    expect([...mirror.keys()]).toEqual(['b'])
+    const { revision = 0 } = (await kv.get('b')) ?? {}
+    const { bucket } = await kv.status()
+    await admin.request(`$JS.API.STREAM.MSG.DELETE.KV_${bucket}`, JSON.stringify({ seq: revision }))
+    await waitUntil('the delete', () => mirror.size === 0)
   })
 
   test('a mirror shows only states that the bucket had, though it has one revision of each key', async () => {

@@ -303,96 +303,93 @@ describePostgres('the definition of a table', (postgres) => {
     })
   })
 
-  describe('a change of the key', () => {
-    test('a key column that becomes wider breaks no writer', async () => {
-      const wider: readonly (readonly [column: string, type: string, values: string])[] = [
-        ['a', 'bigint', `5000000000, 1, 'x', 'x', 'x'`],
-        ['b', 'int', `1, 70000, 'x', 'x', 'x'`],
-        ['c', 'varchar(30)', `1, 1, 'longer', 'x', 'x'`],
-        ['d', 'text', `1, 1, 'x', 'longer', 'x'`],
-        ['e', 'char(30)', `1, 1, 'x', 'x', 'longer'`],
-      ]
-      const key = wider.map(([column]) => column)
-      const db = await at.installed(
-        `CREATE TABLE t (a int, b smallint, c varchar(3), d varchar(3), e char(3), PRIMARY KEY (${key.join()}))`,
-      )
-      const rows = await mirror(db, { table: 't' })
-      for (const [column, type, values] of wider) {
-        await db.sql(`ALTER TABLE t ALTER ${column} TYPE ${type}`)
-        await db.sql(`INSERT INTO t VALUES (${values})`)
-        await expectMirrorEqualsTable(rows, { key })
-      }
-    })
+  test('a key column that becomes wider breaks no writer', async () => {
+    const wider: readonly (readonly [column: string, type: string, values: string])[] = [
+      ['a', 'bigint', `5000000000, 1, 'x', 'x', 'x'`],
+      ['b', 'int', `1, 70000, 'x', 'x', 'x'`],
+      ['c', 'varchar(30)', `1, 1, 'longer', 'x', 'x'`],
+      ['d', 'text', `1, 1, 'x', 'longer', 'x'`],
+      ['e', 'char(30)', `1, 1, 'x', 'x', 'longer'`],
+    ]
+    const key = wider.map(([column]) => column)
+    const db = await at.installed(
+      `CREATE TABLE t (a int, b smallint, c varchar(3), d varchar(3), e char(3), PRIMARY KEY (${key.join()}))`,
+    )
+    const rows = await mirror(db, { table: 't' })
+    for (const [column, type, values] of wider) {
+      await db.sql(`ALTER TABLE t ALTER ${column} TYPE ${type}`)
+      await db.sql(`INSERT INTO t VALUES (${values})`)
+      await expectMirrorEqualsTable(rows, { key })
+    }
+  })
 
-    test('a renamed key column breaks writers without listwatch.reinstall, and makes a mirror fail and say what to do', async () => {
-      const db = await at.installed(ROWS)
-      const rows = await mirror(db, { table: 't' })
-      await db.sql('ALTER TABLE t RENAME COLUMN id TO number')
-      expect(await errorOf(db.sql('INSERT INTO t VALUES (3)'))).toMatchObject({ code: '42703' })
-      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
-      expect(rows.informer.status.lastError).toMatchObject({
-        code: 'NOT_FOUND',
-        message: expect.stringContaining('pg install'),
-      })
-      expect(rows.informer.size).toBe(2)
+  test('a renamed key column breaks writers without listwatch.reinstall, and makes a mirror fail and say what to do', async () => {
+    const db = await at.installed(ROWS)
+    const rows = await mirror(db, { table: 't' })
+    await db.sql('ALTER TABLE t RENAME COLUMN id TO number')
+    expect(await errorOf(db.sql('INSERT INTO t VALUES (3)'))).toMatchObject({ code: '42703' })
+    await waitUntil('the failure', () => rows.informer.status.state === 'failed')
+    expect(rows.informer.status.lastError).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('pg install'),
     })
+    expect(rows.informer.size).toBe(2)
+  })
 
-    test.concurrent('another name, type and primary key break no writer if listwatch.reinstall is in the same migration', async ({
-      onTestFinished,
-    }) => {
-      const migrations: readonly (readonly [ddl: string, key: readonly string[], insert: string])[] = [
-        ['ALTER TABLE t RENAME COLUMN id TO number', ['number'], 'INSERT INTO t VALUES (3, 30)'],
-        ['ALTER TABLE t ALTER number TYPE text', ['number'], `INSERT INTO t VALUES ('four', 40)`],
-        [
-          'ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (n, number)',
-          ['n', 'number'],
-          `INSERT INTO t VALUES ('1', 30)`,
-        ],
-      ]
-      const db = await at.installed(ROWS, { atEnd: onTestFinished })
-      const rows = await mirror(db, { table: 't' })
-      for (const [done, [ddl, key, insert]] of migrations.entries()) {
-        await db.sql(`BEGIN; ${ddl}; SELECT listwatch.reinstall('t'); COMMIT`)
-        await db.sql(insert)
-        await expectMirrorEqualsTable(rows, { key })
-        expect([rows.informer.size, rows.informer.status.relists], ddl).toEqual([3 + done, 1 + done])
-        await settled(rows)
-      }
-    })
+  test.concurrent('another name, type and primary key break no writer if listwatch.reinstall is in the same migration', async ({
+    onTestFinished,
+  }) => {
+    const migrations: readonly (readonly [ddl: string, key: readonly string[], insert: string])[] = [
+      ['ALTER TABLE t RENAME COLUMN id TO number', ['number'], 'INSERT INTO t VALUES (3, 30)'],
+      ['ALTER TABLE t ALTER number TYPE text', ['number'], `INSERT INTO t VALUES ('four', 40)`],
+      [
+        'ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (n, number)',
+        ['n', 'number'],
+        `INSERT INTO t VALUES ('1', 30)`,
+      ],
+    ]
+    const db = await at.installed(ROWS, { atEnd: onTestFinished })
+    const rows = await mirror(db, { table: 't' })
+    for (const [done, [ddl, key, insert]] of migrations.entries()) {
+      await db.sql(`BEGIN; ${ddl}; SELECT listwatch.reinstall('t'); COMMIT`)
+      await db.sql(insert)
+      await expectMirrorEqualsTable(rows, { key })
+      expect([rows.informer.size, rows.informer.status.relists], ddl).toEqual([3 + done, 1 + done])
+      await settled(rows)
+    }
+  })
 
-    test('the migration in docs/reference/postgres.md breaks no writer', async () => {
-      const [migration] = blocksOf(['docs/reference/postgres.md']).filter(({ language }) => language === 'sql')
-      const db = await at.installed(
-        'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)',
-        'orders',
-      )
-      const orders = await mirror(db, { table: 'orders' })
-      await db.sql(migration?.text ?? '')
-      await db.sql('INSERT INTO orders (order_id, n) VALUES (2, 20)')
-      await waitUntil('the row', () => orders.informer.has('2'))
-      expect(orders.informer.get('2')).toEqual({ order_id: 2, n: 20 })
-    })
+  test('the migration in docs/reference/postgres.md breaks no writer', async () => {
+    const [migration] = blocksOf(['docs/reference/postgres.md']).filter(({ language }) => language === 'sql')
+    const db = await at.installed(
+      'CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)',
+      'orders',
+    )
+    const orders = await mirror(db, { table: 'orders' })
+    await db.sql(migration?.text ?? '')
+    await db.sql('INSERT INTO orders (order_id, n) VALUES (2, 20)')
+    await waitUntil('the row', () => orders.informer.has('2'))
+    expect(orders.informer.get('2')).toEqual({ order_id: 2, n: 20 })
+  })
 
-    test('listwatch.reinstall keeps the options and the readers', async () => {
-      const db = await at.prepared(
-        (name) =>
-          `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL; CREATE ROLE ${name}_reader`,
-      )
-      await db.install('t', { key: ['n'], level: 'row', wake: 'none', bulk: 7, grant: [`${db.name}_reader`] })
-      const options = `SELECT options - 'generation' FROM listwatch.logs()`
-      const before = await db.value(options)
-      await db.sql(`SELECT listwatch.reinstall('t')`)
-      expect(await db.value(options)).toEqual(before)
-      expect(
-        await db.value(`SELECT has_table_privilege('${db.name}_reader', (SELECT log FROM listwatch.logs()), 'SELECT')`),
-      ).toBe(true)
-    })
+  test('listwatch.reinstall keeps the options and the readers', async () => {
+    const db = await at.prepared(
+      (name) => `${ROWS}; CREATE UNIQUE INDEX ON t (n); ALTER TABLE t ALTER n SET NOT NULL; CREATE ROLE ${name}_reader`,
+    )
+    await db.install('t', { key: ['n'], level: 'row', wake: 'none', bulk: 7, grant: [`${db.name}_reader`] })
+    const options = `SELECT options - 'generation' FROM listwatch.logs()`
+    const before = await db.value(options)
+    await db.sql(`SELECT listwatch.reinstall('t')`)
+    expect(await db.value(options)).toEqual(before)
+    expect(
+      await db.value(`SELECT has_table_privilege('${db.name}_reader', (SELECT log FROM listwatch.logs()), 'SELECT')`),
+    ).toBe(true)
+  })
 
-    test('listwatch.reinstall of a table without triggers says so', async () => {
-      const db = await at.installed(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
-      expect((await errorOf(db.sql(`SELECT listwatch.reinstall('other')`))).message).toBe(
-        'public.other has no triggers of listwatch',
-      )
-    })
+  test('listwatch.reinstall of a table without triggers says so', async () => {
+    const db = await at.installed(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
+    expect((await errorOf(db.sql(`SELECT listwatch.reinstall('other')`))).message).toBe(
+      'public.other has no triggers of listwatch',
+    )
   })
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Entry, ListEvent, WatchEvent } from '../../src/adapter.js'
 import { type IndexBuilder, Indexer, type StoreView } from '../../src/index.js'
 import { compareScalars, type Scalar, sameScalar } from '../../src/store/indexes/scalar.js'
@@ -404,125 +404,123 @@ function copied<E extends WatchEvent<Item>>(event: E): E {
   return structuredClone(event)
 }
 
-describe('Indexer', () => {
-  test('[I9] every accessor and every index equals the recomputed one, after every transaction and in every snapshot', () => {
-    fc.assert(
-      fc.property(settings, steps, (given, all) => {
-        const world = new World(given)
-        for (const each of all) {
-          world.run(each)
-          world.check()
-          for (const { view, model } of world.snapshots) expectSame(view, model)
-        }
-      }),
-      runs(800),
-    )
-  })
+test('[I9] every accessor and every index equals the recomputed one, after every transaction and in every snapshot', () => {
+  fc.assert(
+    fc.property(settings, steps, (given, all) => {
+      const world = new World(given)
+      for (const each of all) {
+        world.run(each)
+        world.check()
+        for (const { view, model } of world.snapshots) expectSame(view, model)
+      }
+    }),
+    runs(800),
+  )
+})
 
-  test('[I8] during a list, and after it was abandoned, every read returns the same as before', () => {
-    fc.assert(
-      fc.property(settings, steps, (given, all) => {
-        const world = new World(given)
-        for (const each of all) {
-          const before = world.model.copy()
-          const { version } = world.indexer
-          world.run(each, () => {
-            expectSame(world.indexer, before)
-            expectSame(world.indexer.snapshot(), before)
-            expect(world.indexer.version).toBe(version)
-          })
-          if (each.does === 'list' && each.isAbandoned) expectSame(world.indexer, before)
-        }
-      }),
-      runs(500),
-    )
-  })
+test('[I8] during a list, and after it was abandoned, every read returns the same as before', () => {
+  fc.assert(
+    fc.property(settings, steps, (given, all) => {
+      const world = new World(given)
+      for (const each of all) {
+        const before = world.model.copy()
+        const { version } = world.indexer
+        world.run(each, () => {
+          expectSame(world.indexer, before)
+          expectSame(world.indexer.snapshot(), before)
+          expect(world.indexer.version).toBe(version)
+        })
+        if (each.does === 'list' && each.isAbandoned) expectSame(world.indexer, before)
+      }
+    }),
+    runs(500),
+  )
+})
 
-  test('[I4][I5] the commits report each key as an add, updates, a delete, and folding them results in the store', () => {
-    fc.assert(
-      fc.property(settings, steps, (given, all) => {
-        const world = new World(given)
-        const told = new Map<string, Item>()
-        for (const each of all) {
-          world.run(each)
-          for (const { origin, changes } of world.commits.splice(0)) {
-            if (origin === 'initial') for (const [key, object] of world.indexer.entries()) told.set(key, object)
-            for (const change of changes) {
-              const { key, object, previous } = change
-              expect(change.type === 'add').toBe(!told.has(key))
-              expect(previous === told.get(key)).toBe(true)
-              if (change.type === 'delete') told.delete(key)
-              else told.set(key, object)
-            }
+test('[I4][I5] the commits report each key as an add, updates, a delete, and folding them results in the store', () => {
+  fc.assert(
+    fc.property(settings, steps, (given, all) => {
+      const world = new World(given)
+      const told = new Map<string, Item>()
+      for (const each of all) {
+        world.run(each)
+        for (const { origin, changes } of world.commits.splice(0)) {
+          if (origin === 'initial') for (const [key, object] of world.indexer.entries()) told.set(key, object)
+          for (const change of changes) {
+            const { key, object, previous } = change
+            expect(change.type === 'add').toBe(!told.has(key))
+            expect(previous === told.get(key)).toBe(true)
+            if (change.type === 'delete') told.delete(key)
+            else told.set(key, object)
           }
-          expect(told.size).toBe(world.indexer.size)
-          for (const [key, object] of told) expect(world.indexer.get(key) === object).toBe(true)
         }
-      }),
-      runs(800),
-    )
-  })
+        expect(told.size).toBe(world.indexer.size)
+        for (const [key, object] of told) expect(world.indexer.get(key) === object).toBe(true)
+      }
+    }),
+    runs(800),
+  )
+})
 
-  test('an equal object reports no change and keeps the stored one, in a batch and in a list', () => {
-    fc.assert(
-      fc.property(settings, steps, fc.boolean(), (given, all, byList) => {
-        const world = new World({ ...given, prepares: false })
-        for (const each of all) world.run(each)
-        const before = new Map(world.indexer.entries())
-        const again = world.indexer.store
-          .entries()
-          .map((each): ListEvent<Item> => ({ ...copied({ ...each, type: 'put' }) }))
-        world.commits.length = 0
-        if (byList) world.run({ does: 'list', pages: [again], isAbandoned: false, ignoreVersions: true })
-        else world.run({ does: 'apply', events: again })
-        expect(world.commits.flatMap(({ changes }) => changes)).toEqual([])
-        for (const [key, object] of before) expect(world.indexer.get(key) === object).toBe(true)
-      }),
-      runs(500),
-    )
-  })
+test('an equal object reports no change and keeps the stored one, in a batch and in a list', () => {
+  fc.assert(
+    fc.property(settings, steps, fc.boolean(), (given, all, byList) => {
+      const world = new World({ ...given, prepares: false })
+      for (const each of all) world.run(each)
+      const before = new Map(world.indexer.entries())
+      const again = world.indexer.store
+        .entries()
+        .map((each): ListEvent<Item> => ({ ...copied({ ...each, type: 'put' }) }))
+      world.commits.length = 0
+      if (byList) world.run({ does: 'list', pages: [again], isAbandoned: false, ignoreVersions: true })
+      else world.run({ does: 'apply', events: again })
+      expect(world.commits.flatMap(({ changes }) => changes)).toEqual([])
+      for (const [key, object] of before) expect(world.indexer.get(key) === object).toBe(true)
+    }),
+    runs(500),
+  )
+})
 
-  test('memberships are the index values before and after each change', () => {
-    fc.assert(
-      fc.property(settings, steps, (given, all) => {
-        const world = new World(given)
-        const tracked = ['tag', 'n'].map((name) => world.indexer.declared.get(name))
-        for (const index of tracked) if (index !== undefined) world.indexer.writer.track(index)
-        for (const each of all) world.run(each)
-        const valuesOf = (object: Item): unknown[] => [
-          [...new Set(tagsOf(object))],
-          object.n === undefined ? undefined : [object.n],
-        ]
-        for (const { changes, memberships } of world.commits) {
-          expect(memberships.length).toBe(changes.length)
-          changes.forEach(({ type, object, previous }, at) => {
-            const was = previous === undefined ? [undefined, undefined] : valuesOf(previous)
-            const is = type === 'delete' ? [undefined, undefined] : valuesOf(object)
-            expect(memberships[at]).toEqual([...was, ...is])
-          })
+test('memberships are the index values before and after each change', () => {
+  fc.assert(
+    fc.property(settings, steps, (given, all) => {
+      const world = new World(given)
+      const tracked = ['tag', 'n'].map((name) => world.indexer.declared.get(name))
+      for (const index of tracked) if (index !== undefined) world.indexer.writer.track(index)
+      for (const each of all) world.run(each)
+      const valuesOf = (object: Item): unknown[] => [
+        [...new Set(tagsOf(object))],
+        object.n === undefined ? undefined : [object.n],
+      ]
+      for (const { changes, memberships } of world.commits) {
+        expect(memberships.length).toBe(changes.length)
+        changes.forEach(({ type, object, previous }, at) => {
+          const was = previous === undefined ? [undefined, undefined] : valuesOf(previous)
+          const is = type === 'delete' ? [undefined, undefined] : valuesOf(object)
+          expect(memberships[at]).toEqual([...was, ...is])
+        })
+      }
+    }),
+    runs(500),
+  )
+})
+
+test('[I8] a batch or list above the capacity is rejected as a whole, and the store never exceeds its limit', () => {
+  fc.assert(
+    fc.property(settings, fc.integer({ min: 1, max: 4 }), steps, (given, maxObjects, all) => {
+      const world = new World(given, { maxObjects })
+      for (const each of all) {
+        const { version } = world.indexer
+        try {
+          world.run(each)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringContaining('more than') })
+          expect(world.indexer.version).toBe(version)
         }
-      }),
-      runs(500),
-    )
-  })
-
-  test('[I8] a batch or list above the capacity is rejected as a whole, and the store never exceeds its limit', () => {
-    fc.assert(
-      fc.property(settings, fc.integer({ min: 1, max: 4 }), steps, (given, maxObjects, all) => {
-        const world = new World(given, { maxObjects })
-        for (const each of all) {
-          const { version } = world.indexer
-          try {
-            world.run(each)
-          } catch (error) {
-            expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringContaining('more than') })
-            expect(world.indexer.version).toBe(version)
-          }
-          world.check()
-          expect(world.indexer.size).toBeLessThanOrEqual(maxObjects)
-        }
-      }),
-      runs(800),
-    )
-  })
+        world.check()
+        expect(world.indexer.size).toBeLessThanOrEqual(maxObjects)
+      }
+    }),
+    runs(800),
+  )
 })

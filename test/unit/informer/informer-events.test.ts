@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { createInformer, type Logger, SourceError } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -38,79 +38,77 @@ function fail(): never {
   throw new Error('the disk is full')
 }
 
-describe('errors', () => {
-  test('an error without a listener is a process warning with its stack, at most once a minute', async () => {
-    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => spy.mockRestore())
-    const { clock, informer, source } = unheard()
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    source.put('b', 1)
-    await clock.advance(59_000)
-    source.put('c', 1)
-    await clock.advance(0)
-    expect(spy).toHaveBeenCalledTimes(1)
-    await clock.advance(1_000)
-    source.put('d', 1)
-    await clock.advance(0)
-    expect(spy).toHaveBeenCalledTimes(2)
-    const [warning, options] = spy.mock.calls[0] ?? []
-    expect(String(warning)).toContain('the add handler on memory failed at key "a": no')
-    expect(options).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
-  })
+test('an error without a listener is a process warning with its stack, at most once a minute', async () => {
+  const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => spy.mockRestore())
+  const { clock, informer, source } = unheard()
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  source.put('b', 1)
+  await clock.advance(59_000)
+  source.put('c', 1)
+  await clock.advance(0)
+  expect(spy).toHaveBeenCalledTimes(1)
+  await clock.advance(1_000)
+  source.put('d', 1)
+  await clock.advance(0)
+  expect(spy).toHaveBeenCalledTimes(2)
+  const [warning, options] = spy.mock.calls[0] ?? []
+  expect(String(warning)).toContain('the add handler on memory failed at key "a": no')
+  expect(options).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
+})
 
-  test('a warning of a source goes to the logger, or without one to the process, and is not an error', async () => {
-    for (const logger of [undefined, memoLogger()]) {
-      const said = warnings()
-      const source = scripted<number>({ onList: ({ context }) => context.warn?.('the server is old') })
-      const { errors } = await running(informerOf(source, logger === undefined ? {} : { logger }))
-      expect(said).toEqual(logger === undefined ? ['scripted: the server is old'] : [])
-      if (logger !== undefined) expect(logger.lines).toContain('warn scripted: the server is old {}')
-      expect(errors).toEqual([])
-    }
-  })
-
-  test.each([
-    ['error', ['idle > listing', 'UNAUTHORIZED', 'failed > stopped']],
-    ['status', ['idle > listing', 'UNAUTHORIZED', 'listing > failed', 'failed > stopped']],
-  ])('if a listener of "%s" stops the informer, the others receive the events in their order', async (by, told) => {
-    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-    const seen: string[] = []
-    if (by === 'error') informer.on('error', () => void informer.stop())
-    informer.on('error', ({ code }) => seen.push(code))
-    if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
-    informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
-    await running({ clock, informer })
-    expect(seen).toEqual(told)
-  })
-
-  test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
+test('a warning of a source goes to the logger, or without one to the process, and is not an error', async () => {
+  for (const logger of [undefined, memoLogger()]) {
     const said = warnings()
-    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    const [before, removed]: [SourceError[], SourceError[]] = [[], []]
-    const listener = (error: SourceError): void => void removed.push(error)
-    informer.on('error', () => {
-      throw new Error('mine')
-    })
-    informer.on('error', listener).off('error', listener)
-    const { info } = loggerOf(async () => fail())
-    informer.on('status', () => info('not awaited'))
-    informer.on('error', (error) => before.push(error))
-    informer.subscribe(failingHandlers())
-    await running({ clock, informer })
-    expect([errors.length, before.length, removed]).toEqual([1, 1, []])
-    expect(said).toEqual([expect.stringMatching(/^a listener of "(error|status)" on memory threw: /)])
-  })
+    const source = scripted<number>({ onList: ({ context }) => context.warn?.('the server is old') })
+    const { errors } = await running(informerOf(source, logger === undefined ? {} : { logger }))
+    expect(said).toEqual(logger === undefined ? ['scripted: the server is old'] : [])
+    if (logger !== undefined) expect(logger.lines).toContain('warn scripted: the server is old {}')
+    expect(errors).toEqual([])
+  }
+})
 
-  test.each<[unknown[], string]>([
-    [['change', () => {}], 'the event must be "error" or "status", got "change"'],
-    [['error', 5], 'the listener must be a function'],
-  ])('on and off of %j are TypeErrors', (args, message) => {
-    const { informer } = mirrorOf<number, object>([])
-    expect(() => Reflect.apply(informer.on, informer, args)).toThrow(new TypeError(`on: ${message}`))
-    expect(() => Reflect.apply(informer.off, informer, args)).toThrow(new TypeError(`off: ${message}`))
+test.each([
+  ['error', ['idle > listing', 'UNAUTHORIZED', 'failed > stopped']],
+  ['status', ['idle > listing', 'UNAUTHORIZED', 'listing > failed', 'failed > stopped']],
+])('if a listener of "%s" stops the informer, the others receive the events in their order', async (by, told) => {
+  const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+  source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+  const seen: string[] = []
+  if (by === 'error') informer.on('error', () => void informer.stop())
+  informer.on('error', ({ code }) => seen.push(code))
+  if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
+  informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
+  await running({ clock, informer })
+  expect(seen).toEqual(told)
+})
+
+test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
+  const said = warnings()
+  const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+  const [before, removed]: [SourceError[], SourceError[]] = [[], []]
+  const listener = (error: SourceError): void => void removed.push(error)
+  informer.on('error', () => {
+    throw new Error('mine')
   })
+  informer.on('error', listener).off('error', listener)
+  const { info } = loggerOf(async () => fail())
+  informer.on('status', () => info('not awaited'))
+  informer.on('error', (error) => before.push(error))
+  informer.subscribe(failingHandlers())
+  await running({ clock, informer })
+  expect([errors.length, before.length, removed]).toEqual([1, 1, []])
+  expect(said).toEqual([expect.stringMatching(/^a listener of "(error|status)" on memory threw: /)])
+})
+
+test.each<[unknown[], string]>([
+  [['change', () => {}], 'the event must be "error" or "status", got "change"'],
+  [['error', 5], 'the listener must be a function'],
+])('on and off of %j are TypeErrors', (args, message) => {
+  const { informer } = mirrorOf<number, object>([])
+  expect(() => Reflect.apply(informer.on, informer, args)).toThrow(new TypeError(`on: ${message}`))
+  expect(() => Reflect.apply(informer.off, informer, args)).toThrow(new TypeError(`off: ${message}`))
 })
 
 test.each(['failed', 'backing-off'])('[D12] the state %s is emitted, though a relist is requested', async (state) => {

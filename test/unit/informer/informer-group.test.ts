@@ -157,66 +157,64 @@ describe('a group', () => {
   ])('with %s is a TypeError', (_what, call, message) => expect(call).toThrow(message))
 })
 
-describe('maxRelists', () => {
-  test.each([1, 2, undefined])('[G1] at most maxRelists members relist at a time: %s', async (maxRelists) => {
-    const { slow, members } = await started({ maxRelists })
-    expect(slow.most, 'first lists are not held back').toBe(3)
-    slow.most = 0
-    for (const source of slow.sources) {
-      source.put('x', 1)
-      source.compact()
-      source.disconnect()
-    }
-    await slow.clock.advance(20_000)
-    expect(members.map(({ status }) => [status.state, status.relists])).toEqual(members.map(() => ['live', 1]))
-    expect(slow.most).toBe(maxRelists ?? 3)
-  })
+test.each([1, 2, undefined])('[G1] at most maxRelists members relist at a time: %s', async (maxRelists) => {
+  const { slow, members } = await started({ maxRelists })
+  expect(slow.most, 'first lists are not held back').toBe(3)
+  slow.most = 0
+  for (const source of slow.sources) {
+    source.put('x', 1)
+    source.compact()
+    source.disconnect()
+  }
+  await slow.clock.advance(20_000)
+  expect(members.map(({ status }) => [status.state, status.relists])).toEqual(members.map(() => ['live', 1]))
+  expect(slow.most).toBe(maxRelists ?? 3)
+})
 
-  test('[G1a] a relist needs a slot of each group of its member', async () => {
-    const { slow, members } = await started({ maxRelists: 1 })
-    slow.most = 0
-    groupInformers([groupInformers(members.slice(0, 2)), ...members.slice(2)], { maxRelists: 2 })
-    for (const member of members) void member.relist().catch(() => {})
-    await slow.clock.advance(20_000)
-    expect([slow.most, slow.lists.toSorted()]).toEqual([1, ['a', 'b', 'c']])
-  })
+test('[G1a] a relist needs a slot of each group of its member', async () => {
+  const { slow, members } = await started({ maxRelists: 1 })
+  slow.most = 0
+  groupInformers([groupInformers(members.slice(0, 2)), ...members.slice(2)], { maxRelists: 2 })
+  for (const member of members) void member.relist().catch(() => {})
+  await slow.clock.advance(20_000)
+  expect([slow.most, slow.lists.toSorted()]).toEqual([1, ['a', 'b', 'c']])
+})
 
-  test('[G5] a member that waits for a slot stops at once', async () => {
-    const { slow, members } = await started({ maxRelists: 1 })
-    for (const member of members) void member.relist().catch(() => {})
-    await slow.clock.advance(1_500)
-    const stopped = members[2]?.stop()
-    expect(stopped && (await outcomeOf(stopped, slow.clock))).toBe('resolved')
-    await slow.clock.advance(10_000)
-    expect(members.map(({ status }) => status.state)).toEqual(['live', 'live', 'stopped'])
-  })
+test('[G5] a member that waits for a slot stops at once', async () => {
+  const { slow, members } = await started({ maxRelists: 1 })
+  for (const member of members) void member.relist().catch(() => {})
+  await slow.clock.advance(1_500)
+  const stopped = members[2]?.stop()
+  expect(stopped && (await outcomeOf(stopped, slow.clock))).toBe('resolved')
+  await slow.clock.advance(10_000)
+  expect(members.map(({ status }) => status.state)).toEqual(['live', 'live', 'stopped'])
+})
 
-  test('[G2] a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
-    const { slow, members } = await started({ maxRelists: 1 })
-    for (const member of members) void member.relist().catch(() => {})
-    await slow.clock.advance(500)
-    expect(members.map(({ status }) => status.state)).toEqual(['relisting', 'relisting', 'relisting'])
-    const waiting = members.filter(({ name }) => name !== slow.lists[0])
-    const relisted = Promise.all(waiting.map((member) => member.relist()))
-    await slow.clock.advance(30_000)
-    expect(await outcomeOf(relisted, slow.clock)).toBe('resolved')
-    expect(slow.lists.toSorted()).toEqual(['a', 'b', 'c'])
-  })
+test('[G2] a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
+  const { slow, members } = await started({ maxRelists: 1 })
+  for (const member of members) void member.relist().catch(() => {})
+  await slow.clock.advance(500)
+  expect(members.map(({ status }) => status.state)).toEqual(['relisting', 'relisting', 'relisting'])
+  const waiting = members.filter(({ name }) => name !== slow.lists[0])
+  const relisted = Promise.all(waiting.map((member) => member.relist()))
+  await slow.clock.advance(30_000)
+  expect(await outcomeOf(relisted, slow.clock)).toBe('resolved')
+  expect(slow.lists.toSorted()).toEqual(['a', 'b', 'c'])
+})
 
-  test('[G3] the next relist begins if one takes longer than five minutes', async () => {
-    const limit = new RelistLimiter(1)
-    const clock = new VirtualClock()
-    const { signal } = new AbortController()
-    const late = await limit.acquire(signal, clock)
-    const next = limit.acquire(signal, clock)
-    await clock.advance(SLOT_MS - 1)
-    expect(await outcomeOf(next, clock)).toBe('pending')
-    await clock.advance(1)
-    expect(await outcomeOf(next, clock)).toBe('resolved')
-    late() // Its slot had expired: this frees no further slot.
-    const third = limit.acquire(signal, clock)
-    expect(await outcomeOf(third, clock)).toBe('pending')
-    for (const acquired of [next, third]) (await acquired)()
-    expect(clock.sleeping).toBe(0)
-  })
+test('[G3] the next relist begins if one takes longer than five minutes', async () => {
+  const limit = new RelistLimiter(1)
+  const clock = new VirtualClock()
+  const { signal } = new AbortController()
+  const late = await limit.acquire(signal, clock)
+  const next = limit.acquire(signal, clock)
+  await clock.advance(SLOT_MS - 1)
+  expect(await outcomeOf(next, clock)).toBe('pending')
+  await clock.advance(1)
+  expect(await outcomeOf(next, clock)).toBe('resolved')
+  late() // Its slot had expired: this frees no further slot.
+  const third = limit.acquire(signal, clock)
+  expect(await outcomeOf(third, clock)).toBe('pending')
+  for (const acquired of [next, third]) (await acquired)()
+  expect(clock.sleeping).toBe(0)
 })

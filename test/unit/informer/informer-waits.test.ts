@@ -416,71 +416,69 @@ describe('a wait for an informer that was not started', () => {
   })
 })
 
-describe('until', () => {
-  test('until calls its condition at start if the set has no source', async () => {
-    const { clock, informer } = setOf<number, object, Readonly<Record<string, never>>>({})
-    const waited = informer.until('a', (n) => n === undefined)
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    informer.start()
-    expect(await outcomeOf(waited, clock)).toBe('resolved')
-  })
+test('until calls its condition at start if the set has no source', async () => {
+  const { clock, informer } = setOf<number, object, Readonly<Record<string, never>>>({})
+  const waited = informer.until('a', (n) => n === undefined)
+  expect(await outcomeOf(waited, clock)).toBe('pending')
+  informer.start()
+  expect(await outcomeOf(waited, clock)).toBe('resolved')
+})
 
-  test('until passes each state that the store had, from the first list on, and resolves with the object', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    const seen: unknown[] = []
-    const waited = informer.until('a', (n) => seen.push(n) > 0 && n === 4)
-    expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', []])
-    await running({ clock, informer })
-    expect(new Set(seen.splice(0))).toEqual(new Set([undefined]))
-    for (let i = 1; i <= 2; i++) source.put('a', i)
-    source.delete('a')
-    expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', [1, 2, undefined]])
-    source.put('a', 4)
-    expect([await outcomeOf(waited, clock), await waited]).toEqual(['resolved', 4])
-  })
+test('until passes each state that the store had, from the first list on, and resolves with the object', async () => {
+  const { clock, source, informer } = mirrorOf<number, object>([])
+  const seen: unknown[] = []
+  const waited = informer.until('a', (n) => seen.push(n) > 0 && n === 4)
+  expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', []])
+  await running({ clock, informer })
+  expect(new Set(seen.splice(0))).toEqual(new Set([undefined]))
+  for (let i = 1; i <= 2; i++) source.put('a', i)
+  source.delete('a')
+  expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', [1, 2, undefined]])
+  source.put('a', 4)
+  expect([await outcomeOf(waited, clock), await waited]).toEqual(['resolved', 4])
+})
 
-  test('[B16a] until rejects if its condition is asynchronous', async () => {
-    const { informer } = await started()
-    const waited = informer.until('a', (async () => Promise.reject(new Error('mine'))) as never)
-    await expect(waited).rejects.toThrow('the condition of until is asynchronous')
-  })
+test('[B16a] until rejects if its condition is asynchronous', async () => {
+  const { informer } = await started()
+  const waited = informer.until('a', (async () => Promise.reject(new Error('mine'))) as never)
+  await expect(waited).rejects.toThrow('the condition of until is asynchronous')
+})
 
-  test('until rejects with the error that the condition throws', async () => {
-    const { clock, source, informer } = await started()
-    const waited = informer.until('a', (n) => {
-      if (n !== undefined) throw new Error('mine')
-      return false
-    })
-    const rejected = expect(waited).rejects.toThrow('mine')
-    source.put('a', 1)
-    await clock.advance(0)
-    await rejected
+test('until rejects with the error that the condition throws', async () => {
+  const { clock, source, informer } = await started()
+  const waited = informer.until('a', (n) => {
+    if (n !== undefined) throw new Error('mine')
+    return false
   })
+  const rejected = expect(waited).rejects.toThrow('mine')
+  source.put('a', 1)
+  await clock.advance(0)
+  await rejected
+})
 
-  test('after TIMEOUT until calls its condition no more', async () => {
-    const { clock, source, informer } = await started()
-    let looks = 0
-    const waited = informer.until('a', () => ++looks < 0, { timeoutMs: 100 })
-    const late = expect(waited).rejects.toMatchObject({ code: 'TIMEOUT' })
-    await clock.advance(100)
-    await late
-    const before = looks
-    source.put('a', 1)
-    await clock.advance(0)
-    expect(looks).toBe(before)
-  })
+test('after TIMEOUT until calls its condition no more', async () => {
+  const { clock, source, informer } = await started()
+  let looks = 0
+  const waited = informer.until('a', () => ++looks < 0, { timeoutMs: 100 })
+  const late = expect(waited).rejects.toMatchObject({ code: 'TIMEOUT' })
+  await clock.advance(100)
+  await late
+  const before = looks
+  source.put('a', 1)
+  await clock.advance(0)
+  expect(looks).toBe(before)
+})
 
-  test.each<[unknown[], string]>([
-    [[5, () => true], 'until: the key must be a string, got number'],
-    [['a', 5], 'until: the condition must be a function'],
-    [
-      ['a', () => true, { timeout: 5 }],
-      'until: unknown option "timeout"; use "timeoutMs"; allowed are signal, timeoutMs',
-    ],
-  ])('until with %j rejects with a TypeError that has the reason', async (args, message) => {
-    const { informer } = await started()
-    await expect(Reflect.apply(informer.until, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
-  })
+test.each<[unknown[], string]>([
+  [[5, () => true], 'until: the key must be a string, got number'],
+  [['a', 5], 'until: the condition must be a function'],
+  [
+    ['a', () => true, { timeout: 5 }],
+    'until: unknown option "timeout"; use "timeoutMs"; allowed are signal, timeoutMs',
+  ],
+])('until with %j rejects with a TypeError that has the reason', async (args, message) => {
+  const { informer } = await started()
+  await expect(Reflect.apply(informer.until, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
 })
 
 test('relist reads the whole source again, and resolves when the store has a list that began after the call', async () => {

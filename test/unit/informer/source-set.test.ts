@@ -29,138 +29,132 @@ const keysOf = (informer: Informer<Pod>): readonly string[] => [...informer.keys
 const telling = (informer: Informer<Pod>): string[] =>
   heard(informer, ({ type, key, origin }) => `${type} ${key} ${origin}`)
 
-describe('a set of sources', () => {
-  test('[M5] an informer of a set is synced when each source has been listed, and not before', async () => {
-    const { informer, us, clock } = world()
-    us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
-    const whole = informer.start().synced()
-    expect(await outcomeOf(whole, clock)).toBe('pending')
-    expect(informer.health().isReady).toBe(false)
-    await clock.advance(2_000)
-    expect(await outcomeOf(whole, clock)).toBe('resolved')
-    expect(informer.health().isReady).toBe(true)
-  })
+test('[M5] an informer of a set is synced when each source has been listed, and not before', async () => {
+  const { informer, us, clock } = world()
+  us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
+  const whole = informer.start().synced()
+  expect(await outcomeOf(whole, clock)).toBe('pending')
+  expect(informer.health().isReady).toBe(false)
+  await clock.advance(2_000)
+  expect(await outcomeOf(whole, clock)).toBe('resolved')
+  expect(informer.health().isReady).toBe(true)
+})
 
-  test('synced rejects with the name of the source, if one source of the set fails with NOT_FOUND', async () => {
-    const { clock, set, informer } = world()
-    const gone = memorySource<Pod>({ name: 'gone' })
-    gone.fail(new SourceError('no such table', { code: 'NOT_FOUND' }))
-    set.add('gone', gone)
-    const whole = informer.start().synced()
-    whole.catch(() => {})
-    await clock.advance(10)
-    expect(await outcomeOf(whole, clock)).toMatchObject({ rejected: { code: 'NOT_FOUND', source: 'gone' } })
-  })
+test('synced rejects with the name of the source, if one source of the set fails with NOT_FOUND', async () => {
+  const { clock, set, informer } = world()
+  const gone = memorySource<Pod>({ name: 'gone' })
+  gone.fail(new SourceError('no such table', { code: 'NOT_FOUND' }))
+  set.add('gone', gone)
+  const whole = informer.start().synced()
+  whole.catch(() => {})
+  await clock.advance(10)
+  expect(await outcomeOf(whole, clock)).toMatchObject({ rejected: { code: 'NOT_FOUND', source: 'gone' } })
+})
 
-  test('an informer of a set without sources is synced at once, and empty', async () => {
-    const { clock, set, informer } = setOf<Pod, object, Readonly<Record<string, never>>>({})
-    await informer.start().synced()
-    expect([informer.size, informer.status.reason, informer.health().isReady]).toEqual([
-      0,
-      'there are no sources',
-      true,
-    ])
-    set.add('late', memorySource<Pod>({ entries: [['x', pod('n')]] }))
-    await clock.advance(10)
-    expect(keysOf(informer)).toEqual(['x'])
-  })
+test('an informer of a set without sources is synced at once, and empty', async () => {
+  const { clock, set, informer } = setOf<Pod, object, Readonly<Record<string, never>>>({})
+  await informer.start().synced()
+  expect([informer.size, informer.status.reason, informer.health().isReady]).toEqual([0, 'there are no sources', true])
+  set.add('late', memorySource<Pod>({ entries: [['x', pod('n')]] }))
+  await clock.advance(10)
+  expect(keysOf(informer)).toEqual(['x'])
+})
 
-  test('an informer of a set delivers the changes of all sources, in batches that name their source', async () => {
-    const { informer, eu, us, clock } = await synced()
-    const batches: unknown[] = []
-    const reading = (async () => {
-      for await (const { source, version, changes } of informer.changes())
-        if (source !== undefined && changes.length > 0)
-          batches.push([source, version, changes.map(({ type, key }) => `${type} ${key}`)])
-    })()
-    await clock.advance(0)
-    eu.put('a', pod('n9'))
-    us.transaction((tx) => {
-      tx.put('c', pod('n9'))
-      tx.put('d', pod('n9'))
-    })
-    await clock.advance(0)
-    await informer.stop()
-    await reading
-    expect(batches).toEqual([
-      ['eu', undefined, ['update a']],
-      ['us', undefined, ['update c', 'add d']],
-    ])
+test('an informer of a set delivers the changes of all sources, in batches that name their source', async () => {
+  const { informer, eu, us, clock } = await synced()
+  const batches: unknown[] = []
+  const reading = (async () => {
+    for await (const { source, version, changes } of informer.changes())
+      if (source !== undefined && changes.length > 0)
+        batches.push([source, version, changes.map(({ type, key }) => `${type} ${key}`)])
+  })()
+  await clock.advance(0)
+  eu.put('a', pod('n9'))
+  us.transaction((tx) => {
+    tx.put('c', pod('n9'))
+    tx.put('d', pod('n9'))
   })
+  await clock.advance(0)
+  await informer.stop()
+  await reading
+  expect(batches).toEqual([
+    ['eu', undefined, ['update a']],
+    ['us', undefined, ['update c', 'add d']],
+  ])
+})
 
-  test('an informer of a set has a version and a status of each source, and the state and reason of the worst one', async () => {
-    const { informer, eu, us, clock } = await synced()
-    const version = eu.put('a', pod('n3'))
-    await informer.waitFor(version, { source: 'eu' })
-    expect([informer.version, informer.status.version]).toEqual([undefined, undefined])
-    expect([[...informer.versions.keys()], informer.versions.get('eu')]).toEqual([['eu', 'us'], version])
-    us.disconnect()
-    await clock.advance(0)
-    const { state, reason, sources = {} } = informer.status
-    expect([state, reason]).toEqual(['backing-off', expect.stringMatching(/^us: /)])
-    expect(Object.values(sources).map((each) => each.state)).toEqual(['live', 'backing-off'])
-  })
+test('an informer of a set has a version and a status of each source, and the state and reason of the worst one', async () => {
+  const { informer, eu, us, clock } = await synced()
+  const version = eu.put('a', pod('n3'))
+  await informer.waitFor(version, { source: 'eu' })
+  expect([informer.version, informer.status.version]).toEqual([undefined, undefined])
+  expect([[...informer.versions.keys()], informer.versions.get('eu')]).toEqual([['eu', 'us'], version])
+  us.disconnect()
+  await clock.advance(0)
+  const { state, reason, sources = {} } = informer.status
+  expect([state, reason]).toEqual(['backing-off', expect.stringMatching(/^us: /)])
+  expect(Object.values(sources).map((each) => each.state)).toEqual(['live', 'backing-off'])
+})
 
-  test('[M4] a relist of one source does not affect the others', async () => {
-    const { informer, us, eu, clock } = await synced()
-    const told = telling(informer)
-    await clock.advance(0)
-    us.disconnect()
-    us.delete('c')
-    us.put('e', pod('n5'))
-    us.compact()
-    eu.put('b', pod('n8'))
-    await clock.advance(5_000)
-    expect(told.slice(3).sort()).toEqual(['add e relist', 'delete c relist', 'update b watch'])
-    expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
-  })
+test('[M4] a relist of one source does not affect the others', async () => {
+  const { informer, us, eu, clock } = await synced()
+  const told = telling(informer)
+  await clock.advance(0)
+  us.disconnect()
+  us.delete('c')
+  us.put('e', pod('n5'))
+  us.compact()
+  eu.put('b', pod('n8'))
+  await clock.advance(5_000)
+  expect(told.slice(3).sort()).toEqual(['add e relist', 'delete c relist', 'update b watch'])
+  expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
+})
 
-  test('fresh and relist of a set wait for each source', async () => {
-    const { informer, eu, us, clock } = await synced()
-    eu.put('a', pod('n5'))
-    us.put('c', pod('n6'))
-    await informer.fresh()
-    expect([informer.get('a'), informer.get('c')]).toEqual([pod('n5'), pod('n6')])
-    const relists = (): number => informer.status.relists
-    const relisted = informer.relist()
-    await clock.advance(2_000)
-    expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
-  })
+test('fresh and relist of a set wait for each source', async () => {
+  const { informer, eu, us, clock } = await synced()
+  eu.put('a', pod('n5'))
+  us.put('c', pod('n6'))
+  await informer.fresh()
+  expect([informer.get('a'), informer.get('c')]).toEqual([pod('n5'), pod('n6')])
+  const relists = (): number => informer.status.relists
+  const relisted = informer.relist()
+  await clock.advance(2_000)
+  expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
+})
 
-  test('[M8][M9] a wait of a subscription resolves when it has handled the change of the source', async () => {
-    const { informer, eu, clock } = await synced()
-    const handled: string[] = []
-    const sub = informer.subscribe({
-      update: async ({ key }) => {
-        await clock.sleep(1_000)
-        handled.push(key)
-      },
-    })
-    await sub.synced()
-    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
-    await clock.advance(500)
-    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['pending', pod('n5')])
-    await clock.advance(500)
-    expect([await outcomeOf(waited, clock), handled]).toEqual(['resolved', ['a']])
-    expect(sub.version).toBeUndefined()
+test('[M8][M9] a wait of a subscription resolves when it has handled the change of the source', async () => {
+  const { informer, eu, clock } = await synced()
+  const handled: string[] = []
+  const sub = informer.subscribe({
+    update: async ({ key }) => {
+      await clock.sleep(1_000)
+      handled.push(key)
+    },
   })
+  await sub.synced()
+  const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
+  await clock.advance(500)
+  expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['pending', pod('n5')])
+  await clock.advance(500)
+  expect([await outcomeOf(waited, clock), handled]).toEqual(['resolved', ['a']])
+  expect(sub.version).toBeUndefined()
+})
 
-  test('waitFor without a source, or of an unknown one, rejects with a TypeError', async () => {
-    const { informer } = await synced()
-    const which = new TypeError('waitFor: over several sources the option "source" must say which of eu, us')
-    await expect(informer.waitFor('1')).rejects.toThrow(which)
-    await expect(informer.subscribe({}).waitFor('1')).rejects.toThrow('the option "source" must say which of eu, us')
-    const unknown = new TypeError('waitFor: there is no source "ap"; there are eu, us')
-    await expect(informer.waitFor('1', { source: 'ap' })).rejects.toThrow(unknown)
-  })
+test('waitFor without a source, or of an unknown one, rejects with a TypeError', async () => {
+  const { informer } = await synced()
+  const which = new TypeError('waitFor: over several sources the option "source" must say which of eu, us')
+  await expect(informer.waitFor('1')).rejects.toThrow(which)
+  await expect(informer.subscribe({}).waitFor('1')).rejects.toThrow('the option "source" must say which of eu, us')
+  const unknown = new TypeError('waitFor: there is no source "ap"; there are eu, us')
+  await expect(informer.waitFor('1', { source: 'ap' })).rejects.toThrow(unknown)
+})
 
-  test('waitFor of a single source accepts its name', async () => {
-    const { source, informer } = await running(mirrorOf<Pod, object>([]))
-    await informer.waitFor(source.put('a', pod('n')), { source: 'memory' })
-    await expect(informer.waitFor('1', { source: 'other' })).rejects.toThrow(
-      'waitFor: there is no source "other"; there are memory',
-    )
-  })
+test('waitFor of a single source accepts its name', async () => {
+  const { source, informer } = await running(mirrorOf<Pod, object>([]))
+  await informer.waitFor(source.put('a', pod('n')), { source: 'memory' })
+  await expect(informer.waitFor('1', { source: 'other' })).rejects.toThrow(
+    'waitFor: there is no source "other"; there are memory',
+  )
 })
 
 describe('added and removed sources', () => {

@@ -181,48 +181,46 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
   })
 })
 
-describe('drain and pop', () => {
-  test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
-    const { fifo, apply } = composed()
-    let batch: DeltaBatch<string> | undefined
-    const waiting = fifo[take]().then((came) => (batch = came))
-    await settled()
-    expect(batch).toBeUndefined()
-    apply('1', put('a', '1'))
-    await waiting
-    expect(batch === undefined ? [] : textOf(batch)).toEqual(['added a=1'])
-  })
+test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
+  const { fifo, apply } = composed()
+  let batch: DeltaBatch<string> | undefined
+  const waiting = fifo[take]().then((came) => (batch = came))
+  await settled()
+  expect(batch).toBeUndefined()
+  apply('1', put('a', '1'))
+  await waiting
+  expect(batch === undefined ? [] : textOf(batch)).toEqual(['added a=1'])
+})
 
-  test.each(['drain', 'pop'] as const)(
-    '%s resolves with an empty batch at no boundary when the signal aborts, or at once if it has, and takes nothing',
-    async (take) => {
-      const { fifo, apply } = composed()
-      const controller = new AbortController()
-      const waiting = fifo[take]({ signal: controller.signal })
-      controller.abort()
-      const nothing = { deltas: [], version: undefined, isBoundary: false }
-      expect([await waiting, await fifo[take]({ signal: controller.signal })]).toEqual([nothing, nothing])
-      apply('1', put('a', '1'))
-      expect(textOf(await fifo[take]())).toEqual(['added a=1'])
-    },
-  )
-
-  test('each batch resolves one of two pending waits', async () => {
+test.each(['drain', 'pop'] as const)(
+  '%s resolves with an empty batch at no boundary when the signal aborts, or at once if it has, and takes nothing',
+  async (take) => {
     const { fifo, apply } = composed()
-    const both = [fifo.drain(), fifo.drain()]
+    const controller = new AbortController()
+    const waiting = fifo[take]({ signal: controller.signal })
+    controller.abort()
+    const nothing = { deltas: [], version: undefined, isBoundary: false }
+    expect([await waiting, await fifo[take]({ signal: controller.signal })]).toEqual([nothing, nothing])
     apply('1', put('a', '1'))
-    apply('2', put('b', '1'))
-    expect((await Promise.all(both)).map(textOf)).toEqual([['added a=1'], ['added b=1']])
-  })
+    expect(textOf(await fifo[take]())).toEqual(['added a=1'])
+  },
+)
 
-  test('a settled wait leaves no listener on its signal', async () => {
-    const { fifo, apply } = composed()
-    const { signal } = new AbortController()
-    const waiting = fifo.drain({ signal })
-    apply('1', put('a', '1'))
-    await waiting
-    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-  })
+test('each batch resolves one of two pending waits', async () => {
+  const { fifo, apply } = composed()
+  const both = [fifo.drain(), fifo.drain()]
+  apply('1', put('a', '1'))
+  apply('2', put('b', '1'))
+  expect((await Promise.all(both)).map(textOf)).toEqual([['added a=1'], ['added b=1']])
+})
+
+test('a settled wait leaves no listener on its signal', async () => {
+  const { fifo, apply } = composed()
+  const { signal } = new AbortController()
+  const waiting = fifo.drain({ signal })
+  apply('1', put('a', '1'))
+  await waiting
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
 })
 
 test.each<[string, object]>([

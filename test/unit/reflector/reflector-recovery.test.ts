@@ -74,51 +74,49 @@ test.each([
   expect([source.lists.length, source.watches[1]?.context.after]).toEqual([lists, '5'])
 })
 
-describe('silence', () => {
-  test.each([
-    [undefined, 25_000],
-    [1_000, 7_000],
-    [60_000, 125_000],
-  ])('[C1] with a heartbeat of %s ms a watch may be silent for %i ms', async (heartbeatMs, idleMs) => {
-    const { clock, errors } = await reflected(
-      listed<number>([], '5', { ...(heartbeatMs === undefined ? {} : { heartbeatMs }) }),
-    )
-    await clock.advance(idleMs - 1)
-    expect(errors).toEqual([])
-    await clock.advance(1)
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch' }])
-    expect(errors[0]?.message).toContain(`no data for ${idleMs / 1_000} s; reconnecting in 0.`)
-  })
+test.each([
+  [undefined, 25_000],
+  [1_000, 7_000],
+  [60_000, 125_000],
+])('[C1] with a heartbeat of %s ms a watch may be silent for %i ms', async (heartbeatMs, idleMs) => {
+  const { clock, errors } = await reflected(
+    listed<number>([], '5', { ...(heartbeatMs === undefined ? {} : { heartbeatMs }) }),
+  )
+  await clock.advance(idleMs - 1)
+  expect(errors).toEqual([])
+  await clock.advance(1)
+  expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch' }])
+  expect(errors[0]?.message).toContain(`no data for ${idleMs / 1_000} s; reconnecting in 0.`)
+})
 
-  test('each batch restarts the limit of silence, also a bookmark', async () => {
-    const { source, clock, errors } = await reflected(listed<number>([], '5'))
-    for (let i = 0; i < 5; i++) {
-      await clock.advance(24_999)
-      source.watches[0]?.batch([], '6')
-    }
-    await clock.advance(0)
-    expect([errors, source.watches.length]).toEqual([[], 1])
-  })
+test('each batch restarts the limit of silence, also a bookmark', async () => {
+  const { source, clock, errors } = await reflected(listed<number>([], '5'))
+  for (let i = 0; i < 5; i++) {
+    await clock.advance(24_999)
+    source.watches[0]?.batch([], '6')
+  }
+  await clock.advance(0)
+  expect([errors, source.watches.length]).toEqual([[], 1])
+})
 
-  test('a batch of a watch that was abandoned because of its silence is ignored', async () => {
-    const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
-    await clock.advance(25_000)
-    source.watches[0]?.batch([put('a', 66)], '66')
-    await clock.advance(2_000)
-    expect([objects(), source.watches[1]?.context.after]).toEqual([{ a: 1 }, '5'])
-  })
+test('a batch of a watch that was abandoned because of its silence is ignored', async () => {
+  const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
+  await clock.advance(25_000)
+  source.watches[0]?.batch([put('a', 66)], '66')
+  await clock.advance(2_000)
+  expect([objects(), source.watches[1]?.context.after]).toEqual([{ a: 1 }, '5'])
+})
 
-  // A laptop sleeps for 8 h, and the system clock jumps.
-  test('[B31] a sleep of 8 h of the machine causes one error and one reconnect', async () => {
-    const { source, clock, errors } = await reflected(
-      listed<number>([], '5', { onWatch: (watch) => watch.batch([], '5') }),
-    )
-    const now = clock.now.bind(clock)
-    await clock.advance(10_000)
-    clock.now = () => now() + 8 * 3_600_000
-    await clock.advance(20_000)
-    expect([source.watches.length, errors.length]).toEqual([2, 1])
-  })
+// A laptop sleeps for 8 h, and the system clock jumps.
+test('[B31] a sleep of 8 h of the machine causes one error and one reconnect', async () => {
+  const { source, clock, errors } = await reflected(
+    listed<number>([], '5', { onWatch: (watch) => watch.batch([], '5') }),
+  )
+  const now = clock.now.bind(clock)
+  await clock.advance(10_000)
+  clock.now = () => now() + 8 * 3_600_000
+  await clock.advance(20_000)
+  expect([source.watches.length, errors.length]).toEqual([2, 1])
 })
 
 test.each(['list', 'watch'] as const)('a source that throws synchronously in %s is retried', async (phase) => {

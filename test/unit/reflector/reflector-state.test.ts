@@ -305,135 +305,128 @@ test.each<[string, () => Machine, spacingMs: number]>([
   ['a list and its watch, which are one open,', () => enter('relisting').tell(9_000, inputs.listed), 1_600],
 ])('%s leaves the right spacing', (_what, machine, spacingMs) => expect(machine().spacingMs).toBe(spacingMs))
 
-describe('[R9][R16] opens are spaced', () => {
-  test('the first list, and a watch that follows a list just completed, are opened at once', () => {
-    const machine = new Machine().tell(7, inputs.start)
-    expect(machine).toMatchObject({ openedAt: 7, last: { effect: { ...LIST, isFirst: true } } })
-    expect(machine.tell(8, inputs.listed).last.effect).toEqual({ type: 'watch' })
-  })
-
-  test('the spacing doubles from 0.8 s with each open to 30 s, and not beyond', () => {
-    const doubled = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]
-    expect(gaps(enter('connecting'), 1, inputs.ended)).toEqual(doubled)
-  })
-
-  test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    '[R4][R5] %s is retried soon at first, then every 15 to 30 s',
-    (code) => {
-      const doubled = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]
-      expect(gaps(enter('listing'), 0, failed(code))).toEqual(doubled)
-    },
-  )
-
-  test('[R14] a reconnect comes at once at most every 10 s, if a working watch breaks every second', () => {
-    const machine = enter('live')
-    const delays: number[] = []
-    for (let at = 1_000; at <= 24_000; at += 1_000) {
-      machine.tell(at, failed('UNAVAILABLE', { contactAt: at }), HIGH)
-      delays.push((machine.until ?? Number.NaN) - at)
-      machine.tell(machine.until ?? at, inputs.delayElapsed).tell(machine.until ?? at, inputs.batch)
-    }
-    expect(delays.flatMap((delay, i) => (delay <= 200 ? [i + 1] : []))).toEqual([1, 12, 23])
-    expect(Math.min(...delays.filter((delay) => delay > 200))).toBeGreaterThanOrEqual(400)
-  })
-
-  test('[R14] the first reconnect is followed by the delays of a first attempt', () => {
-    const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, inputs.delayElapsed)
-    expect(machine.tell(10_201, failed('UNAVAILABLE'), LOW).until).toBe(10_601)
-    machine.tell(10_601, inputs.delayElapsed)
-    expect(machine.spacingMs).toBe(1_600)
-    expect(machine.tell(10_602, failed('UNAVAILABLE'), HIGH).until).toBe(10_601 + 1_600)
-  })
-
-  test('[R15] the first reconnects of 1 000 mirrors are spread: no 20 ms have more than a fifth of them', () => {
-    const random = new SeededRandom(1)
-    const slots = Map.groupBy(
-      Array.from({ length: 1_000 }, () => {
-        const { until = Number.NaN } = enter('live').tell(10_000, failed('UNAVAILABLE'), [random.next(), random.next()])
-        return Math.floor((until - 10_000) / 20)
-      }),
-      (slot) => slot,
-    )
-    expect([...slots.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(Math.max(...[...slots.values()].map(({ length }) => length))).toBeLessThan(200)
-  })
-
-  test('expiries two seconds apart are each followed by a list within 0.8 s', () => {
-    const machine = enter('live')
-    for (let n = 1; n <= 8; n++) {
-      machine.tell(n * 2_000, failed('VERSION_EXPIRED', { contactAt: n * 2_000 }), HIGH)
-      expect(machine.until).toBe(n * 2_000 + 800)
-      machine.tell(n * 2_000 + 800, inputs.delayElapsed).tell(n * 2_000 + 900, inputs.listed)
-      machine.tell(n * 2_000 + 950, inputs.batch)
-    }
-  })
-
-  test('no input leads to an open in the past, or to a loop without a delay', () => {
-    for (const name of Object.keys(table).filter(isStateful)) {
-      for (const input of Object.values(inputs)) {
-        const { effect, state } = step(enter(name).state, { ...input, at: 5, chance: LOW })
-        const least = 'immediateAt' in state && state.immediateAt === 5 ? 5 : 400
-        if (effect.type === 'wait') expect(effect.until, `${name} ${input.type}`).toBeGreaterThanOrEqual(least)
-      }
-    }
-  })
+test('[R9][R16] the first list, and a watch that follows a list just completed, are opened at once', () => {
+  const machine = new Machine().tell(7, inputs.start)
+  expect(machine).toMatchObject({ openedAt: 7, last: { effect: { ...LIST, isFirst: true } } })
+  expect(machine.tell(8, inputs.listed).last.effect).toEqual({ type: 'watch' })
 })
 
-describe('the memory of the state', () => {
-  test('after EPOCH_CHANGED every list trusts no version until one succeeds, also if relists are requested', () => {
-    const blind = { ...LIST, ignoreVersions: true }
-    const machine = enter('live')
-      .tell(0, failed('EPOCH_CHANGED'))
-      .tell(6, inputs.relist)
-      .tell(2_000, inputs.delayElapsed)
-    expect(machine.last.effect).toEqual(blind)
-    machine.tell(2_001, inputs.relist).tell(2_002, failed('UNAVAILABLE')).tell(2_003, inputs.relist)
-    expect(machine.tell(9_000, inputs.delayElapsed).last.effect).toEqual(blind)
-    machine.tell(9_001, inputs.listed).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, inputs.delayElapsed)
-    expect(machine.last.effect).toEqual(LIST)
-  })
+test('[R9][R16] the spacing doubles from 0.8 s with each open to 30 s, and not beyond', () => {
+  const doubled = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]
+  expect(gaps(enter('connecting'), 1, inputs.ended)).toEqual(doubled)
+})
 
-  test('an expiry is one relist, a break is a reconnect: after either the watch is opened again', () => {
-    const machine = enter('relisting').tell(1_001, inputs.listed).tell(1_002, failed('UNAVAILABLE'))
-    expect(machine.state).toMatchObject({ next: { type: 'watch' }, relists: 1, reconnects: 0 })
-    expect(machine.tell(3_000, inputs.delayElapsed).state).toMatchObject({ relists: 1, reconnects: 1 })
-  })
+test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
+  '[R9][R16][R4][R5] %s is retried soon at first, then every 15 to 30 s',
+  (code) => {
+    const doubled = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]
+    expect(gaps(enter('listing'), 0, failed(code))).toEqual(doubled)
+  },
+)
 
-  test('attempts count up until a batch arrives', () => {
-    const machine = enter('live')
-    const attempts = [machine.state.attempt]
-    for (let i = 0; i < 3; i++) {
-      machine.tell(machine.openedAt, failed('UNAVAILABLE')).tell(100_000 * (i + 1), inputs.delayElapsed)
-      attempts.push(machine.state.attempt)
+test('[R9][R16][R14] a reconnect comes at once at most every 10 s, if a working watch breaks every second', () => {
+  const machine = enter('live')
+  const delays: number[] = []
+  for (let at = 1_000; at <= 24_000; at += 1_000) {
+    machine.tell(at, failed('UNAVAILABLE', { contactAt: at }), HIGH)
+    delays.push((machine.until ?? Number.NaN) - at)
+    machine.tell(machine.until ?? at, inputs.delayElapsed).tell(machine.until ?? at, inputs.batch)
+  }
+  expect(delays.flatMap((delay, i) => (delay <= 200 ? [i + 1] : []))).toEqual([1, 12, 23])
+  expect(Math.min(...delays.filter((delay) => delay > 200))).toBeGreaterThanOrEqual(400)
+})
+
+test('[R9][R16][R14] the first reconnect is followed by the delays of a first attempt', () => {
+  const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, inputs.delayElapsed)
+  expect(machine.tell(10_201, failed('UNAVAILABLE'), LOW).until).toBe(10_601)
+  machine.tell(10_601, inputs.delayElapsed)
+  expect(machine.spacingMs).toBe(1_600)
+  expect(machine.tell(10_602, failed('UNAVAILABLE'), HIGH).until).toBe(10_601 + 1_600)
+})
+
+test('[R9][R16][R15] the first reconnects of 1 000 mirrors are spread: no 20 ms have more than a fifth of them', () => {
+  const random = new SeededRandom(1)
+  const slots = Map.groupBy(
+    Array.from({ length: 1_000 }, () => {
+      const { until = Number.NaN } = enter('live').tell(10_000, failed('UNAVAILABLE'), [random.next(), random.next()])
+      return Math.floor((until - 10_000) / 20)
+    }),
+    (slot) => slot,
+  )
+  expect([...slots.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  expect(Math.max(...[...slots.values()].map(({ length }) => length))).toBeLessThan(200)
+})
+
+test('[R9][R16] expiries two seconds apart are each followed by a list within 0.8 s', () => {
+  const machine = enter('live')
+  for (let n = 1; n <= 8; n++) {
+    machine.tell(n * 2_000, failed('VERSION_EXPIRED', { contactAt: n * 2_000 }), HIGH)
+    expect(machine.until).toBe(n * 2_000 + 800)
+    machine.tell(n * 2_000 + 800, inputs.delayElapsed).tell(n * 2_000 + 900, inputs.listed)
+    machine.tell(n * 2_000 + 950, inputs.batch)
+  }
+})
+
+test('[R9][R16] no input leads to an open in the past, or to a loop without a delay', () => {
+  for (const name of Object.keys(table).filter(isStateful)) {
+    for (const input of Object.values(inputs)) {
+      const { effect, state } = step(enter(name).state, { ...input, at: 5, chance: LOW })
+      const least = 'immediateAt' in state && state.immediateAt === 5 ? 5 : 400
+      if (effect.type === 'wait') expect(effect.until, `${name} ${input.type}`).toBeGreaterThanOrEqual(least)
     }
-    machine.tell(400_000, inputs.batch)
-    expect([...attempts, machine.state.attempt]).toEqual([0, 1, 2, 3, 0])
-  })
+  }
+})
 
-  test('[R6] a relist that is requested during a list is another list after it, spaced', () => {
-    const machine = enter('listing').tell(5, inputs.relist).tell(6, inputs.listed, HIGH)
-    expect([machine.until, machine.tell(800, inputs.delayElapsed).last.effect]).toEqual([800, LIST])
-    expect(machine.tell(801, inputs.listed).last.effect).toEqual({ type: 'watch' })
-  })
+test('after EPOCH_CHANGED every list trusts no version until one succeeds, also if relists are requested', () => {
+  const blind = { ...LIST, ignoreVersions: true }
+  const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(6, inputs.relist).tell(2_000, inputs.delayElapsed)
+  expect(machine.last.effect).toEqual(blind)
+  machine.tell(2_001, inputs.relist).tell(2_002, failed('UNAVAILABLE')).tell(2_003, inputs.relist)
+  expect(machine.tell(9_000, inputs.delayElapsed).last.effect).toEqual(blind)
+  machine.tell(9_001, inputs.listed).tell(9_002, failed('VERSION_EXPIRED')).tell(60_000, inputs.delayElapsed)
+  expect(machine.last.effect).toEqual(LIST)
+})
 
-  test('a relist that was requested during a list that failed causes one list, not two', () => {
-    const machine = enter('listing').tell(5, inputs.relist).tell(6, failed('UNAVAILABLE'))
-    machine.tell(1_000, inputs.delayElapsed).tell(1_001, inputs.listed)
-    expect(machine.last.effect).toEqual({ type: 'watch' })
-  })
+test('an expiry is one relist, a break is a reconnect: after either the watch is opened again', () => {
+  const machine = enter('relisting').tell(1_001, inputs.listed).tell(1_002, failed('UNAVAILABLE'))
+  expect(machine.state).toMatchObject({ next: { type: 'watch' }, relists: 1, reconnects: 0 })
+  expect(machine.tell(3_000, inputs.delayElapsed).state).toMatchObject({ relists: 1, reconnects: 1 })
+})
 
-  test('[R7] a relist that is requested while a list waits for its slot is that list, which is opened with the slot', () => {
-    const machine = enter('relisting').tell(5, inputs.relist).tell(20_000, inputs.admitted)
-    expect(machine.last.effect).toEqual({ type: 'continue' })
-    expect(machine.state).toMatchObject({ isListWanted: false })
-    expect(machine.tell(20_001, inputs.listed).last.effect).toEqual({ type: 'watch' })
-    const other = enter('relisting').tell(20_000, inputs.admitted).tell(20_001, inputs.relist)
-    expect(other.tell(20_002, inputs.listed, LOW).until).toBeGreaterThanOrEqual(20_400)
-  })
+test('attempts count up until a batch arrives', () => {
+  const machine = enter('live')
+  const attempts = [machine.state.attempt]
+  for (let i = 0; i < 3; i++) {
+    machine.tell(machine.openedAt, failed('UNAVAILABLE')).tell(100_000 * (i + 1), inputs.delayElapsed)
+    attempts.push(machine.state.attempt)
+  }
+  machine.tell(400_000, inputs.batch)
+  expect([...attempts, machine.state.attempt]).toEqual([0, 1, 2, 3, 0])
+})
 
-  test('[R2] a relist that is requested during the delay of a watch opens a list instead', () => {
-    expect(enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed).last.effect).toEqual(LIST)
-  })
+test('[R6] a relist that is requested during a list is another list after it, spaced', () => {
+  const machine = enter('listing').tell(5, inputs.relist).tell(6, inputs.listed, HIGH)
+  expect([machine.until, machine.tell(800, inputs.delayElapsed).last.effect]).toEqual([800, LIST])
+  expect(machine.tell(801, inputs.listed).last.effect).toEqual({ type: 'watch' })
+})
+
+test('a relist that was requested during a list that failed causes one list, not two', () => {
+  const machine = enter('listing').tell(5, inputs.relist).tell(6, failed('UNAVAILABLE'))
+  machine.tell(1_000, inputs.delayElapsed).tell(1_001, inputs.listed)
+  expect(machine.last.effect).toEqual({ type: 'watch' })
+})
+
+test('[R7] a relist that is requested while a list waits for its slot is that list, which is opened with the slot', () => {
+  const machine = enter('relisting').tell(5, inputs.relist).tell(20_000, inputs.admitted)
+  expect(machine.last.effect).toEqual({ type: 'continue' })
+  expect(machine.state).toMatchObject({ isListWanted: false })
+  expect(machine.tell(20_001, inputs.listed).last.effect).toEqual({ type: 'watch' })
+  const other = enter('relisting').tell(20_000, inputs.admitted).tell(20_001, inputs.relist)
+  expect(other.tell(20_002, inputs.listed, LOW).until).toBeGreaterThanOrEqual(20_400)
+})
+
+test('[R2] a relist that is requested during the delay of a watch opens a list instead', () => {
+  expect(enter('backing-off').tell(5, inputs.relist).tell(1_000, inputs.delayElapsed).last.effect).toEqual(LIST)
 })
 
 test('the reason of a stream that ended sooner than the spacing says unstable', () => {

@@ -278,15 +278,16 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
   }
 }
 
-describe('[I10] the resume point moves only after the sink has accepted', () => {
-  test.each(
-    Object.entries<() => Promise<void>>({
-      rejects: () => Promise.reject(new Error('the disk is full')),
-      'throws synchronously for': () => {
-        throw new Error('the disk is full')
-      },
-    }),
-  )('a batch that the sink %s is applied again, and the error is reported as that of the sink', async (_how, fail) => {
+test.each(
+  Object.entries<() => Promise<void>>({
+    rejects: () => Promise.reject(new Error('the disk is full')),
+    'throws synchronously for': () => {
+      throw new Error('the disk is full')
+    },
+  }),
+)(
+  '[I10] a batch that the sink %s is applied again, and the error is reported as that of the sink',
+  async (_how, fail) => {
     const applied: string[] = []
     const sink = slowSink(({ version }) => (applied.push(version) === 1 ? fail() : undefined))
     const source = listed([put('a', 0)], '5', { onWatch: (watch) => watch.batch([put('a', 1)], '6') })
@@ -295,52 +296,52 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
     expect(source.watches.map(({ context }) => context.after)).toEqual(['5', '5'])
     expect(applied).toEqual(['6', '6'])
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'apply', source: source.name }])
-  })
+  },
+)
 
-  test('a slow sink delays the source, its time does not count as silence, and it does not delay the end', async () => {
-    const { promise, resolve } = deferred()
-    const applied: string[] = []
-    const sink = slowSink(({ version }) => {
-      applied.push(version)
-      return version === '6' ? promise : new Promise(() => {})
-    })
-    const source = listed<number>([], '5')
-    const { clock, errors, stop } = await reflect(source, sink)
-    source.watches[0]?.batch([put('a', 1)], '6')
-    source.watches[0]?.batch([put('a', 2)], '7')
-    await clock.advance(600_000)
-    expect([applied, errors]).toEqual([['6'], []])
-    resolve()
-    await clock.advance(0)
-    expect(applied).toEqual(['6', '7'])
-    await expect(stop()).resolves.toBeUndefined()
+test('[I10] a slow sink delays the source, its time does not count as silence, and it does not delay the end', async () => {
+  const { promise, resolve } = deferred()
+  const applied: string[] = []
+  const sink = slowSink(({ version }) => {
+    applied.push(version)
+    return version === '6' ? promise : new Promise(() => {})
   })
+  const source = listed<number>([], '5')
+  const { clock, errors, stop } = await reflect(source, sink)
+  source.watches[0]?.batch([put('a', 1)], '6')
+  source.watches[0]?.batch([put('a', 2)], '7')
+  await clock.advance(600_000)
+  expect([applied, errors]).toEqual([['6'], []])
+  resolve()
+  await clock.advance(0)
+  expect(applied).toEqual(['6', '7'])
+  await expect(stop()).resolves.toBeUndefined()
+})
 
-  test('silence is counted from the end of the work of the sink', async () => {
-    const { promise, resolve } = deferred()
-    const source = listed<number>([], '5')
-    const { clock, errors } = await reflect(
-      source,
-      slowSink(() => promise),
-    )
-    source.watches[0]?.batch([put('a', 1)], '6')
-    await clock.advance(610_000)
-    resolve()
-    await clock.advance(24_000)
-    expect(errors).toEqual([])
-  })
+test('[I10] silence is counted from the end of the work of the sink', async () => {
+  const { promise, resolve } = deferred()
+  const source = listed<number>([], '5')
+  const { clock, errors } = await reflect(
+    source,
+    slowSink(() => promise),
+  )
+  source.watches[0]?.batch([put('a', 1)], '6')
+  await clock.advance(610_000)
+  resolve()
+  await clock.advance(24_000)
+  expect(errors).toEqual([])
+})
 
-  test('a list that the sink refuses is read again', async () => {
-    const sink = slowSink(() => {})
-    const replacement = sink.replace()
-    const commits = [() => Promise.reject(new Error('no')), replacement.commit]
-    sink.replace = () => ({ ...replacement, commit: commits.shift() ?? replacement.commit })
-    const source = listed<number>([], '5')
-    const { clock } = await reflect(source, sink)
-    expect(source.watches).toHaveLength(0)
-    await clock.advance(2_000)
-    expect([source.lists.length, source.watches.length, sink.listed]).toEqual([2, 1, 1])
-  })
+test('[I10] a list that the sink refuses is read again', async () => {
+  const sink = slowSink(() => {})
+  const replacement = sink.replace()
+  const commits = [() => Promise.reject(new Error('no')), replacement.commit]
+  sink.replace = () => ({ ...replacement, commit: commits.shift() ?? replacement.commit })
+  const source = listed<number>([], '5')
+  const { clock } = await reflect(source, sink)
+  expect(source.watches).toHaveLength(0)
+  await clock.advance(2_000)
+  expect([source.lists.length, source.watches.length, sink.listed]).toEqual([2, 1, 1])
 })
 
 test('[I15] run leaves no listener on the signal and no timer, and a second run is a TypeError', async () => {

@@ -1,35 +1,33 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { deepFreeze } from '../../../src/store/deep-freeze.js'
 
 class Box {
   content = { value: 1 }
 }
 
-describe('deepFreeze', () => {
-  test('an instance of a class, its properties and a function are not frozen', () => {
-    const [box, act] = [new Box(), () => 1]
-    deepFreeze({ box, act })
-    expect([box, box.content, act].map(Object.isFrozen)).toEqual([false, false, false])
-  })
+test('an instance of a class, its properties and a function are not frozen', () => {
+  const [box, act] = [new Box(), () => 1]
+  deepFreeze({ box, act })
+  expect([box, box.content, act].map(Object.isFrozen)).toEqual([false, false, false])
+})
 
-  test('a value that contains itself is frozen once', () => {
-    const value: { self?: object; other: object } = { other: {} }
-    value.self = value
-    deepFreeze(value)
-    expect([Object.isFrozen(value), Object.isFrozen(value.other)]).toEqual([true, true])
-  })
+test('a value that contains itself is frozen once', () => {
+  const value: { self?: object; other: object } = { other: {} }
+  value.self = value
+  deepFreeze(value)
+  expect([Object.isFrozen(value), Object.isFrozen(value.other)]).toEqual([true, true])
+})
 
-  test('200 000 levels are frozen without a stack overflow', () => {
-    const leaf: unknown[] = []
-    let value: unknown[] = leaf
-    for (let i = 0; i < 200_000; i++) value = [value]
-    deepFreeze(value)
-    expect(Object.isFrozen(leaf)).toBe(true)
-  })
+test('200 000 levels are frozen without a stack overflow', () => {
+  const leaf: unknown[] = []
+  let value: unknown[] = leaf
+  for (let i = 0; i < 200_000; i++) value = [value]
+  deepFreeze(value)
+  expect(Object.isFrozen(leaf)).toBe(true)
+})
 
-  test('a frozen object is assumed to be deeply frozen', () => {
-    const inner = { value: 1 }
-    deepFreeze({ outer: Object.freeze({ inner }) })
-    expect(Object.isFrozen(inner)).toBe(false)
-  })
+test('a frozen object is assumed to be deeply frozen', () => {
+  const inner = { value: 1 }
+  deepFreeze({ outer: Object.freeze({ inner }) })
+  expect(Object.isFrozen(inner)).toBe(false)
 })

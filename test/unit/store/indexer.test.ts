@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Delete, ListEvent, Put, WatchEvent } from '../../../src/adapter.js'
 import { type Change, type IndexBuilder, Indexer, type SourceError, type StoreView } from '../../../src/index.js'
 import type { Commit } from '../../../src/store/write/commit.js'
@@ -282,49 +282,47 @@ test.each([
   expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
 })
 
-describe('[S16][B29] too many objects', () => {
-  test.each<[string, WatchEvent<Item>[]]>([
-    ['puts', [put('c', red), put('d', red)]],
-    ['a replace', [replaced(put('c', red), put('d', red), put('e', red))]],
-    ['a put before a replace', [put('c', red), replaced(put('a', blue), put('d', red), put('e', red))]],
-  ])('a batch of %s that does not fit is refused whole', (_, events) => {
-    const { indexer, list, apply, commits } = made({ maxObjects: 2 })
-    list('5', put('a', red))
-    const before = seen(indexer)
-    expect(() => apply('6', ...events)).toThrow(expect.objectContaining({ code: 'PROTOCOL', phase: 'apply' }))
-    expect([seen(indexer), commits.length]).toEqual([before, 1])
-  })
+test.each<[string, WatchEvent<Item>[]]>([
+  ['puts', [put('c', red), put('d', red)]],
+  ['a replace', [replaced(put('c', red), put('d', red), put('e', red))]],
+  ['a put before a replace', [put('c', red), replaced(put('a', blue), put('d', red), put('e', red))]],
+])('[S16][B29] a batch of %s that does not fit is refused whole', (_, events) => {
+  const { indexer, list, apply, commits } = made({ maxObjects: 2 })
+  list('5', put('a', red))
+  const before = seen(indexer)
+  expect(() => apply('6', ...events)).toThrow(expect.objectContaining({ code: 'PROTOCOL', phase: 'apply' }))
+  expect([seen(indexer), commits.length]).toEqual([before, 1])
+})
 
-  test('deltas above the capacity are rejected as a whole', () => {
-    const { indexer } = made({ maxObjects: 1 })
-    const before = seen(indexer)
-    const deltas = ['a', 'b'].map((key) => ({ type: 'added', key, object: red, version: '1' }) as const)
-    expect(() => indexer.apply({ deltas, version: '1', isBoundary: true })).toThrow(
-      expect.objectContaining({ code: 'PROTOCOL' }),
-    )
-    expect(seen(indexer)).toEqual(before)
-  })
+test('[S16][B29] deltas above the capacity are rejected as a whole', () => {
+  const { indexer } = made({ maxObjects: 1 })
+  const before = seen(indexer)
+  const deltas = ['a', 'b'].map((key) => ({ type: 'added', key, object: red, version: '1' }) as const)
+  expect(() => indexer.apply({ deltas, version: '1', isBoundary: true })).toThrow(
+    expect.objectContaining({ code: 'PROTOCOL' }),
+  )
+  expect(seen(indexer)).toEqual(before)
+})
 
-  test.each<[string, WatchEvent<Item>[], string[]]>([
-    ['changes and deletes its objects', [put('a', blue), put('a', red), put('b', blue), gone('a')], ['b']],
-    ['deletes as many objects as it adds', [gone('a'), put('c', red)], ['b', 'c']],
-    ['replaces all of them', [replaced(put('c', red), put('d', red))], ['c', 'd']],
-  ])('a batch for a full store that %s is accepted', (_, events, expected) => {
-    const { indexer, list, apply } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', red))
-    apply('6', ...events)
-    expect([...indexer.keys()].sort()).toEqual(expected)
-  })
+test.each<[string, WatchEvent<Item>[], string[]]>([
+  ['changes and deletes its objects', [put('a', blue), put('a', red), put('b', blue), gone('a')], ['b']],
+  ['deletes as many objects as it adds', [gone('a'), put('c', red)], ['b', 'c']],
+  ['replaces all of them', [replaced(put('c', red), put('d', red))], ['c', 'd']],
+])('[S16][B29] a batch for a full store that %s is accepted', (_, events, expected) => {
+  const { indexer, list, apply } = made({ maxObjects: 2 })
+  list('5', put('a', red), put('b', red))
+  apply('6', ...events)
+  expect([...indexer.keys()].sort()).toEqual(expected)
+})
 
-  test.each([
-    ['changes all objects', ['a', 'b']],
-    ['fits after its deletions', ['c', 'd']],
-  ])('a relist of a full store that %s is accepted', (_, keys) => {
-    const { indexer, list } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', red))
-    list('6', ...keys.map((key) => put(key, blue)))
-    expect(new Map(indexer.entries())).toEqual(new Map(keys.map((key) => [key, blue])))
-  })
+test.each([
+  ['changes all objects', ['a', 'b']],
+  ['fits after its deletions', ['c', 'd']],
+])('[S16][B29] a relist of a full store that %s is accepted', (_, keys) => {
+  const { indexer, list } = made({ maxObjects: 2 })
+  list('5', put('a', red), put('b', red))
+  list('6', ...keys.map((key) => put(key, blue)))
+  expect(new Map(indexer.entries())).toEqual(new Map(keys.map((key) => [key, blue])))
 })
 
 test('[C36] a replace inside a batch makes the collection equal to its entries', () => {

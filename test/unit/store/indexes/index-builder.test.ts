@@ -37,43 +37,41 @@ const kinds: [string, (ix: IndexBuilder<Item>, of?: () => never) => { values(): 
   ['compound', (ix, of) => ix.compound(of ?? tupleOf)],
 ]
 
-describe('declaring indexes', () => {
-  test('the function gets the object and its key', () => {
-    const { by, put } = declared((ix) => ({ it: ix.equal(({ value }, key) => `${key}:${String(value)}`) }))
-    put('a', 1)
-    expect([...by.it.values()]).toEqual(['a:1'])
-  })
+test('the function gets the object and its key', () => {
+  const { by, put } = declared((ix) => ({ it: ix.equal(({ value }, key) => `${key}:${String(value)}`) }))
+  put('a', 1)
+  expect([...by.it.values()]).toEqual(['a:1'])
+})
 
-  test.each(['__proto__', 'constructor', ''])('the hostile name %j is a name like any other', (name) => {
-    const { by, put } = declared((ix) => Object.fromEntries([[name, ix.equal(scalarOf)]]))
-    put('a', 1)
-    expect(Object.entries(by).map(([each, index]) => [each, index(1)])).toEqual([[name, [{ value: 1 }]]])
-  })
+test.each(['__proto__', 'constructor', ''])('the hostile name %j is a name like any other', (name) => {
+  const { by, put } = declared((ix) => Object.fromEntries([[name, ix.equal(scalarOf)]]))
+  put('a', 1)
+  expect(Object.entries(by).map(([each, index]) => [each, index(1)])).toEqual([[name, [{ value: 1 }]]])
+})
 
-  test.each<[string, unknown, string]>([
-    ['returns undefined', undefined, 'must return an object of indexes'],
-    ['returns null', null, 'must return an object of indexes'],
-    ['returns a function', () => 1, 'must return an object of indexes'],
-    ['has no index', { tenant: scalarOf }, '"tenant" is not an index; make it with ix.equal, ix.multi, …'],
-  ])('a declaration that %s is a TypeError with the reason', (_, given, reason) => {
-    expect(() => declared(() => given as object)).toThrow(new TypeError(`indexes: ${reason}`))
-  })
+test.each<[string, unknown, string]>([
+  ['returns undefined', undefined, 'must return an object of indexes'],
+  ['returns null', null, 'must return an object of indexes'],
+  ['returns a function', () => 1, 'must return an object of indexes'],
+  ['has no index', { tenant: scalarOf }, '"tenant" is not an index; make it with ix.equal, ix.multi, …'],
+])('a declaration that %s is a TypeError with the reason', (_, given, reason) => {
+  expect(() => declared(() => given as object)).toThrow(new TypeError(`indexes: ${reason}`))
+})
 
-  test.each(kinds)('ix.%s without a function is a TypeError', (_, make) => {
-    expect(() => declared((ix) => ({ it: make(ix, 'tenant' as never) }))).toThrow(
-      new TypeError('indexes: an index needs a function'),
-    )
-  })
+test.each(kinds)('ix.%s without a function is a TypeError', (_, make) => {
+  expect(() => declared((ix) => ({ it: make(ix, 'tenant' as never) }))).toThrow(
+    new TypeError('indexes: an index needs a function'),
+  )
+})
 
-  test('an index that is made and not returned costs nothing', () => {
-    let asked = 0
-    const { put } = declared((ix) => {
-      ix.equal(() => ++asked)
-      return {}
-    })
-    put('a', 1)
-    expect(asked).toBe(0)
+test('an index that is made and not returned costs nothing', () => {
+  let asked = 0
+  const { put } = declared((ix) => {
+    ix.equal(() => ++asked)
+    return {}
   })
+  put('a', 1)
+  expect(asked).toBe(0)
 })
 
 describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {

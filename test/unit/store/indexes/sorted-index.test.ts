@@ -117,59 +117,55 @@ test.each<[string, unknown]>([
   )
 })
 
-describe('ranges are checked', () => {
-  test.each<[string, object]>([
-    ['limit', { limit: 0 }],
-    ['limit', { limit: -1 }],
-    ['limit', { limit: Number.NaN }],
-    ['limit', { limit: Infinity }],
-    ['limit', { limit: 1.5 }],
-    ['reverse', { reverse: 1 }],
-    ['gt', { gt: {} }],
-    ['gte', { gte: null }],
-    ['lt', { lt: [] }],
-    ['lte', { lte: Symbol('s') }],
-    ['greaterThan', { greaterThan: 1 }],
-  ])('an invalid "%s" (%o) is a TypeError that names it', (name, range) => {
-    const { by, compound } = sorted(digits)
-    for (const call of [() => by(range), () => by.entriesIn(range), () => compound([], range)]) {
-      expect(call).toThrow(TypeError)
-      expect(call).toThrow(`"${name}"`)
-    }
-  })
+test.each<[string, object]>([
+  ['limit', { limit: 0 }],
+  ['limit', { limit: -1 }],
+  ['limit', { limit: Number.NaN }],
+  ['limit', { limit: Infinity }],
+  ['limit', { limit: 1.5 }],
+  ['reverse', { reverse: 1 }],
+  ['gt', { gt: {} }],
+  ['gte', { gte: null }],
+  ['lt', { lt: [] }],
+  ['lte', { lte: Symbol('s') }],
+  ['greaterThan', { greaterThan: 1 }],
+])('an invalid "%s" (%o) is a TypeError that names it', (name, range) => {
+  const { by, compound } = sorted(digits)
+  for (const call of [() => by(range), () => by.entriesIn(range), () => compound([], range)]) {
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(`"${name}"`)
+  }
+})
 
-  test.each<[string, object]>([
-    ['gte', { gte: '2026-01-15' }],
-    ['lt', { lt: 5 }],
-    ['gt', { gt: new Date('nope') }],
-    ['prefix', { prefix: '2026' }],
-  ])('[S11a] a bound "%s" of another type than the values (%o) is an OptionError', (option, range) => {
-    const { by } = sorted({ a: [new Date(0)] })
-    const { compound } = sorted({ a: ['acme', new Date(0)] })
-    const calls = [
-      () => by(range),
-      () => by.entriesIn(range),
-      ...(option === 'prefix' ? [] : [() => compound(['acme'], range)]),
-    ]
-    for (const call of calls) expect(call).toThrow(expect.objectContaining({ option }))
-  })
+test.each<[string, object]>([
+  ['gte', { gte: '2026-01-15' }],
+  ['lt', { lt: 5 }],
+  ['gt', { gt: new Date('nope') }],
+  ['prefix', { prefix: '2026' }],
+])('[S11a] a bound "%s" of another type than the values (%o) is an OptionError', (option, range) => {
+  const { by } = sorted({ a: [new Date(0)] })
+  const { compound } = sorted({ a: ['acme', new Date(0)] })
+  const calls = [
+    () => by(range),
+    () => by.entriesIn(range),
+    ...(option === 'prefix' ? [] : [() => compound(['acme'], range)]),
+  ]
+  for (const call of calls) expect(call).toThrow(expect.objectContaining({ option }))
+})
 
-  test('[S11] Infinity is later than every Date, and -Infinity is earlier', () => {
-    const { by } = sorted({ never: [Infinity], day: [new Date(1)], ever: [-Infinity], later: [new Date(9)] })
-    const bound = new Date(5)
-    expect([{ lt: bound }, { gte: bound }, { lt: Infinity }].map((range) => by(range).map(({ name }) => name))).toEqual(
-      [
-        ['ever', 'day'],
-        ['later', 'never'],
-        ['ever', 'day', 'later'],
-      ],
-    )
-  })
+test('[S11] Infinity is later than every Date, and -Infinity is earlier', () => {
+  const { by } = sorted({ never: [Infinity], day: [new Date(1)], ever: [-Infinity], later: [new Date(9)] })
+  const bound = new Date(5)
+  expect([{ lt: bound }, { gte: bound }, { lt: Infinity }].map((range) => by(range).map(({ name }) => name))).toEqual([
+    ['ever', 'day'],
+    ['later', 'never'],
+    ['ever', 'day', 'later'],
+  ])
+})
 
-  test('only an ordered index has a prefix in its range, which is a string', () => {
-    const { by, compound } = sorted(digits)
-    const range: object = { prefix: 1 }
-    expect(() => by(range)).toThrow('option "prefix" must be a string')
-    expect(() => compound([], range)).toThrow('unknown option "prefix"')
-  })
+test('only an ordered index has a prefix in its range, which is a string', () => {
+  const { by, compound } = sorted(digits)
+  const range: object = { prefix: 1 }
+  expect(() => by(range)).toThrow('option "prefix" must be a string')
+  expect(() => compound([], range)).toThrow('unknown option "prefix"')
 })
