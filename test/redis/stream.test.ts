@@ -29,7 +29,7 @@ async function streamOf(redis: RedisServer, options: Partial<RedisStreamSourceOp
     const fields = Object.entries(changes).flatMap(([key, n]) => [key, n === undefined ? '' : String(n)])
     return (await client.xadd(stream, id, ...fields)) ?? ''
   }
-  return { stream, mirror, add }
+  return Object.assign(mirror, { stream, add })
 }
 let streams = 0
 
@@ -37,43 +37,40 @@ describeRedis('a stream', (server) => {
   const own = useRedis(server)
 
   test.concurrent('an entry may change several keys, and delete a key', async () => {
-    const { mirror, add } = await streamOf(own.redis)
-    await using _ = mirror
-    await add({ a: 1, b: 1 })
-    await add({ a: undefined, b: 2 })
+    await using mirror = await streamOf(own.redis)
+    await mirror.add({ a: 1, b: 1 })
+    await mirror.add({ a: undefined, b: 2 })
     await mirror.live()
     await mirror.shows({ b: 2 })
-    await add({ b: undefined, c: 3 })
+    await mirror.add({ b: undefined, c: 3 })
     await mirror.shows({ c: 3 })
   })
 
   test.concurrent('the end of the stream is reached if its newest entry was deleted before it was read', async () => {
-    const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold' })
-    await using _ = mirror
-    await add({ a: 1 })
-    const id = await add({ b: 1 })
-    await own.redis.client().xdel(stream, id)
+    await using mirror = await streamOf(own.redis, { whenTrimmed: 'fold' })
+    await mirror.add({ a: 1 })
+    const id = await mirror.add({ b: 1 })
+    await own.redis.client().xdel(mirror.stream, id)
     await mirror.live()
     await mirror.informer.fresh({ timeoutMs: 60_000 })
     await mirror.shows({ a: 1 })
   })
 
   test.concurrent('if 200 000 entries are trimmed at once, a mirror lists once, and only if it had not read them', async () => {
-    const { mirror, add, stream } = await streamOf(own.redis, { whenTrimmed: 'fold', timeoutMs: 60_000 })
-    await using _ = mirror
+    await using mirror = await streamOf(own.redis, { whenTrimmed: 'fold', timeoutMs: 60_000 })
     const admin = own.redis.client()
     const addMany = async (): Promise<void> => {
       const script = `for i = 1, 20000 do redis.call('XADD', KEYS[1], '*', 'k' .. (i % 10), i) end`
-      for (let times = 0; times < 10; times++) await admin.eval(script, 1, stream)
+      for (let times = 0; times < 10; times++) await admin.eval(script, 1, mirror.stream)
     }
     await addMany()
     await mirror.live()
-    await admin.xtrim(stream, 'MAXLEN', 10)
-    await mirror.informer.waitFor(await add({ k1: 0 }), { timeoutMs: 20_000 })
+    await admin.xtrim(mirror.stream, 'MAXLEN', 10)
+    await mirror.informer.waitFor(await mirror.add({ k1: 0 }), { timeoutMs: 20_000 })
     expect(mirror.codes).toEqual([])
     mirror.cut()
     await addMany()
-    await admin.xtrim(stream, 'MAXLEN', 10)
+    await admin.xtrim(mirror.stream, 'MAXLEN', 10)
     mirror.proxy.pass()
     await mirror.shows(Object.fromEntries(Array.from({ length: 10 }, (__, n) => [`k${n}`, 19_990 + (n || 10)])))
     expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
@@ -83,15 +80,14 @@ describeRedis('a stream', (server) => {
     const state = new Map<string, Item>()
     let after = '0-0'
     const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
-    const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
-    await using _ = mirror
-    await add({ a: 1 })
+    await using mirror = await streamOf(own.redis, { snapshot })
+    await mirror.add({ a: 1 })
     await mirror.live()
     mirror.cut()
-    await add({ lost: 1 })
-    after = await add({ b: 1 })
+    await mirror.add({ lost: 1 })
+    after = await mirror.add({ b: 1 })
     state.set('lost', { n: 1 }).set('a', { n: 1 }).set('b', { n: 1 })
-    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    await own.redis.client().xtrim(mirror.stream, 'MAXLEN', 1)
     mirror.proxy.pass()
     await mirror.shows({ a: 1, b: 1, lost: 1 })
     expect(mirror.codes).toEqual(['VERSION_EXPIRED'])
@@ -101,29 +97,27 @@ describeRedis('a stream', (server) => {
     const state = new Map<string, Item>()
     let after = '0-0'
     const snapshot = async (): Promise<StreamSnapshot<Item>> => ({ entries: new Map(state), after })
-    const { mirror, add, stream } = await streamOf(own.redis, { snapshot })
-    await using _ = mirror
-    await add({ a: 1 })
-    const second = await add({ b: 1 })
-    await add({ c: 1 })
-    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    await using mirror = await streamOf(own.redis, { snapshot })
+    await mirror.add({ a: 1 })
+    const second = await mirror.add({ b: 1 })
+    await mirror.add({ c: 1 })
+    await own.redis.client().xtrim(mirror.stream, 'MAXLEN', 1)
     mirror.informer.start()
     await mirror.until('it to be reported', () => mirror.codes.includes('VERSION_EXPIRED'))
     state.set('a', { n: 1 }).set('b', { n: 1 })
     after = second
     // The entry after this one exists, but this cannot be proved.
     await mirror.until('it to be reported again', () => mirror.codes.length > 1)
-    after = await add({ d: 1 })
+    after = await mirror.add({ d: 1 })
     state.set('c', { n: 1 }).set('d', { n: 1 })
     await mirror.shows({ a: 1, b: 1, c: 1, d: 1 })
   })
 
   test.concurrent('with removed entries is not listed: the removed changes are unknown', async () => {
-    const { mirror, add, stream } = await streamOf(own.redis)
-    await using _ = mirror
-    await add({ a: 1 })
-    await add({ b: 1 })
-    await own.redis.client().xtrim(stream, 'MAXLEN', 1)
+    await using mirror = await streamOf(own.redis)
+    await mirror.add({ a: 1 })
+    await mirror.add({ b: 1 })
+    await own.redis.client().xtrim(mirror.stream, 'MAXLEN', 1)
     mirror.informer.start()
     await mirror.until('it to be reported', () => mirror.errors.length > 0)
     const [{ code, message } = { code: '', message: '' }] = mirror.errors
@@ -158,12 +152,11 @@ describeRedis('a stream', (server) => {
 
   test.concurrent('that was replaced by FLUSHALL, and written again at once', async () => {
     await using redis = await RedisServer.start({ server })
-    const { mirror, add } = await streamOf(redis)
-    await using _ = mirror
-    await add({ ghost: 1 })
+    await using mirror = await streamOf(redis)
+    await mirror.add({ ghost: 1 })
     await mirror.live()
     await redis.client().flushall()
-    await add({ a: 1 })
+    await mirror.add({ a: 1 })
     await mirror.shows({ a: 1 })
     expect(mirror.codes).toEqual(['EPOCH_CHANGED'])
   })
@@ -184,7 +177,7 @@ describeRedis('a stream', (server) => {
   )
 
   test.concurrent('if an entry cannot be decoded: it is reported, and the others are mirrored', async () => {
-    const { mirror, add } = await streamOf(own.redis, {
+    await using mirror = await streamOf(own.redis, {
       decode: (fields) => {
         const [[key = '', n] = []] = [...fields]
         if (n === '13') throw new Error('unlucky')
@@ -192,10 +185,9 @@ describeRedis('a stream', (server) => {
         return { key, object: { n: Number(n) } }
       },
     })
-    await using _ = mirror
-    await add({ a: 1 })
-    await add({ b: 13 })
-    await add({ c: 14 })
+    await mirror.add({ a: 1 })
+    await mirror.add({ b: 13 })
+    await mirror.add({ c: 14 })
     await mirror.live()
     await mirror.shows({ a: 1 })
     expect([...mirror.informer.invalid.keys()]).toContain('c')
@@ -221,29 +213,27 @@ describeRedis('a stream', (server) => {
   })
 
   test.concurrent('a field that is not UTF-8 makes its entry invalid, and a replacement character does not', async () => {
-    const { mirror, stream, add } = await streamOf(own.redis)
-    await using _ = mirror
-    await add({ 'odd \ufffd': 1 })
+    await using mirror = await streamOf(own.redis)
+    await mirror.add({ 'odd \ufffd': 1 })
     await mirror.live()
     await mirror.shows({ 'odd \ufffd': 1 })
-    await own.redis.client().xadd(stream, '*', Buffer.from([0x62, 0xff]), '2')
-    await add({ a: 1, 'odd \ufffd': 2 })
+    await own.redis.client().xadd(mirror.stream, '*', Buffer.from([0x62, 0xff]), '2')
+    await mirror.add({ a: 1, 'odd \ufffd': 2 })
     await mirror.shows({ 'odd \ufffd': 2, a: 1 })
     await mirror.until('it to be reported', () => mirror.codes.includes('DECODE'))
   })
 
   test.concurrent('consumer groups and their readers have no effect: all entries are delivered', async () => {
-    const { mirror, add, stream } = await streamOf(own.redis)
-    await using _ = mirror
+    await using mirror = await streamOf(own.redis)
     const worker = own.redis.client()
-    await add({ a: 1 })
-    await worker.xgroup('CREATE', stream, 'workers', '0')
+    await mirror.add({ a: 1 })
+    await worker.xgroup('CREATE', mirror.stream, 'workers', '0')
     await mirror.live()
-    await worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', stream, '>')
-    await worker.xgroup('DESTROY', stream, 'workers')
-    const late = worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', stream, '>')
+    await worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', mirror.stream, '>')
+    await worker.xgroup('DESTROY', mirror.stream, 'workers')
+    const late = worker.xreadgroup('GROUP', 'workers', 'one', 'COUNT', 10, 'STREAMS', mirror.stream, '>')
     await expect(late).rejects.toThrow('NOGROUP')
-    await add({ b: 1 })
+    await mirror.add({ b: 1 })
     await mirror.shows({ a: 1, b: 1 })
     expect(mirror.errors).toEqual([])
   })

@@ -1,5 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type RedisChange, type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
+import {
+  type RedisChange,
+  type RedisWriterOptions,
+  redisCollectionSource,
+  redisWriter,
+} from '../../adapters/redis/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -11,13 +16,15 @@ let names = 0
 
 describeRedis('a writer', (server) => {
   const own = useRedis(server)
+  /** A writer, which is closed at the end of the test, and the name of its collection. */
   const make = (
-    options: { readonly name?: string; readonly port?: number; readonly timeoutMs?: number } = {},
-  ): [RedisWriter<unknown>, string] => {
-    const { name = `writer-${++names}`, port = own.redis.port, ...rest } = options
-    const writer = redisWriter({ client: userClient('ioredis 6', port), collection: name, ...rest })
+    options: Partial<RedisWriterOptions<unknown>> & { readonly name?: string; readonly port?: number } = {},
+  ) => {
+    const { name = `writer-${++names}`, port = own.redis.port, shardCount, ...rest } = options
+    const all = { client: userClient('ioredis 6', port), collection: name, ...rest }
+    const writer = shardCount === undefined ? redisWriter<unknown>(all) : redisWriter<unknown>({ ...all, shardCount })
     onTestFinished(() => writer.close())
-    return [writer, name]
+    return [writer, name] as const
   }
   const contents = (name: string) => own.redis.client().hgetall(`{${name}}:h`)
 
@@ -43,30 +50,18 @@ describeRedis('a writer', (server) => {
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBe(1)
   })
 
-  test('writes only at ifVersion, and else rejects with the current version', async () => {
-    const [writer, name] = make()
+  test.each([
+    ['writes only at ifVersion, and else rejects with the current version', {}],
+    ['with shards writes only at the version of the shard', { shardCount: 2 }],
+  ])('%s', async (_title, options) => {
+    const [writer, name] = make(options)
     const first = await writer.apply([{ put: 'a', object: 1 }])
     const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
     await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
       code: 'CONFLICT',
       version: second,
     })
-    expect(await contents(name)).toEqual({ a: '2' })
-  })
-
-  test('with shards writes only at the version of the shard', async () => {
-    const name = `writer-${++names}`
-    await using writer = redisWriter({
-      client: userClient('ioredis 6', own.redis.port),
-      collection: name,
-      shardCount: 2,
-    })
-    const first = await writer.apply([{ put: 'a', object: 1 }])
-    const second = await writer.apply([{ put: 'a', object: 2 }], { ifVersion: first })
-    await expect(writer.apply([{ put: 'a', object: 3 }], { ifVersion: first })).rejects.toMatchObject({
-      code: 'CONFLICT',
-      version: second,
-    })
+    if (!('shardCount' in options)) expect(await contents(name)).toEqual({ a: '2' })
   })
 
   test('deletes an absent key, and the collection can be listed', async () => {
@@ -121,11 +116,7 @@ describeRedis('a writer', (server) => {
     const change = { put: undefined, object: undefined, delete: 'a' }
     await writer.apply([change])
     expect(await contents(name)).toEqual({})
-    await using shards = redisWriter({
-      client: userClient('ioredis 6', own.redis.port),
-      collection: name,
-      shardCount: 2,
-    })
+    const [shards] = make({ name, shardCount: 2 })
     await shards.apply([change])
   })
 
@@ -138,11 +129,7 @@ describeRedis('a writer', (server) => {
       ]),
     ).rejects.toThrow('the object under "b" cannot be written')
     await expect(writer.apply([{ put: 'half \ud800', object: 1 }])).rejects.toThrow('contains an unpaired surrogate')
-    await using texts = redisWriter<string>({
-      client: userClient('ioredis 6', own.redis.port),
-      collection: name,
-      codec: 'string',
-    })
+    const [texts] = make({ name, codec: 'string' })
     await expect(texts.apply([{ put: 'a', object: 'half \ud800' }])).rejects.toThrow(
       'the object under "a" cannot be written',
     )
@@ -155,7 +142,7 @@ describeRedis('a writer', (server) => {
     const codec = (): string => {
       throw new RangeError('no such unit')
     }
-    await using broken = redisWriter({ client: userClient('ioredis 6', own.redis.port), collection: name, codec })
+    const [broken] = make({ name, codec })
     await expect(broken.apply([{ put: 'd', object: 1 }])).rejects.toMatchObject({
       message: 'apply: the object under "d" cannot be written: no such unit',
       cause: expect.any(RangeError) as unknown,
@@ -189,9 +176,7 @@ describeRedis('a writer', (server) => {
   })
 
   test('keeps approximately the history of its option retention', async () => {
-    const client = userClient('ioredis 6', own.redis.port)
-    const name = `writer-${++names}`
-    const writer = redisWriter<number>({ client, collection: name, retention: 200 })
+    const [writer, name] = make({ retention: 200 })
     for (let n = 0; n < 1_000; n++) await writer.apply([{ put: 'a', object: n }])
     expect(await own.redis.client().xlen(`{${name}}:s`)).toBeLessThan(400)
   })
