@@ -20,6 +20,15 @@ function joined({ orders, customers }: ReturnType<typeof shop>) {
   })
 }
 
+/** The join of both, live. */
+async function live() {
+  const world = shop({ orders: ORDERS, customers: CUSTOMERS })
+  const view = joined(world)
+  errorsOf(world.customers)
+  await world.start(view)
+  return { world, view }
+}
+
 test('[X2] in a diamond a view changes at most once for each commit, with the changes of one state', async () => {
   const { orders, orderSource, start, settle } = shop({ orders: ORDERS })
   const doubled = derive({ from: orders, each: (o) => ({ total: 2 * o.total }) })
@@ -217,9 +226,7 @@ describe('[X15] versions and waits', () => {
   })
 
   test('of several sources a wait needs the name of one', async () => {
-    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
-    const view = joined(world)
-    await world.start(view)
+    const { world, view } = await live()
     expect(view.version).toBeUndefined()
     expect([...view.versions.keys()]).toEqual(['orders', 'customers'])
     await expect(view.waitFor('1')).rejects.toThrow(TypeError)
@@ -300,10 +307,7 @@ describe('[X15] versions and waits', () => {
 })
 
 test('[X16] status and health are those of the root in the worst state', async () => {
-  const world = shop({ orders: ORDERS, customers: CUSTOMERS })
-  const view = joined(world)
-  errorsOf(world.customers)
-  await world.start(view)
+  const { world, view } = await live()
   expect(view.status).toMatchObject({ state: 'live', isSynced: true })
   expect(Object.keys(view.status.sources ?? {})).toEqual(['orders', 'customers'])
   expect(view.health()).toMatchObject({ isLive: true, isReady: true })
@@ -318,9 +322,7 @@ test('[X16] status and health are those of the root in the worst state', async (
 })
 
 test('[X16][X19] if an input stops, the view keeps its state and is not ready; a stopped view stays readable', async () => {
-  const world = shop({ orders: ORDERS, customers: CUSTOMERS })
-  const view = joined(world)
-  await world.start(view)
+  const { world, view } = await live()
   await Promise.all([world.customers.stop(), world.clock.advance(1_000)])
   expect(view.health()).toMatchObject({ isLive: true, isReady: false })
   world.orderSource.put('3', order('a', 3))
@@ -375,10 +377,7 @@ describe('[X17] what happens to an input happens to the view in the same commit'
   })
 
   test('[X18] an invalid object: functions read what readers of the input read', async () => {
-    const world = shop({ orders: ORDERS, customers: CUSTOMERS })
-    const view = joined(world)
-    errorsOf(world.customers)
-    await world.start(view)
+    const { world, view } = await live()
     world.customerSource.corrupt('a', new Error('bad'))
     await world.settle()
     expect([world.customers.invalid.size, view.get('1')?.name]).toEqual([1, 'A'])
@@ -389,9 +388,7 @@ describe('[X17] what happens to an input happens to the view in the same commit'
 })
 
 test('[X20] a handler of an input that reads a view finds the change, and snapshots of one turn belong together', async () => {
-  const world = shop({ orders: ORDERS, customers: CUSTOMERS })
-  const view = joined(world)
-  await world.start(view)
+  const { world, view } = await live()
   const seen: unknown[] = []
   const look = ({ key, object }: { readonly key: string; readonly object: Order }): void => {
     using before = world.orders.snapshot()

@@ -22,8 +22,7 @@ function read(changes: BatchIterator<number>, onBatch: () => void | Promise<void
   return { told, end }
 }
 
-// I7
-test('a batch counts as handled when the next one is read', async () => {
+test('[I7] a batch counts as handled when the next one is read', async () => {
   const mirror = numbers(['a', 1])
   const changes = stream(mirror)
   const waited = changes.waitFor('5')
@@ -47,14 +46,13 @@ test('two reads without waiting return two batches', async () => {
 })
 
 describe('the end', () => {
-  // I15
   test.each<[string, (changes: BatchIterator<number>, control: AbortController) => unknown]>([
     ['close', (changes) => changes.close()],
     ['dispose', (changes) => changes[Symbol.asyncDispose]()],
     ['its signal', (_, control) => control.abort(new Error('gone'))],
     ['leaving the loop', (changes) => changes.return()],
     ['an overflow', (changes) => expect(changes.next()).rejects.toMatchObject({ code: 'HANDLER' })],
-  ])('comes with %s, without an error or another batch, and leaves no listener', async (how, end) => {
+  ])('[I15] comes with %s, without an error or another batch, and leaves no listener', async (how, end) => {
     const mirror = numbers(['a', 1])
     const control = new AbortController()
     const changes = stream(mirror, { signal: control.signal, capacity: 1, onOverflow: 'fail' })

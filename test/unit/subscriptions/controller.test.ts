@@ -177,8 +177,7 @@ describe('the version includes only changes that were reconciled with success', 
     expect([controller.version, runs.begun]).toEqual(['7', ['a=1', 'a=3']])
   })
 
-  // I12
-  test('behind a stuck key the number of tracked batches is bounded', async () => {
+  test('[I12] behind a stuck key the number of tracked batches is bounded', async () => {
     const mirror = numbers(['stuck', 0])
     const controller = reconcile(
       mirror,

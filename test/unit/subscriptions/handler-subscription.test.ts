@@ -111,7 +111,6 @@ test('a thenable that is not a promise is awaited too', async () => {
   expect(subscription.version).toBe('5')
 })
 
-// I12
 test.each(['every', 'latest'] as const)(
   '[I12] behind a stuck key nothing is kept of what others have done, with delivery %s',
   async (delivery) => {
@@ -196,8 +195,7 @@ test.each([1, 2, 5])(
   },
 )
 
-// I14
-describe('[B8] a handler that fails', () => {
+describe('[I14][B8] a handler that fails', () => {
   test.each([
     [
       'throws',
@@ -304,14 +302,13 @@ test('an option that it does not know is a TypeError', async () => {
   )
 })
 
-// I15
 test.each<[string, (subscription: HandlerSubscription<number>, control: AbortController) => unknown]>([
   ['close', (subscription) => subscription.close()],
   ['two closes', (subscription) => Promise.all([subscription.close(), subscription.close()])],
   ['dispose', (subscription) => subscription[Symbol.asyncDispose]()],
   ['its signal', (_, control) => control.abort()],
   ['an overflow', () => {}],
-])('after %s nothing is delivered, and no listener of its signal is left', async (_how, end) => {
+])('[I15] after %s nothing is delivered, and no listener of its signal is left', async (_how, end) => {
   const mirror = numbers(['a', 1])
   const fold = new Fold<number>()
   const control = new AbortController()

@@ -71,7 +71,6 @@ test('[B27] a delete of an unknown key is not delivered', async () => {
   expect([fold.told, subscription.version]).toEqual([['add a'], version])
 })
 
-// I14
 test('[I14] subscriptions are independent: a handler that throws, rejects or hangs changes nothing for the others, and each is reported once', async () => {
   const { clock, source, informer, errors } = await started(['a', 1])
   const fold = new Fold<number>()
@@ -130,7 +129,6 @@ test('a closed subscription waits for its handler when the informer stops', asyn
   expect([await outcomeOf(closed, clock), await outcomeOf(stopped, clock)]).toEqual(['resolved', 'resolved'])
 })
 
-// I15
 test('[I15] a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
   const indexes = (ix: IndexBuilder<number>) => ({ parity: ix.equal((value) => value % 2) })
   const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
