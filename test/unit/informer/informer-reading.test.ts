@@ -3,22 +3,6 @@ import { informerOf, mirrorOf, type Order, order } from '../../support/informers
 import { heard, listed, running } from '../../support/running.js'
 import { put } from '../../support/scripted-source.js'
 
-test('the store holds the objects of the source, at its version', async () => {
-  const { clock, source, informer } = await running(
-    mirrorOf(Object.entries({ a: 1, b: 2 }), { memory: { name: 'mine' } }),
-  )
-  source.put('c', 3)
-  const version = source.delete('a')
-  await clock.advance(0)
-  expect([[...informer.keys()], new Set(informer.list()), informer.size]).toEqual([['b', 'c'], new Set([2, 3]), 2])
-  expect(['a', 'c'].map((key) => [informer.get(key), informer.has(key)])).toEqual([
-    [undefined, false],
-    [3, true],
-  ])
-  expect(Object.fromEntries(informer.entries())).toEqual({ b: 2, c: 3 })
-  expect([informer.version, [...informer.versions]]).toEqual([version, [['mine', version]]])
-})
-
 test('[I8] the store goes from one version to the next in one step, for every reader', async () => {
   const { clock, source, informer } = await running(mirrorOf<Order, object>([], {}))
   const sums = new Set<number>()
@@ -55,27 +39,6 @@ test('[I8] a subscription that an error listener begins in the middle of a batch
   expect(told).toEqual(['add a=1', 'add b=1'])
 })
 
-test('[I9] indexes of every type follow the changes of the store', async () => {
-  const { clock, source, informer } = await running(
-    mirrorOf(Object.entries({ a: order(1), b: order(2, 'other', ['x']) }), {
-      indexes: (ix) => ({
-        tenant: ix.equal((o: Order) => o.tenant),
-        tag: ix.multi((o: Order) => o.tags ?? []),
-        total: ix.ordered((o: Order) => o.total),
-        latest: ix.compound((o: Order) => [o.tenant, o.total]),
-      }),
-    }),
-  )
-  source.put('a', order(5, 'other', ['x', 'y']))
-  source.put('c', order(3, 'other'))
-  await clock.advance(0)
-  expect([informer.by.tenant('acme'), informer.by.tenant.count('other')]).toEqual([[], 3])
-  expect(new Set(informer.by.tag('x').map(({ total }) => total))).toEqual(new Set([2, 5]))
-  expect(informer.by.total({ gte: 3 }).map(({ total }) => total)).toEqual([3, 5])
-  expect(informer.by.latest(['other'], { reverse: true, limit: 2 }).map(({ total }) => total)).toEqual([5, 3])
-  expect([...informer.by.tenant.values()]).toEqual(['other'])
-})
-
 test.each([
   [['', () => {}], 'addIndex: a name and a function are needed'],
   [['x', 5], 'addIndex: a name and a function are needed'],
@@ -86,14 +49,6 @@ test.each([
 ])('addIndex refuses %j', (args, message) => {
   const { informer } = mirrorOf([['a', order(1)]], { indexes: (ix) => ({ total: ix.equal((o: Order) => o.total) }) })
   expect(() => Reflect.apply(informer.addIndex, informer, args)).toThrow(new TypeError(message))
-})
-
-test('a snapshot from before the first list stays empty', async () => {
-  const { clock, informer } = mirrorOf([['a', order(1)]])
-  informer.start()
-  using snapshot = informer.snapshot()
-  await clock.advance(0)
-  expect([snapshot.size, snapshot.version, informer.size]).toEqual([0, undefined, 1])
 })
 
 test('transform runs once for each object that arrives, also in a relist; undefined is not stored, or removes', async () => {

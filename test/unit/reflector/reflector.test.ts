@@ -52,16 +52,6 @@ test('a list has the version of the last page that names one, and a context with
   expect(source.watches[0]?.context.after).toBe('5')
 })
 
-test('[I8] a list shows nothing before its last page', async () => {
-  const { source, objects, clock } = await reflected(scripted<number>())
-  source.lists[0]?.page([put('a', 1)], '5')
-  await clock.advance(0)
-  expect(objects()).toEqual({})
-  source.lists[0]?.end()
-  await clock.advance(0)
-  expect(objects()).toEqual({ a: 1 })
-})
-
 test('[B24] a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
   const { source, objects, clock } = await reflected(
     scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') }),
