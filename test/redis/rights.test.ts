@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type RedisWriter, redisCollectionSource, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
+import { failure } from '../support/failure.js'
 import { followRotations } from '../support/load.js'
 import { context, listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
@@ -66,10 +67,7 @@ describeRedis('a user of the server', (server) => {
         () => 'written',
         (error: unknown) => error,
       )
-    const refused = {
-      code: 'NOT_WRITTEN',
-      message: expect.stringMatching(/^[^\r\n]+see the guide for the ACL that is needed[^\r\n]+$/),
-    }
+    const refused = failure('NOT_WRITTEN', /^[^\r\n]+see the guide for the ACL that is needed[^\r\n]+$/)
 
     for (const right of ['+evalsha', '+hmget', '+hset', '+hdel', '+hlen', '+xadd', '+time'])
       test(`${right}: nothing is written, and it says what it needs`, async () => {
@@ -146,11 +144,7 @@ describeRedis('a user of the server', (server) => {
         await listed(source).catch(note)
         await watched().catch(note)
         expect(errors.length).toBeGreaterThan(0)
-        for (const error of errors)
-          expect(error).toMatchObject({
-            code: 'UNAUTHORIZED',
-            message: expect.stringContaining('see the guide for the ACL'),
-          })
+        for (const error of errors) expect(error).toMatchObject(failure('UNAUTHORIZED', 'see the guide for the ACL'))
       })
   })
 })

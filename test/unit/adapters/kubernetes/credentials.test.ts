@@ -8,6 +8,7 @@ import {
   type KubeConfigProvider,
 } from '../../../../adapters/kubernetes/http/credentials.js'
 import { OptionError, SourceError } from '../../../../src/contract/errors.js'
+import { failure } from '../../../support/failure.js'
 
 const serverOf = (name: string): string => `https://${name}.example:6443/k8s/clusters/x`
 
@@ -57,10 +58,7 @@ describe('credentials', () => {
     let context = 'a'
     const credentials = new Credentials({ ...like({}), getCurrentContext: () => context })
     context = 'b'
-    await expect(credentials.access(0)).rejects.toMatchObject({
-      code: 'PROTOCOL',
-      message: expect.stringMatching(/"a".*"b"/),
-    })
+    await expect(credentials.access(0)).rejects.toMatchObject(failure('PROTOCOL', /"a".*"b"/))
   })
 
   test('of a function are requested once more, however many requests with them were rejected', async () => {

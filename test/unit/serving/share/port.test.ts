@@ -5,6 +5,7 @@ import { portClient } from '../../../../serving/share/port-client.js'
 import { BASE_URL, type ShareMessage, WINDOW_BYTES } from '../../../../serving/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../../src/index.js'
 import { waitUntil } from '../../../servers/wait-until.js'
+import { failure } from '../../../support/failure.js'
 import { type Account, accounts, sharedAccounts } from './accounts.js'
 
 /** The messages that arrive at a port, which a test reads by hand. */
@@ -60,10 +61,7 @@ describe('a port', () => {
     await follower.synced()
     await shared.share.close()
     await waitUntil('the state', () => follower.status.state === 'failed')
-    expect(follower.status.lastError).toMatchObject({
-      code: 'NOT_FOUND',
-      message: expect.stringContaining('create an informer with another port'),
-    })
+    expect(follower.status.lastError).toMatchObject(failure('NOT_FOUND', 'create an informer with another port'))
     expect(follower.size).toBe(2)
   })
 
@@ -97,10 +95,9 @@ describe('a port', () => {
     port1.on('message', () => port1.postMessage('hello'))
     const follower = createInformer({ source: sharedSource<Account>({ port: port2 }) })
     follower.on('error', () => {})
-    await expect(follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
-      code: 'PROTOCOL',
-      message: expect.stringContaining('the port is not one of share.port()'),
-    })
+    await expect(follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject(
+      failure('PROTOCOL', 'the port is not one of share.port()'),
+    )
     await follower.stop()
     port1.close()
   })
@@ -109,10 +106,9 @@ describe('a port', () => {
     await using shared = sharedAccounts(accounts(2))
     const follower = shared.follow({ port: shared.share.port() })
     await follower.synced()
-    await expect(follower.waitFor('1.1.5')).rejects.toMatchObject({
-      code: 'INVALID_MARK',
-      message: expect.stringContaining('the version is not one of share:port (the option "upstream"'),
-    })
+    await expect(follower.waitFor('1.1.5')).rejects.toMatchObject(
+      failure('INVALID_MARK', 'the version is not one of share:port (the option "upstream"'),
+    )
   })
 
   test('ignores messages that are not requests', async () => {
