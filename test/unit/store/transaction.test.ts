@@ -391,31 +391,15 @@ describe('[S7][S9] a callback that throws, at any call', () => {
         arriving: (o) =>
           Object.defineProperty({ ...o }, 'tags', {
             enumerable: true,
-            get: () => {
-              fuse.pass()
-              return o.tags
-            },
+            get: passing(fuse, () => o.tags),
           }),
       }),
       'a Proxy that freezing and indexes meet': (fuse) => {
-        const trap = (): undefined => void fuse.pass()
         const traps: ProxyHandler<Item> = {
-          get: (target, name) => {
-            trap()
-            return Reflect.get(target, name) as unknown
-          },
-          getPrototypeOf: (target) => {
-            trap()
-            return Reflect.getPrototypeOf(target)
-          },
-          ownKeys: (target) => {
-            trap()
-            return Reflect.ownKeys(target)
-          },
-          isExtensible: (target) => {
-            trap()
-            return Reflect.isExtensible(target)
-          },
+          get: passing(fuse, Reflect.get),
+          getPrototypeOf: passing(fuse, Reflect.getPrototypeOf),
+          ownKeys: passing(fuse, Reflect.ownKeys),
+          isExtensible: passing(fuse, Reflect.isExtensible),
         }
         return { mayLeaveOut: true, options: { freeze: true }, arriving: (o) => new Proxy(o, traps) }
       },
