@@ -19,7 +19,7 @@ describeRedis('a list that is due while a snapshot is restored', (server) => {
     await mirror.until('the loss of the connection to be noticed', () => mirror.informer.status.state === 'backing-off')
     const relisted = mirror.informer.relist({ timeoutMs: 60_000 })
     relisted.catch(() => {}) // A test that fails earlier has its own reason.
-    return { mirror, relisted }
+    return Object.assign(mirror, { relisted })
   }
   const restored = async (redis: RedisServer): Promise<void> => {
     await redis.kill()
@@ -27,26 +27,17 @@ describeRedis('a list that is due while a snapshot is restored', (server) => {
   }
 
   describe.each([...kinds, plainKeys])('of $name', (kind) => {
-    test.concurrent('shows the restored state if it ends before the state that was shown', async () => {
+    test.concurrent.each([
+      ['ends before', { a: 1 }, 0],
+      ['has got past', { a: 1, b: 4 }, 5],
+    ])('shows the restored state if it %s the state that was shown', async (_where, shown, writes) => {
       await using redis = await RedisServer.start({ server })
-      const { mirror, relisted } = await due(redis, kind)
-      await using _ = mirror
+      await using mirror = await due(redis, kind)
       await restored(redis)
+      for (let n = 0; n < writes; n++) await write(kind, redis, NAME, 'b', n)
       mirror.proxy.pass()
-      await relisted
-      await mirror.shows(kind.shown({ a: 1 }, NAME))
-      expect(mirror.codes).toEqual(kind.hasMarks ? ['EPOCH_CHANGED'] : [])
-    })
-
-    test.concurrent('shows the restored state if it has got past the state that was shown', async () => {
-      await using redis = await RedisServer.start({ server })
-      const { mirror, relisted } = await due(redis, kind)
-      await using _ = mirror
-      await restored(redis)
-      for (let n = 0; n < 5; n++) await write(kind, redis, NAME, 'b', n)
-      mirror.proxy.pass()
-      await relisted
-      await mirror.shows(kind.shown({ a: 1, b: 4 }, NAME))
+      await mirror.relisted
+      await mirror.shows(kind.shown(shown, NAME))
       expect(mirror.codes).toEqual(kind.hasMarks ? ['EPOCH_CHANGED'] : [])
     })
   })
@@ -54,15 +45,14 @@ describeRedis('a list that is due while a snapshot is restored', (server) => {
   describe.each(kinds)('of $name', (kind) => {
     test.concurrent('rejects a wait for a write that the snapshot does not have', async () => {
       await using redis = await RedisServer.start({ server })
-      const { mirror, relisted } = await due(redis, kind)
-      await using _ = mirror
+      await using mirror = await due(redis, kind)
       const waiting = mirror.informer.waitFor(await write(kind, redis, NAME, 'lost', 2), { timeoutMs: 60_000 })
       const outcome = expect(waiting).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
       await restored(redis)
       for (let n = 0; n < 5; n++) await write(kind, redis, NAME, 'b', n)
       mirror.proxy.pass()
       await outcome
-      await relisted
+      await mirror.relisted
       await mirror.shows({ a: 1, b: 4 })
     })
   })
