@@ -62,15 +62,6 @@ describe('start', () => {
     await informer.stop()
     expect([source.lists.length, informer.status.state, clock.sleeping]).toEqual([0, 'stopped', 0])
   })
-
-  test.each([
-    [{ signal: {} }, 'start: option "signal" must be an AbortSignal, got an object'],
-    [{ singal: undefined }, 'start: unknown option "singal"; allowed are signal'],
-    [5, 'start: the options must be an object'],
-  ])('start with %j throws a TypeError with the reason', (options, message) => {
-    const { informer } = mirrorOf([])
-    expect(() => Reflect.apply(informer.start, informer, [options])).toThrow(expect.objectContaining({ message }))
-  })
 })
 
 describe('synced', () => {
@@ -154,15 +145,12 @@ describe('synced', () => {
     await late
   })
 
-  test('synced rejects with the reason of its signal, and an invalid option is a TypeError', async () => {
+  test('synced rejects with the reason of its signal', async () => {
     const { informer } = informerOf(scripted<number>())
     const control = new AbortController()
     const synced = informer.start().synced({ signal: control.signal })
     control.abort('enough')
     await expect(synced).rejects.toBe('enough')
-    await expect(informer.synced({ timeoutMs: -1 })).rejects.toThrow(
-      'synced: option "timeoutMs" must be a finite number above 0, got -1',
-    )
   })
 })
 
@@ -315,9 +303,6 @@ test('isReady with silentAfterMs: the source has responded within that time', as
     isReady: false,
     reason: 'live: following the watch; nothing was heard from the source for 20 s',
   })
-  expect(() => informer.health({ silentAfterMs: 0 })).toThrow(
-    expect.objectContaining({ message: 'health: option "silentAfterMs" must be a finite number above 0, got 0' }),
-  )
 })
 
 test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
@@ -334,6 +319,50 @@ test('a mirror is live from start to stop, and ready from the first list on, als
   expect(informer.health({ silentAfterMs: 30_000 })).toMatchObject({ isReady: false })
   await informer.stop()
   expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
+})
+
+describe('a method of an informer refuses a wrong argument with a TypeError that has the reason', () => {
+  const index = (ix: { equal: (of: unknown) => unknown }): unknown => ix.equal(() => 1)
+  const made = () => mirrorOf<number, object>([], { indexes: (ix) => ({ total: ix.equal((n: number) => n) }) }).informer
+
+  test.each<['start' | 'health' | 'addIndex' | 'on' | 'off', unknown[], string]>([
+    ['start', [{ signal: {} }], 'option "signal" must be an AbortSignal, got an object'],
+    ['start', [{ singal: undefined }], 'unknown option "singal"; allowed are signal'],
+    ['start', [5], 'the options must be an object'],
+    ['health', [{ silentAfterMs: 0 }], 'option "silentAfterMs" must be a finite number above 0, got 0'],
+    ['addIndex', ['', () => {}], 'a name and a function are needed'],
+    ['addIndex', ['x', 5], 'a name and a function are needed'],
+    ['addIndex', ['total', index], 'there is an index "total" already'],
+    ['on', ['change', () => {}], 'the event must be "error" or "status", got "change"'],
+    ['off', ['change', () => {}], 'the event must be "error" or "status", got "change"'],
+    ['on', ['error', 5], 'the listener must be a function'],
+    ['off', ['error', 5], 'the listener must be a function'],
+  ])('%s of %j', (method, args, reason) => {
+    const informer = made()
+    const call = (): unknown => Reflect.apply(informer[method], informer, args)
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(expect.objectContaining({ message: `${method}: ${reason}` }))
+  })
+
+  test.each<['synced' | 'waitFor' | 'until', unknown[], string]>([
+    ['synced', [{ timeoutMs: -1 }], 'option "timeoutMs" must be a finite number above 0, got -1'],
+    ['waitFor', [5], 'the version must be a string, got number'],
+    ['waitFor', [Promise.resolve('1.1.1')], 'the version must be a string, got a promise: await it first'],
+    ['waitFor', ['1.1.1', { timeoutMs: Number.NaN }], 'option "timeoutMs" must be a finite number above 0, got NaN'],
+    ['waitFor', ['1.1.1', { source: 5 }], 'option "source" must be a string, got 5'],
+    ['until', [5, () => true], 'the key must be a string, got number'],
+    ['until', ['a', 5], 'the condition must be a function'],
+    [
+      'until',
+      ['a', () => true, { timeout: 5 }],
+      'unknown option "timeout"; use "timeoutMs"; allowed are signal, timeoutMs',
+    ],
+  ])('%s of %j, by its promise', async (method, args, reason) => {
+    const informer = made()
+    const call = Reflect.apply(informer[method], informer, args)
+    await expect(call).rejects.toThrow(TypeError)
+    await expect(call).rejects.toThrow(expect.objectContaining({ message: `${method}: ${reason}` }))
+  })
 })
 
 describe('[B1] createInformer rejects invalid options at the call', () => {

@@ -39,18 +39,6 @@ test('[I8] a subscription that an error listener begins in the middle of a batch
   expect(told).toEqual(['add a=1', 'add b=1'])
 })
 
-test.each([
-  [['', () => {}], 'addIndex: a name and a function are needed'],
-  [['x', 5], 'addIndex: a name and a function are needed'],
-  [
-    ['total', (ix: { equal: (of: unknown) => unknown }) => ix.equal(() => 1)],
-    'addIndex: there is an index "total" already',
-  ],
-])('addIndex refuses %j', (args, message) => {
-  const { informer } = mirrorOf([['a', order(1)]], { indexes: (ix) => ({ total: ix.equal((o: Order) => o.total) }) })
-  expect(() => Reflect.apply(informer.addIndex, informer, args)).toThrow(new TypeError(message))
-})
-
 test('transform runs once for each object that arrives, also in a relist; undefined is not stored, or removes', async () => {
   const runs: number[] = []
   const transform = (n: number): number | undefined => {

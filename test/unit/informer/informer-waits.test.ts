@@ -280,16 +280,6 @@ describe('waitFor', () => {
     await expect(informer.subscribe({}).waitFor('5')).rejects.toThrow(TypeError)
   })
 
-  test.each<[unknown[], string]>([
-    [[5], 'waitFor: the version must be a string, got number'],
-    [[Promise.resolve('1.1.1')], 'waitFor: the version must be a string, got a promise: await it first'],
-    [['1.1.1', { timeoutMs: Number.NaN }], 'waitFor: option "timeoutMs" must be a finite number above 0, got NaN'],
-    [['1.1.1', { source: 5 }], 'waitFor: option "source" must be a string, got 5'],
-  ])('waitFor with %j rejects with a TypeError that has the reason', async (args, message) => {
-    const { informer } = await started()
-    await expect(Reflect.apply(informer.waitFor, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
-  })
-
   test('a progress listener that throws is reported, and the wait continues', async () => {
     const fail = (): never => {
       throw new Error('the socket is closed')
@@ -467,18 +457,6 @@ test('after TIMEOUT until calls its condition no more', async () => {
   source.put('a', 1)
   await clock.advance(0)
   expect(looks).toBe(before)
-})
-
-test.each<[unknown[], string]>([
-  [[5, () => true], 'until: the key must be a string, got number'],
-  [['a', 5], 'until: the condition must be a function'],
-  [
-    ['a', () => true, { timeout: 5 }],
-    'until: unknown option "timeout"; use "timeoutMs"; allowed are signal, timeoutMs',
-  ],
-])('until with %j rejects with a TypeError that has the reason', async (args, message) => {
-  const { informer } = await started()
-  await expect(Reflect.apply(informer.until, informer, args)).rejects.toThrow(expect.objectContaining({ message }))
 })
 
 test('relist reads the whole source again, and resolves when the store has a list that began after the call', async () => {
