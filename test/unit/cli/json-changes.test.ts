@@ -14,8 +14,7 @@ test('the changes of a large transaction are written in parts', async () => {
   onTestFinished(() => rows.stop())
   await rows.start().synced()
   const written: string[] = []
-  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
-  onTestFinished(() => write.mockRestore())
+  using _ = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
   const end = new AbortController()
   const open = { ...named, source, kind: 'postgres', of: 'orders' } as const
   const printing = printChanges([{ open, rows }], end.signal)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type Change, derive, groupBy, groupInformers, SourceError } from '../../../src/index.js'
 import { internalsOf } from '../../../src/informer/internals.js'
 import { outcomeOf } from '../../support/informers.js'
@@ -62,8 +62,7 @@ test('[X2] views that are started in another order are evaluated after what they
 
 describe('[X4] a commit that needs many evaluations', () => {
   test('runs in slices; readers see inputs and views as before, later commits wait, and a long delay is a warning', async () => {
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => warned.mockRestore())
+    using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const clock = new SliceClock()
     const world = shop({ orders: ORDERS, customers: CUSTOMERS, clock, slices: sliceEachStep(1) })
     const view = joined(world)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { type Change, type Informer, SourceError } from '../../../src/index.js'
 import { Partition } from '../../../src/store/write/partition.js'
@@ -68,10 +68,9 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
   })
 
   test('[C25] with onAccessLost clear deletes the objects at the next refusal, if the deletion failed before', async () => {
-    const defect = vi.spyOn(Partition.prototype, 'clear').mockImplementationOnce(() => {
+    using _ = vi.spyOn(Partition.prototype, 'clear').mockImplementationOnce(() => {
       throw new Error('a defect')
     })
-    onTestFinished(() => defect.mockRestore())
     const { clock, informer, told } = await refused('clear', 2)
     expect(informer.size).toBe(2)
     await clock.advance(30_000)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { type IndexBuilder, type Informer, SourceError, type SourceSet } from '../../../src/index.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
@@ -238,8 +238,7 @@ test.each([1, 3])(
     const { clock, set, informer, errors } = await synced()
     const told = telling(informer)
     await clock.advance(10)
-    const spy = vi.spyOn(EqualIndex.prototype, 'delete')
-    onTestFinished(() => spy.mockRestore())
+    using spy = vi.spyOn(EqualIndex.prototype, 'delete')
     const injected = (): never => {
       throw new Error('injected')
     }

@@ -539,8 +539,7 @@ test.each<[string, object]>([
 })
 
 test('an indexer without an informer reports errors as process warnings', () => {
-  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  onTestFinished(() => warn.mockRestore())
+  using warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
   void indexer.apply({ events: [put('a', red)], version: '1' })
   expect(warn).toHaveBeenCalledWith(expect.stringContaining('index "bad" failed'), {

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { MemorySource } from '../../../adapters/memory/index.js'
 import type { Change, IndexBuilder, Subscription } from '../../../src/index.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
@@ -134,10 +134,9 @@ test('[I15] a subscription whose index cannot be rebuilt is closed, and leaves n
   const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
   informer.start()
   await clock.advance(0)
-  const set = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(() => {
+  using _ = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(() => {
     throw new Error('no memory')
   })
-  onTestFinished(() => set.mockRestore())
   source.put('b', 2)
   await clock.advance(0)
   const { signal } = new AbortController()

@@ -105,7 +105,7 @@ describe('a collection', () => {
   })
 
   test('[U7] continues after a subscriber has thrown, with a process warning', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    using warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { source, clock, collection, transactions } = await ready()
     collection.subscribeChanges(() => {
       throw new Error('the chart is broken')
@@ -119,7 +119,6 @@ describe('a collection', () => {
     expect(warn.mock.calls).toEqual([
       [expect.stringMatching(/subscriber .* threw: the chart is broken/), expect.objectContaining({ code: 'HANDLER' })],
     ])
-    warn.mockRestore()
   })
 
   test('[U6] receives only the differences of a relist', async () => {

@@ -93,11 +93,10 @@ test('a frame of several collections compares invalid objects only if they have 
 
 test('a scope with an unknown index of one collection leaves no subscription of another', async () => {
   const { orders, limits } = shop()
-  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  using _ = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const mirror = serveHttp({ orders, limits }, { scope: () => ({ where: { orders: {}, limits: { other: 1 } } }) })
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(orders.inspect().subscriptions.count).toBe(0)
-  warned.mockRestore()
 })
 
 test('[V29] a follower of a collection that is not served fails, and is not empty', async () => {

@@ -194,13 +194,12 @@ test('[V29] a scope of several collections selects the objects of each, and is r
   await follower.orders.synced({ timeoutMs: 5_000 })
   expect([follower.orders.size, follower.limits.size]).toEqual([1, 0])
   where = { order: { tenant: 'acme' } }
-  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(String(warned.mock.calls[0])).toContain('unknown option "order"; allowed are orders, limits')
   where = { orders: { tenant: 'acme' } }
   expect((await mirror(get('/list'))).status).toBe(500)
   expect(String(warned.mock.calls[1])).toContain('"limits" is missing; {} selects all its objects')
-  warned.mockRestore()
 })
 
 test('[V29] a list of one collection has no objects of others', async () => {

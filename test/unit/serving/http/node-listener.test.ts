@@ -51,14 +51,13 @@ test('a request of HTTP/2 is passed, and its response is sent frame by frame', a
 })
 
 test('a handler that rejects is a warning, and the status 500', async () => {
-  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const text = await answered(
     () => Promise.reject(new Error('broken')),
     ['GET / HTTP/1.1', 'Host: a', 'Connection: close'],
   )
   expect(text).toMatch(/^HTTP\/1.1 500 /)
   expect(warned).toHaveBeenCalledWith('nodeListener: a request failed: broken', expect.anything())
-  warned.mockRestore()
 })
 
 test('a listener without a handler is a mistake at the call', () => {

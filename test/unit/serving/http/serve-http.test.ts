@@ -102,7 +102,7 @@ describe('the scope of a request', () => {
   })
 
   test('with an unknown index, without a value for an index, or that is not an object, is a mistake that the server reports', async () => {
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     for (const wrong of [{ where: { nothing: 1 } }, { where: { tenant: undefined } }, undefined]) {
       await using all = servedAccounts(accounts, { scope: () => wrong as {} })
       const response = await all.mirror(get('/list'))
@@ -116,7 +116,6 @@ describe('the scope of a request', () => {
       expect.stringContaining('no value for the index "tenant"'),
       expect.stringContaining('"scope" must return a plain object or a Response'),
     ])
-    warned.mockRestore()
   })
 })
 

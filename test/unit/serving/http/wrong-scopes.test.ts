@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { servedAccounts } from './mirror.js'
 
 const accounts = [['1', { tenant: 'acme', balance: 100 }]] as const
@@ -21,8 +21,7 @@ test.each([
   ['an array', ['birch'], 'must return a plain object'],
   ['a Response of another library', new OtherResponse(), 'must return a plain object'],
 ])('[V15] a scope that is %s serves no objects, and the server reports why', async (_what, scope, why) => {
-  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  onTestFinished(() => warned.mockRestore())
+  using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   await using served = servedAccounts(accounts, { scope: () => scope as {} })
   expect((await served.mirror(new Request('http://mirror.test/list'))).status).toBe(500)
   expect(warned.mock.calls.map(([message]) => message)).toEqual([expect.stringContaining(why)])

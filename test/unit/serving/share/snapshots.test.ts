@@ -182,8 +182,7 @@ describe('a follower lists', () => {
 
   test('[T14] if an object cannot be packed, and one warning names the object', async () => {
     class Money {}
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => warned.mockRestore())
+    using warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const odd = { tenant: 'acme', balance: 1, money: new Money() }
     const { join, packs } = await started([...accounts(3), ['odd', odd]])
     expect((await join()).size).toBe(3)

@@ -106,12 +106,10 @@ test('listening in a folder that does not exist, or whose path is too long, reje
 
 test('a connection that cannot be accepted is reported as a warning, and later ones are accepted', async () => {
   await using shared = sharedAccounts(accounts(2))
-  const listen = vi.spyOn(Server.prototype, 'listen')
-  onTestFinished(() => listen.mockRestore())
+  using listen = vi.spyOn(Server.prototype, 'listen')
   const path = join(folder(), 'accounts.sock')
   await shared.share.listen(path)
-  const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  onTestFinished(() => warnings.mockRestore())
+  using warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   // As Node does if the process has no file descriptor left.
   const [server] = listen.mock.contexts as Server[]
   for (let i = 0; i < 2; i++) server?.emit('error', new Error('accept EMFILE'))
