@@ -119,20 +119,16 @@ describeMysql('a database of', (server) => {
     await at.informers[0]?.fresh({ timeoutMs: 20_000 })
     expect(at.rows()).toEqual(expected)
     await at.informers[2]?.waitFor(await at.write(2, ['t0', 't2']), { timeoutMs: 20_000 })
-    expect([at.rows(), at.relists()]).toEqual([
-      [2, expected[1], 2],
-      [0, 1, 0],
-    ])
+    expect(at.rows()).toEqual([2, expected[1], 2])
+    expect(at.relists()).toEqual([0, 1, 0])
   })
 
   test('[Q6] a table that was dropped leaves, and the others continue', async () => {
     const { informers, write, rows, relists, sql } = await tables(3, { holdMs: Infinity })
     await sql('DROP TABLE t1')
     await informers[2]?.waitFor(await write(3, ['t0', 't2']), { timeoutMs: 20_000 })
-    expect([rows(), relists().filter((_, n) => n !== 1)]).toEqual([
-      [3, undefined, 3],
-      [0, 0],
-    ])
+    expect(rows()).toEqual([3, undefined, 3])
+    expect(relists().filter((_, n) => n !== 1)).toEqual([0, 0])
     expect(informers[1]?.health()).toMatchObject({ isReady: false })
   })
 })

@@ -209,10 +209,8 @@ describePostgres('the definition of a table', (postgres) => {
       // The row moves to another partition.
       await db.sql(`UPDATE t SET day = '2026-02-01' WHERE id = 4`)
       await expectMirrorEqualsTable(rows, { key })
-      expect([[...rows.informer.keys()].sort(), rows.informer.status.relists]).toEqual([
-        ['2/2026-02-02', '4/2026-02-01'],
-        1,
-      ])
+      expect([...rows.informer.keys()].sort()).toEqual(['2/2026-02-02', '4/2026-02-01'])
+      expect(rows.informer.status.relists).toBe(1)
     })
 
     test('a partition whose triggers do not fire if session_replication_role is replica makes the mirror fail', async () => {

@@ -306,10 +306,8 @@ describePostgres('a key', (postgres) => {
       await db.sql('UPDATE t SET n = 1')
       await expectMirrored(rows, `DELETE FROM t WHERE id || '' = 'z'`)
       await selected.informer.fresh({ timeoutMs: 15_000 })
-      expect([rows.informer.size, [...selected.informer.entries()]]).toEqual([
-        3,
-        ['a', 'ä'].map((id) => [id, { id, s: 'ä', n: 1 }]),
-      ])
+      expect(rows.informer.size).toBe(3)
+      expect([...selected.informer.entries()]).toEqual(['a', 'ä'].map((id) => [id, { id, s: 'ä', n: 1 }]))
       const [problem] = (await changeLogStatus(client)).tables[0]?.problems ?? []
       expect(problem).toMatch(/run: REINDEX TABLE t; ALTER COLLATION public.moved REFRESH VERSION$/)
     },

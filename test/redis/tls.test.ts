@@ -22,10 +22,8 @@ describeServer('redis 7.0', 'a server that wants TLS', (server) => {
       const error = await refusal(
         redisCollectionSource({ client: userClient(driver, tlsPort, { tls: wrong }), collection: 'secret' }),
       )
-      expect([error.code, error.message]).toEqual([
-        'UNAVAILABLE',
-        expect.stringContaining("check the client's option tls"),
-      ])
+      expect(error.code).toBe('UNAVAILABLE')
+      expect(error.message).toContain("check the client's option tls")
     }
   })
 })

@@ -8,10 +8,7 @@ const HOUR = 3_600_000
 test('[X23] the audit of a view calls the function again, corrects what differs, and reports that the function is not pure', async () => {
   let factor = 1
   const { orders, orderSource, clock, start, settle } = shop({
-    orders: [
-      ['1', order('a', 1)],
-      ['2', order('b', 2)],
-    ],
+    orders: Object.entries({ 1: order('a', 1), 2: order('b', 2) }),
   })
   const view = derive({ from: orders, each: (o) => ({ total: o.total * factor }), name: 'scaled' })
   const above = derive({ from: view, each: ({ total }) => ({ total }), audit: false })
@@ -24,12 +21,7 @@ test('[X23] the audit of a view calls the function again, corrects what differs,
   await settle()
   expect([view.get('1')?.total, view.get('2')?.total]).toEqual([1, 30])
   await clock.advance(300_000)
-  expect(contentOf(view)).toEqual(
-    new Map([
-      ['1', { total: 10 }],
-      ['2', { total: 30 }],
-    ]),
-  )
+  expect(contentOf(view)).toEqual(new Map(Object.entries({ 1: { total: 10 }, 2: { total: 30 } })))
   expect(contentOf(above)).toEqual(contentOf(view))
   expect(errors).toMatchObject([{ code: 'PROTOCOL', phase: 'derive', key: '1' }])
   expect(errors[0]?.message).toMatch('the audit of scaled found another result or other reads for "1": its function')
@@ -120,10 +112,7 @@ test('[X24] sums are exact, and equal those of a new view, whatever was added an
 
 test('[X24] an object whose number cannot be computed makes its groups invalid until it changes, or leaves them', async () => {
   const { orders, orderSource, customers, customerSource, clock, start, settle } = shop({
-    orders: [
-      ['1', order('a', 1)],
-      ['2', order('a', 2)],
-    ],
+    orders: Object.entries({ 1: order('a', 1), 2: order('a', 2) }),
   })
   const doubled = (o: Order): number => {
     if (o.total < 0) throw new RangeError('negative')

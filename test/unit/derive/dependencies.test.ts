@@ -53,10 +53,7 @@ describe('[X6] a function runs again if and only if its object or something that
 
   test('an object that was deleted depends on nothing', async () => {
     const { orders, customers, orderSource, customerSource, start, settle } = shop({
-      orders: [
-        ['1', order('a', 1)],
-        ['2', order('b', 1)],
-      ],
+      orders: Object.entries({ 1: order('a', 1), 2: order('b', 1) }),
     })
     let calls = 0
     const view = derive({ from: orders, reads: [customers], each: (o) => ++calls > 0 && customers.has(o.customer) })

@@ -6,10 +6,7 @@ import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
 import { type Customer, contentOf, errorsOf, type Order, shop } from '../../support/views.js'
 
 const order = (customer: string, total: number): Order => ({ customer, total })
-const ORDERS = [
-  ['1', order('a', 1)],
-  ['2', order('b', 2)],
-] as const
+const ORDERS = Object.entries({ 1: order('a', 1), 2: order('b', 2) })
 const CUSTOMERS = [['a', { name: 'A', country: 'de' }]] as const
 
 function joined({ orders, customers }: ReturnType<typeof shop>) {

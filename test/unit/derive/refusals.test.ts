@@ -97,10 +97,7 @@ test('[X9] a wrong option is an OptionError: an informer that is not of this lib
 describe('[X12] an exception of a function', () => {
   test('makes its key invalid, which is reported once; the previous result stays, and all others commit', async () => {
     const { orders, customers, orderSource, customerSource, start, settle } = shop({
-      orders: [
-        ['1', order('a', 1)],
-        ['2', order('b', 2)],
-      ],
+      orders: Object.entries({ 1: order('a', 1), 2: order('b', 2) }),
     })
     const view = derive({
       from: orders,
@@ -115,12 +112,7 @@ describe('[X12] an exception of a function', () => {
     customerSource.put('a', { name: 'bad', country: 'de' })
     orderSource.put('2', order('b', 3))
     await settle()
-    expect(contentOf(view)).toEqual(
-      new Map([
-        ['1', { total: 1 }],
-        ['2', { total: 3 }],
-      ]),
-    )
+    expect(contentOf(view)).toEqual(new Map(Object.entries({ 1: { total: 1 }, 2: { total: 3 } })))
     orderSource.put('1', order('a', 5))
     await settle()
     expect([view.get('1'), errors.length]).toEqual([{ total: 1 }, 1])

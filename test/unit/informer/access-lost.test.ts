@@ -7,10 +7,7 @@ import { heard, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 const REVOKED = new SourceError('permission denied', { code: 'UNAUTHORIZED' })
-const ENTRIES = [
-  ['a', 1],
-  ['b', 2],
-] as const
+const ENTRIES = Object.entries({ a: 1, b: 2 })
 
 const telling = (informer: Informer<number>): string[] =>
   heard(

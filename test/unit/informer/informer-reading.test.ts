@@ -54,10 +54,8 @@ test('transform runs once for each object that arrives, also in a relist; undefi
   const relisted = informer.relist()
   await clock.advance(5_000)
   await relisted
-  expect([told, runs]).toEqual([
-    ['add a 2', 'delete a 2', 'add b 4'],
-    [1, 20, 30, 2, 30, 2],
-  ])
+  expect(told).toEqual(['add a 2', 'delete a 2', 'add b 4'])
+  expect(runs).toEqual([1, 20, 30, 2, 30, 2])
 })
 
 test('[B15] a transform that throws makes the object invalid', async () => {

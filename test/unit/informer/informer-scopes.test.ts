@@ -59,10 +59,8 @@ describe('a scope', () => {
     source.put('b', order(2, 'other'))
     source.put('a', order(2, 'other'))
     await clock.advance(0)
-    expect([runs, told]).toEqual([
-      ['a acme', 'a undefined'],
-      ['add a', 'delete a'],
-    ])
+    expect(runs).toEqual(['a acme', 'a undefined'])
+    expect(told).toEqual(['add a', 'delete a'])
     await informer.stop()
     await end
   })

@@ -8,11 +8,7 @@ import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/info
 import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
-const orders = [
-  ['a', order(1, 'acme')],
-  ['b', order(2, 'acme')],
-  ['c', order(3, 'beta')],
-] as const
+const orders = Object.entries({ a: order(1, 'acme'), b: order(2, 'acme'), c: order(3, 'beta') })
 
 describe('inspect()', () => {
   test('[O6] has the state, and its transitions with times and reasons', async () => {

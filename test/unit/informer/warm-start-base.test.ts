@@ -222,11 +222,9 @@ describe('saved index values are not used', () => {
     })
     await clock.advance(1)
     expect(await decodedFirst.promise).toBe(KEYS)
-    expect([informer.size, informer.by.parity.count('odd'), informer.by.order({ limit: 1 })]).toEqual([
-      KEYS,
-      KEYS / 2,
-      [{ n: 0 }],
-    ])
+    expect(informer.size).toBe(KEYS)
+    expect(informer.by.parity.count('odd')).toBe(KEYS / 2)
+    expect(informer.by.order({ limit: 1 })).toEqual([{ n: 0 }])
     expect(warnings).toEqual([])
   })
 

@@ -12,10 +12,7 @@ import { RELIST_REASONS } from '../../support/prometheus-text.js'
 import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
-const orders = [
-  ['a', order(1, 'acme')],
-  ['b', order(2, 'beta')],
-] as const
+const orders = Object.entries({ a: order(1, 'acme'), b: order(2, 'beta') })
 
 class Reader extends MetricReader {
   protected async onForceFlush(): Promise<void> {}

@@ -9,11 +9,7 @@ import { listed, running, setOf } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 import { textOf } from '../../support/sources.js'
 
-const orders = [
-  ['a', order(1, 'acme')],
-  ['b', order(2, 'beta')],
-  ['c', order(3, 'beta')],
-] as const
+const orders = Object.entries({ a: order(1, 'acme'), b: order(2, 'beta'), c: order(3, 'beta') })
 
 /** The values of a metric, by its labels other than `informer`. */
 function valuesOf(text: string, name: string): ReadonlyMap<string, number> {

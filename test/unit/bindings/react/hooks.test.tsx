@@ -8,11 +8,7 @@ import { internalsOf } from '../../../../src/informer/internals.js'
 import { mirrorOf, type Order, order } from '../../../support/informers.js'
 import { Page } from './render.js'
 
-const twoTenants = [
-  ['1', order(1)],
-  ['2', order(2)],
-  ['3', order(3, 'birch')],
-] as const
+const twoTenants = Object.entries({ 1: order(1), 2: order(2), 3: order(3, 'birch') })
 
 async function started(entries: Iterable<readonly [string, Order]> = twoTenants, options = {}) {
   const world = mirrorOf(entries, {

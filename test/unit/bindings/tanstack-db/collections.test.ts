@@ -4,11 +4,7 @@ import { type InformerCollectionOptions, informerCollectionOptions } from '../..
 import { OptionError, SourceError } from '../../../../src/contract/errors.js'
 import { begun, mirrorOf, type Order, order } from '../../../support/informers.js'
 
-const threeOrders = [
-  ['1', order(1)],
-  ['2', order(2)],
-  ['3', order(3, 'birch')],
-] as const
+const threeOrders = Object.entries({ 1: order(1), 2: order(2), 3: order(3, 'birch') })
 
 function ordersOf(entries: Iterable<readonly [string, Order]> = threeOrders, options = {}) {
   return mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o: Order) => o.tenant) }), ...options })
@@ -123,11 +119,7 @@ describe('a collection', () => {
 
   test('[U6] receives only the differences of a relist', async () => {
     const { source, clock, informer, transactions } = await ready()
-    source.restore([
-      ['1', order(1)],
-      ['2', order(20)],
-      ['5', order(5)],
-    ])
+    source.restore(Object.entries({ 1: order(1), 2: order(20), 5: order(5) }))
     await clock.advance(5_000)
     expect(informer.status.relists).toBe(1)
     expect(transactions.map((changes) => changes.toSorted())).toEqual([['delete 3', 'insert 5', 'update 2']])
