@@ -19,9 +19,13 @@ export abstract class TunnelProxy implements AsyncDisposable {
     return this
   }
 
-  protected get address(): string {
+  get port(): number {
     const address = this.#server.address()
-    return `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+    return typeof address === 'object' && address !== null ? address.port : 0
+  }
+
+  protected get address(): string {
+    return `127.0.0.1:${this.port}`
   }
 
   protected join(client: Socket, targetPort: number, opened: (target: Socket) => void): void {
@@ -29,9 +33,13 @@ export abstract class TunnelProxy implements AsyncDisposable {
       opened(target)
       target.pipe(client).pipe(target)
     })
-    target.on('error', () => client.destroy())
-    target.on('close', () => client.destroy())
+    this.endTogether(client, target)
+  }
+
+  protected endTogether(client: Socket, target: Socket): void {
+    for (const socket of [client, target]) socket.on('error', () => {})
     client.on('close', () => target.destroy())
+    target.on('close', () => client.destroy())
   }
 
   get open(): number {
