@@ -74,11 +74,10 @@ test('the credentials of several namespaces are requested once for all of them, 
     (exchange) => exchange.refuse({ code: 401 }),
   )
   const namespaces = ['default', 'b', 'c', 'd']
-  const informer = createInformer({
+  await using informer = createInformer({
     source: kubernetesSource<FakeObject>({ kubeConfig, kind: 'ConfigMap', namespaces }),
     audit: false,
   })
-  onTestFinished(() => informer.stop())
   await informer.start().synced({ timeoutMs: 60_000 })
   expect(calls).toBe(2)
 })
@@ -90,8 +89,7 @@ test('the credentials of several namespaces are those of the context that was cu
   config.addContext({ name: 'other', cluster: 'none', user: 'admin' })
   config.setCurrentContext('other')
   sources.addNamespace('b')
-  const informer = createInformer({ source: sources, audit: false })
-  onTestFinished(() => informer.stop())
+  await using informer = createInformer({ source: sources, audit: false })
   await informer.start().synced({ timeoutMs: 60_000 })
   expect(fake.lists.some(isIn('b'))).toBe(true)
 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { CliError } from '../../../cli/output/cli-error.js'
 import { printChanges } from '../../../cli/output/json-changes.js'
@@ -10,8 +10,7 @@ const named = { toCliError: ({ message }: Error) => new CliError(message), messa
 
 test('the changes of a large transaction are written in parts', async () => {
   const source = memorySource<Row>()
-  const rows = createInformer({ source, audit: false, indexes: indexesOf([]) })
-  onTestFinished(() => rows.stop())
+  await using rows = createInformer({ source, audit: false, indexes: indexesOf([]) })
   await rows.start().synced()
   const written: string[] = []
   using _ = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)

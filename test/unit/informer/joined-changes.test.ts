@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { memoryDatabase } from '../../../adapters/memory/index.js'
 import { createInformer, groupInformers } from '../../../src/index.js'
 import { JoinedChanges } from '../../../src/informer/joined-changes.js'
@@ -9,8 +9,7 @@ test('a batch of several informers has whole commits, and follows from the batch
   const shop = memoryDatabase()
   const [a, b] = [shop.collection<number>('a', [['1', 1]]), shop.collection<number>('b')]
   const informers = new Map([a, b].map((source, i) => [`${i}`, createInformer({ source, clock })]))
-  const group = groupInformers([...informers.values()])
-  onTestFinished(() => group.stop())
+  await using group = groupInformers([...informers.values()])
   group.start()
   await clock.advance(10)
   const batches = new JoinedChanges(informers, clock, () => ({}))[Symbol.asyncIterator]()

@@ -87,6 +87,12 @@ function clientOf({ origin, token }: Inspector) {
   return { open, ask, json, changes, bearer, host: origin.replace('http://', '') }
 }
 
+/** The addresses at which other machines find this one. */
+function otherAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  return all.filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address)
+}
+
 describe('a request to the inspector', () => {
   test('as the command line with curl in docs/how-to/inspector.md sends it returns the objects of the index', async () => {
     const { ask, inspector } = await world()
@@ -129,8 +135,7 @@ describe('a request to the inspector', () => {
 
   test('at all addresses is answered at each of them, and at a host of the option `hosts`', async () => {
     const { ask, bearer, host } = await world({ host: '0.0.0.0', hosts: ['Admin.example'] })
-    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
-    const own = addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1'
+    const [own = '127.0.0.1'] = otherAddresses()
     const statuses: unknown[] = []
     for (const name of [host.replace('0.0.0.0', own), 'admin.example', 'other.example'])
       statuses.push((await ask('/api/informers', { ...bearer, host: name })).status)
@@ -159,13 +164,7 @@ describe('a request to the inspector', () => {
   test('to another address of this machine finds no server', async () => {
     const { host } = await world()
     const port = Number(host.split(':')[1])
-    const others = Object.values(networkInterfaces())
-      .flatMap((each) => each ?? [])
-      .filter(({ internal }) => !internal)
-    for (const address of [
-      '127.0.0.2',
-      ...others.filter(({ family }) => family === 'IPv4').map((each) => each.address),
-    ]) {
+    for (const address of ['127.0.0.2', ...otherAddresses()]) {
       const [error] = await once(connect({ port, host: address }), 'error')
       expect(Object(error).code, address).toBe('ECONNREFUSED')
     }
@@ -353,8 +352,7 @@ describe('the inspector', () => {
         return tenant
       },
     })
-    const informer = createInformer({ source, transform: slow, freeze: false, equals: () => false })
-    onTestFinished(() => informer.stop())
+    await using informer = createInformer({ source, transform: slow, freeze: false, equals: () => false })
     await informer.start().synced()
     const queries = new ObjectQueries(informer, false)
     const search = (sort: string) =>

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { groupInformers, type Informer, type Subscription } from '../../../src/index.js'
 import { mirrorOf } from '../../support/informers.js'
 
@@ -115,8 +115,7 @@ describe('after stop()', () => {
   })
 
   test('a group: start and synced', async () => {
-    const group = groupInformers([])
-    onTestFinished(() => group.stop())
+    await using group = groupInformers([])
     await group.stop()
     expect(await call(group, 'start', [])).toMatchObject({ code: 'STOPPED' })
     expect(await call(group, 'synced', [])).toMatchObject({ code: 'STOPPED' })

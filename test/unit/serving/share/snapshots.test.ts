@@ -173,8 +173,7 @@ describe('a follower lists', () => {
   test('[T11] if its port has a scope', async () => {
     const { share, packs } = await started(accounts(10))
     const source = sharedSource<Account>({ port: share.port({ where: { tenant: 'acme' } }) })
-    const follower = createInformer({ source }).start()
-    onTestFinished(() => follower.stop())
+    await using follower = createInformer({ source }).start()
     await follower.synced()
     expect(follower.size).toBe(5)
     expect(packs).not.toHaveBeenCalled()
@@ -248,8 +247,7 @@ describe('during a join', () => {
       expectEqual(await first.join(), first.informer)
     }
     await first.informer.stop()
-    const again = createInformer({ source: first.source, indexes, cache: fileCache({ path, serveStale: true }) })
-    onTestFinished(() => again.stop())
+    await using again = createInformer({ source: first.source, indexes, cache: fileCache({ path, serveStale: true }) })
     await again.start().synced()
     expect([again.size, again.by.tenant('umbra').length]).toEqual([5_000, 2_503])
   })
