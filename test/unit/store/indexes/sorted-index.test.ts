@@ -28,6 +28,14 @@ const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) =>
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
 describe('an ordered index', () => {
+  test('an ordered index of a cleared store is empty and usable', () => {
+    const { by, store, put } = sorted(digits)
+    by()
+    store.clear()
+    put('x', [1])
+    expect([names(by()), by.count(5)]).toEqual(['x', 0])
+  })
+
   test('5 000 objects in random order stay in order through 5 000 changes', () => {
     const { by, store, put } = sorted()
     const at = (n: number): number => (n * 7919) % 5003
