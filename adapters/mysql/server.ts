@@ -1,6 +1,6 @@
 import type { Properties } from '../common/properties.js'
 import { refused, unavailable } from '../common/source-errors.js'
-import type { Session } from './connection/session.js'
+import type { Row, Session } from './connection/session.js'
 import { parseGtidPosition, parseGtidSet, union } from './gtid.js'
 import { type MariaDbPosition, type MySqlPosition, numberOf, type Position } from './position.js'
 import { text } from './sql-text.js'
@@ -15,9 +15,11 @@ export interface Server {
 }
 
 /** A snapshot shows everything up to `lower`, and nothing after `upper`. */
-export interface Bounds {
+export interface Snapshot {
   readonly lower: Position
   readonly upper: Position
+  /** The rows of each statement that was sent with its begin. */
+  readonly rows: readonly (readonly Row[])[]
 }
 
 /** Everything that was committed before the query, as a mark. No right is needed. */
@@ -45,20 +47,14 @@ export async function readGtids(
   flavor: Server['flavor'],
 ): Promise<{ readonly executed: string; readonly all: string }> {
   const [row] = await query(MARK_SQL[flavor])
-  return { executed: String(row?.['mark'] ?? ''), all: gtidsOf(row) }
-}
-
-function gtidsOf(row: Properties | undefined): string {
   const { owned, mark } = row ?? {}
-  return [mark, ...(owned ? [withoutOwners(owned)] : [])]
-    .map((each) => String(each ?? ''))
-    .filter(Boolean)
-    .join(',')
+  return { executed: String(mark ?? ''), all: gtidsOf(owned, mark) }
 }
 
-/** `<uuid>:3#17`: transaction 3, of the connection 17. */
-function withoutOwners(owned: unknown): string {
-  return String(owned).replaceAll(/#\d+/g, '')
+/** An owned GTID has the number of its connection: `<uuid>:3#17`. */
+function gtidsOf(owned: unknown, executed: unknown): string {
+  const all = [executed, owned].map((each) => String(each ?? '').replaceAll(/#\d+/g, ''))
+  return all.filter(Boolean).join(',')
 }
 
 /** Identifies the server. Throws if its binlog cannot be followed. */
@@ -100,12 +96,19 @@ async function logsCascades(session: Session, version: string): Promise<boolean>
   return native?.['Value'] !== 'ON'
 }
 
-/** Begins a transaction that reads one snapshot, and returns its bounds in the binlog. */
-export async function beginSnapshot(session: Session, server: Server): Promise<Bounds> {
+/**
+ * Begins a transaction that reads one snapshot, and returns its bounds in the binlog. `reads`: statements that are sent in
+ * the same packet.
+ */
+export async function beginSnapshot(
+  session: Session,
+  server: Server,
+  reads: readonly string[] = [],
+): Promise<Snapshot> {
   const begin = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY'
   if (server.flavor === 'mariadb') {
-    const [, rows = []] = await session.queries(begin, `SHOW STATUS LIKE 'binlog_snapshot_%'`)
-    const status = new Map(rows.map((row) => [String(row['Variable_name']).toLowerCase(), String(row['Value'])]))
+    const [, found = [], ...rows] = await session.queries([begin, `SHOW STATUS LIKE 'binlog_snapshot_%'`], reads)
+    const status = new Map(found.map(([name, value]) => [String(name).toLowerCase(), String(value)]))
     const file = status.get('binlog_snapshot_file') ?? ''
     const position = Number(status.get('binlog_snapshot_position'))
     if (file === '' || !Number.isSafeInteger(position)) throw unavailable('the snapshot has no position in the binlog')
@@ -118,12 +121,12 @@ export async function beginSnapshot(session: Session, server: Server): Promise<B
       format: undefined,
       last: undefined,
     }
-    return { lower: at, upper: at }
+    return { lower: at, upper: at, rows }
   }
-  const executed = 'SELECT @@global.gtid_executed AS mark'
-  const [[before] = [], , [later] = []] = await session.queries(executed, begin, MARK_SQL.mysql)
-  const lower = parsed(gtidsOf(before))
-  return { lower, upper: { ...lower, gtids: union(parsed(gtidsOf(later)).gtids, lower.gtids) } }
+  const statements = ['SELECT @@global.gtid_executed', begin, MARK_SQL.mysql]
+  const [[[before] = []] = [], , [[owned, executed] = []] = [], ...rows] = await session.queries(statements, reads)
+  const lower = parsed(String(before))
+  return { lower, upper: { ...lower, gtids: union(parsed(gtidsOf(owned, executed)).gtids, lower.gtids) }, rows }
 }
 
 function parsed(text: string): MySqlPosition {

@@ -4,10 +4,10 @@ import type { WatchEvent } from '../../src/contract/source.js'
 import { expired, forked, isExpired, unavailable } from '../common/source-errors.js'
 import type { BinlogFollower, PendingTransaction } from './binlog-follower.js'
 import { isLockTimeout, isOfDdl, isOfTable, isTableChanged } from './connection/mysql-errors.js'
-import type { Session } from './connection/session.js'
+import type { Row, Session } from './connection/session.js'
 import { covers, formatVersion, includesGtids, isInGtids, type Position } from './position.js'
 import { beginSnapshot, isBehind, readGtids, type Server } from './server.js'
-import type { RowReader } from './table/row-reader.js'
+import type { KeyRead, RowReader } from './table/row-reader.js'
 
 /** A table that is watched, and its version. */
 export interface WatchedTable {
@@ -15,6 +15,14 @@ export interface WatchedTable {
   readonly reader: RowReader<unknown>
   from: Position
 }
+
+/** A statement that is sent with the begin of a snapshot, for keys that were known before. */
+interface EarlyRead extends KeyRead {
+  readonly table: WatchedTable
+}
+
+/** The greatest length of these statements together: the packets of a server are bounded. */
+const EARLY_CHARACTERS = 250_000
 
 /** How many snapshots in succession may find that a table was changed, before the binlog names the change. */
 const MAX_CHANGED = 5
@@ -34,6 +42,8 @@ export class TableWatch {
   readonly #from: Position
   readonly #lost: Map<string, SourceError>
   #changed = 0
+  /** Whether the next snapshot reads each table by itself, because a packet has failed. */
+  #isApart = false
   /** The GTIDs that the server had at the last check, and what had been received. */
   #gtids: string | undefined
   #checked: Position | undefined
@@ -116,8 +126,12 @@ export class TableWatch {
    * a later snapshot is needed.
    */
   async advance(): Promise<CollectionBatch | undefined> {
-    const { lower, upper } = await beginSnapshot(this.#session, this.#server)
+    const reads = this.#earlyReads()
+    this.#isApart = false
     try {
+      const sql = reads.map((read) => read.sql)
+      const { lower, upper, rows } = await beginSnapshot(this.#session, this.#server, sql)
+      const early = reads.map((read, n) => ({ ...read, rows: rows[n] ?? [] }))
       if (!(await this.#follower.receiveUpTo(upper, this.#timeoutMs))) {
         // The rest is of transactions that have a GTID since their begin.
         if (covers(this.#follower.received, lower)) return undefined
@@ -127,7 +141,8 @@ export class TableWatch {
       const committedAt = transactions.at(-1)?.committedAt
       const parts = new Map<string, readonly WatchEvent<unknown>[]>()
       for (const table of this.#tables) {
-        const events = await this.#read(table, transactions)
+        const own = early.filter((read) => read.table === table)
+        const events = await this.#read(table, transactions, own)
         if (events.length > 0) parts.set(table.collection, events)
       }
       const from = this.#at ?? this.#from
@@ -139,23 +154,50 @@ export class TableWatch {
       if (isLockTimeout(error)) return undefined
       // The binlog names a change of a table soon, unless the session that made it does not log.
       if (isTableChanged(error) && ++this.#changed <= MAX_CHANGED) return undefined
-      throw error
+      this.#isApart = reads.length > 0 && (isTableChanged(error) || isOfTable(error))
+      if (!this.#isApart) throw error
+      return undefined
     } finally {
       // The batch does not wait for it. A failed connection ends the next step.
       this.#session.endSnapshot().catch(() => {})
     }
   }
 
+  /** Reads of all keys that are known. A snapshot that shows later transactions needs further ones. */
+  #earlyReads(): readonly EarlyRead[] {
+    if (this.#isApart || this.#session.hasTypeCast) return []
+    const transactions = this.#follower.upTo(this.#follower.received)
+    const reads: EarlyRead[] = []
+    let characters = 0
+    for (const table of this.#tables) {
+      const rows = this.#follower.touched(table.reader.table.id, table.from, transactions)
+      if ('list' in rows) continue
+      for (const read of table.reader.reads(rows.keys)) {
+        characters += read.sql.length
+        if (characters <= EARLY_CHARACTERS) reads.push({ ...read, table })
+      }
+    }
+    return reads
+  }
+
   /** Reads the changes of one table. A table that has to be listed is added to `lost`. */
   async #read(
     { collection, reader, from }: WatchedTable,
     transactions: readonly PendingTransaction[],
+    early: readonly (KeyRead & { readonly rows: readonly Row[] })[],
   ): Promise<readonly WatchEvent<unknown>[]> {
     if (this.#lost.has(collection)) return []
     const rows = this.#follower.touched(reader.table.id, from, transactions)
     try {
       if ('list' in rows) throw expired(`${reader.table.sql}: ${rows.list}`)
-      return await reader.keys(this.#session, rows.keys)
+      if (rows.keys.size === 0) return []
+      // All are in one snapshot.
+      const known = new Set(early.flatMap(({ keys }) => keys))
+      const others = [...rows.keys].filter((key) => !known.has(key))
+      return [
+        ...early.flatMap((read) => reader.changes(read, read.rows)),
+        ...(await reader.keys(this.#session, others)),
+      ]
     } catch (error) {
       if (isOfTable(error)) this.#lost.set(collection, isOfDdl(error) ? expired(error.message) : error)
       else if (isTableChanged(error) && this.#changed >= MAX_CHANGED)

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
-import { hasMethods, type Properties, propertiesOf } from '../../common/properties.js'
-import { closeCore, coreOf, type MysqlCore, type MysqlQuery } from './mysql-client.js'
+import { elementsOf, hasMethods, type Properties, propertiesOf } from '../../common/properties.js'
+import { allowSeveralStatements, closeCore, coreOf, type MysqlCore, type MysqlQuery } from './mysql-client.js'
 import { mysqlError } from './mysql-errors.js'
 
 export interface SessionOptions {
@@ -24,7 +24,7 @@ const EXACT = {
   rowsAsArray: true,
 } as const
 /** Rows of the server's own tables. */
-const OWN = { ...EXACT, rowsAsArray: false, typeCast: (_: unknown, next: () => unknown) => next() } as const
+const OWN = { ...EXACT, typeCast: (_: unknown, next: () => unknown) => next() } as const
 
 /** The number of pages that may wait for the reader of a list. */
 const MAX_PAGES = 2
@@ -51,13 +51,17 @@ export class Session {
   }
 
   static async open(connect: () => unknown, options: SessionOptions): Promise<Session> {
-    const session = new Session(await connectCore(connect, options), options)
+    const core = await connectCore(connect, options)
+    const session = new Session(core, options)
     try {
+      await session.#withDeadline(allowSeveralStatements(core))
       // Hexadecimal literals need no escaping. Only results depend on a character set.
       const seconds = Math.max(1, Math.floor(options.timeoutMs / 2_000))
-      await session.query(`SET SESSION sql_mode = '', character_set_results = 'utf8mb4', lock_wait_timeout = ${seconds},
-        sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800`)
-      await session.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+      await session.queries([
+        `SET SESSION sql_mode = '', character_set_results = 'utf8mb4', lock_wait_timeout = ${seconds},
+        sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800`,
+        'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
+      ])
       return session
     } catch (error) {
       session.close()
@@ -70,22 +74,28 @@ export class Session {
     return this.#received.at
   }
 
-  /** Returns rows as objects. Rejects with a SourceError. */
-  async query(sql: string): Promise<readonly Properties[]> {
-    const [rows = []] = await this.queries(sql)
-    return rows
+  /** Whether a function of the user converts values, also those of the server. */
+  get hasTypeCast(): boolean {
+    return typeof propertiesOf(propertiesOf(this.#core)['config'])['typeCast'] === 'function'
   }
 
-  /** Runs statements one after the other, also if one fails, and returns the rows of each. */
-  async queries(...statements: readonly string[]): Promise<readonly (readonly Properties[])[]> {
-    const results = Promise.all(statements.map((sql) => this.#run({ sql, ...OWN })))
-    return (await this.#withDeadline(results)).map((each) => (Array.isArray(each) ? each.map(propertiesOf) : []))
+  /** Returns rows as objects. Rejects with a SourceError. */
+  async query(sql: string): Promise<readonly Properties[]> {
+    return elementsOf(await this.#run({ sql, ...OWN, rowsAsArray: false })).map(propertiesOf)
+  }
+
+  /**
+   * Runs several statements in one packet, and returns the rows of each. The rest is not run after an error. `reads`: those
+   * that read tables of the user.
+   */
+  async queries(own: readonly string[], reads: readonly string[] = []): Promise<readonly (readonly Row[])[]> {
+    const sql = [...own, ...reads].join(';')
+    return elementsOf(await this.#run({ sql, ...(reads.length === 0 ? OWN : EXACT) })).map(rowsOf)
   }
 
   /** Returns rows as arrays. */
   async rows(sql: string): Promise<readonly Row[]> {
-    const result = await this.#withDeadline(this.#run({ sql, ...EXACT }))
-    return Array.isArray(result) ? result.filter(Array.isArray) : []
+    return rowsOf(await this.#run({ sql, ...EXACT }))
   }
 
   /** Yields the rows of a query in pages. The server is not read while the reader is slow. */
@@ -144,12 +154,13 @@ export class Session {
   }
 
   #run(options: MysqlQuery): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#core.query(options, (error, result) => {
-        if (error === null) resolve(result)
+    const result = new Promise((resolve, reject) => {
+      this.#core.query(options, (error, found) => {
+        if (error === null) resolve(found)
         else reject(mysqlError(error))
       })
     })
+    return this.#withDeadline(result)
   }
 
   /** Rejects if the connection fails, or receives nothing for too long. */
@@ -166,6 +177,10 @@ export class Session {
     const periodMs = timeoutMs / 4
     return this.#scope.race(result, { ms: periodMs, extendMs: this.#received.extension(periodMs, 4), late })
   }
+}
+
+function rowsOf(result: unknown): readonly Row[] {
+  return elementsOf(result).filter(Array.isArray)
 }
 
 /** Returns a new connection. It is destroyed if it comes too late. */

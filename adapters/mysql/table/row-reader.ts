@@ -16,6 +16,12 @@ export interface Selection {
   readonly maxObjectBytes?: number | undefined
 }
 
+/** A statement that reads the current state of keys. */
+export interface KeyRead {
+  readonly keys: readonly string[]
+  readonly sql: string
+}
+
 /** The greatest number of keys of one statement, and of the characters of these keys: the packets of a server are bounded. */
 const KEYS = 500
 const KEY_CHARACTERS = 40_000
@@ -61,18 +67,27 @@ export class RowReader<T> {
     for await (const page of session.pages(this.#select + where, pageSize)) yield page.map((row) => this.#event(row))
   }
 
-  /** Reads the current state of keys. */
-  async keys(session: Session, keys: ReadonlySet<string>): Promise<ListEvent<T>[]> {
-    // The server reads the next rows while those that have arrived are decoded.
-    const parts = await Promise.all(Array.from(partsOf(keys), (some) => this.#part(session, some)))
-    return parts.flat()
+  /** Returns statements that read the current state of keys. */
+  reads(keys: Iterable<string>): readonly KeyRead[] {
+    const condition = this.#condition === undefined ? '' : ` AND ${this.#condition}`
+    return Array.from(partsOf(keys), (part) => ({
+      keys: part,
+      sql: `${this.#select} WHERE ${this.#keyCondition(part)}${condition}`,
+    }))
   }
 
-  async #part(session: Session, keys: readonly string[]): Promise<ListEvent<T>[]> {
+  /** Reads the current state of keys. */
+  async keys(session: Session, keys: Iterable<string>): Promise<ListEvent<T>[]> {
+    // The server reads the next rows while those that have arrived are decoded.
+    const parts = this.reads(keys).map(async (read) => this.changes(read, await session.rows(read.sql)))
+    return (await Promise.all(parts)).flat()
+  }
+
+  /** Returns the state of the keys of a statement by the rows that it has found. */
+  changes({ keys }: KeyRead, rows: readonly Row[]): ListEvent<T>[] {
     const missing = new Set(keys)
-    const conditions = [this.#keyCondition(keys), ...(this.#condition === undefined ? [] : [this.#condition])]
     const events: ListEvent<T>[] = []
-    for (const row of await session.rows(`${this.#select} WHERE ${conditions.join(' AND ')}`)) {
+    for (const row of rows) {
       const event = this.#event(row)
       missing.delete(event.key)
       events.push(event)
