@@ -28,6 +28,7 @@ export interface DomainGtid {
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const TAG = /^[a-z_][a-z\d_]{0,31}$/
+const GTID = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?::[a-z_][a-z\d_]{0,31})?):(\d+)$/
 const INTERVAL = /^(\d+)(?:-(\d+))?$/
 
 /** Parses a set such as `<uuid>:1-5:7:tag:1-3,<uuid>:1`. Returns undefined for any other text. */
@@ -71,10 +72,9 @@ export function formatGtidSet(set: GtidSet): string {
 
 /** Parses `<uuid>:<number>` or `<uuid>:<tag>:<number>`. Returns undefined for any other text. */
 export function parseGtid(text: string): Gtid | undefined {
-  const [[origin, intervals] = [], ...more] = parseGtidSet(text) ?? []
-  const [interval, ...others] = intervals ?? []
-  if (origin === undefined || interval === undefined || more.length > 0 || others.length > 0) return undefined
-  return interval.first === interval.last ? { origin, number: interval.first } : undefined
+  const [, origin, digits] = GTID.exec(text.toLowerCase()) ?? []
+  const number = Number(digits)
+  return origin !== undefined && number >= 1 && Number.isSafeInteger(number) ? { origin, number } : undefined
 }
 
 export function containsGtid(set: GtidSet, { origin, number }: Gtid): boolean {

@@ -288,7 +288,7 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
     const followed = this.#followed(tables)
     const maxKeys = Math.max(...[...followed.values()].map((each) => each.maxKeys))
     const follower = new BinlogFollower({ from, server: server.id, clock, tables: followed })
-    const watch = new TableWatch(session, server, follower, { from, tables, lost, timeoutMs: this.#timeoutMs })
+    const watch = new TableWatch(session, server, follower, { from, tables, lost, timeoutMs: this.#timeoutMs, clock })
     const reader = new TransactionReader({ maxKeys })
     for (const table of tables) reader.watch(table.reader.table)
     const own = new OwnSignal(signal)

@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import type { CollectionBatch } from '../../src/contract/shared-history.js'
 import type { WatchEvent } from '../../src/contract/source.js'
@@ -24,6 +25,9 @@ interface EarlyRead extends KeyRead {
 /** The greatest length of these statements together: the packets of a server are bounded. */
 const EARLY_CHARACTERS = 250_000
 
+/** A snapshot of an idle watch ends after this time, in milliseconds. The statement would delay the next begin. */
+const IDLE_MS = 10
+
 /** How many snapshots in succession may find that a table was changed, before the binlog names the change. */
 const MAX_CHANGED = 5
 
@@ -36,11 +40,14 @@ export class TableWatch {
   readonly #server: Server
   readonly #follower: BinlogFollower
   readonly #timeoutMs: number
+  readonly #clock: Clock
   #tables: readonly WatchedTable[]
   /** The version of all tables; undefined before the first batch. */
   #at: Position | undefined
   readonly #from: Position
   readonly #lost: Map<string, SourceError>
+  /** How many snapshots were begun. */
+  #snapshots = 0
   #changed = 0
   /** Whether the next snapshot reads each table by itself, because a packet has failed. */
   #isApart = false
@@ -60,6 +67,7 @@ export class TableWatch {
       readonly tables: readonly WatchedTable[]
       readonly lost: Map<string, SourceError>
       readonly timeoutMs: number
+      readonly clock: Clock
     },
   ) {
     this.#session = session
@@ -71,6 +79,7 @@ export class TableWatch {
     this.#at = isOne ? options.from : undefined
     this.#lost = options.lost
     this.#timeoutMs = options.timeoutMs
+    this.#clock = options.clock
   }
 
   /** Whether all tables can have one version now. */
@@ -128,6 +137,7 @@ export class TableWatch {
   async advance(): Promise<CollectionBatch | undefined> {
     const reads = this.#earlyReads()
     this.#isApart = false
+    this.#snapshots++
     try {
       const sql = reads.map((read) => read.sql)
       const { lower, upper, rows } = await beginSnapshot(this.#session, this.#server, sql)
@@ -158,9 +168,15 @@ export class TableWatch {
       if (!this.#isApart) throw error
       return undefined
     } finally {
-      // The batch does not wait for it. A failed connection ends the next step.
-      this.#session.endSnapshot().catch(() => {})
+      void this.#endSnapshot(this.#snapshots)
     }
+  }
+
+  /** Ends a snapshot, unless the begin of the next one has ended it. */
+  async #endSnapshot(snapshot: number): Promise<void> {
+    await this.#clock.sleep(IDLE_MS)
+    // A failed connection ends the next step.
+    if (snapshot === this.#snapshots) await this.#session.endSnapshot().catch(() => {})
   }
 
   /** Reads of all keys that are known. A snapshot that shows later transactions needs further ones. */

@@ -32,13 +32,12 @@ interface Snapshot {
 }
 type Query = (options: { readonly sql: string }, done: (error: unknown, rows?: unknown) => void) => unknown
 
-/** Reads both tables in each snapshot of the source, before the source ends the snapshot. */
-function spied(connection: Connection, onSnapshot: (snapshot: Promise<Snapshot>) => void): Connection {
+/** Passes on how to read both tables in a snapshot of the source, before the source ends the snapshot. */
+function spied(connection: Connection, onSnapshot: (read: () => Promise<Snapshot>) => void): Connection {
   const core: { query: Query } = Object(propertiesOf(connection)['connection'])
   const query = core.query.bind(core)
   let snapshots = 0
-  core.query = (options, done) => {
-    if (options.sql !== 'ROLLBACK') return query(options, done)
+  const read = async (): Promise<Snapshot> => {
     const isWhole = ++snapshots % WHOLE_EVERY === 0
     const contentsOf = (table: string): Promise<Contents> =>
       new Promise((resolve) => {
@@ -47,7 +46,10 @@ function spied(connection: Connection, onSnapshot: (snapshot: Promise<Snapshot>)
           resolve(new Map(all.map(({ id, v }) => [id, String(v)])))
         })
       })
-    onSnapshot(Promise.all(['a', 'b'].map(contentsOf)).then((tables) => ({ tables, isWhole })))
+    return { tables: await Promise.all(['a', 'b'].map(contentsOf)), isWhole }
+  }
+  core.query = (options, done) => {
+    if (options.sql.includes('START')) onSnapshot(read)
     return query(options, done)
   }
   return connection
@@ -76,11 +78,11 @@ describeMysql('the tables of', (server) => {
         const rows = Array.from({ length: 10_000 }, (_, i) => `('${COLD}${n + i}', 0, NULL)`).join()
         for (const table of ['a', 'b']) await at.sql(`INSERT INTO ${database}.${table} VALUES ${rows}`)
       }
-      let inSnapshot: Promise<Snapshot> | undefined
+      let readSnapshot = async (): Promise<Snapshot> => ({ tables: [], isWhole: false })
       const shop = mysqlDatabase({
         connect: async () =>
-          spied(await mysql.createConnection({ ...at.address, database }), (snapshot) => {
-            inSnapshot = snapshot
+          spied(await mysql.createConnection({ ...at.address, database }), (read) => {
+            readSnapshot = read
           }),
       })
       const sources = ['a', 'b'].map((table) => shop.table<{ id: string; v: number }>({ table }))
@@ -105,7 +107,7 @@ describeMysql('the tables of', (server) => {
             else if (event.type === 'delete') model[n]?.delete(event.key)
           }
         counts.batches++
-        const { tables = [], isWhole } = (await inSnapshot) ?? {}
+        const { tables, isWhole } = await readSnapshot()
         if (isWhole) counts.whole++
         for (const [n, expected] of tables.entries()) {
           const shown: Contents = model[n] ?? new Map()

@@ -25,6 +25,8 @@ export interface KeyRead {
 /** The greatest number of keys of one statement, and of the characters of these keys: the packets of a server are bounded. */
 const KEYS = 500
 const KEY_CHARACTERS = 40_000
+/** The least number of consecutive integers that are read as a range. */
+const RANGE = 10
 
 /** Reads rows of one table, as events. Listed and changed rows are read by the same statement and decoded alike. */
 export class RowReader<T> {
@@ -100,8 +102,7 @@ export class RowReader<T> {
   /** The servers use the index for a list of values, and for alternatives, but not for a list of tuples. */
   #keyCondition(keys: readonly string[]): string {
     const [only, ...others] = this.table.key
-    if (only !== undefined && others.length === 0)
-      return `${quotedName(only.name)} IN (${keys.map((key) => literal(key, only.kind)).join(', ')})`
+    if (only !== undefined && others.length === 0) return conditionOf(quotedName(only.name), only.kind, keys)
     const alternatives = keys.map((key) => {
       const parts = splitKey(key)
       const columns = this.table.key.map(
@@ -183,6 +184,23 @@ function* partsOf(keys: Iterable<string>): Generator<readonly string[]> {
     characters += key.length
   }
   if (part.length > 0) yield part
+}
+
+/** Many consecutive integers are a range, which the servers read in a third of the time. */
+function conditionOf(column: string, kind: KeyKind, keys: readonly string[]): string {
+  const integers = kind.type === 'integer' ? Float64Array.from(keys, Number).sort() : undefined
+  if (integers?.every(Number.isSafeInteger) !== true)
+    return `${column} IN (${keys.map((key) => literal(key, kind)).join(', ')})`
+  const conditions: string[] = []
+  const others: number[] = []
+  for (let from = 0, to = 0; from < integers.length; from = to) {
+    const first = integers[from] ?? 0
+    while (integers[to] === first + to - from) to++
+    if (to - from < RANGE) others.push(...integers.subarray(from, to))
+    else conditions.push(`${column} BETWEEN ${first} AND ${integers[to - 1]}`)
+  }
+  if (others.length > 0) conditions.push(`${column} IN (${others.join(', ')})`)
+  return `(${conditions.join(' OR ')})`
 }
 
 function literal(part: string, { type }: KeyKind): string {
