@@ -49,8 +49,6 @@ export class TableWatch {
   /** How many snapshots were begun. */
   #snapshots = 0
   #changed = 0
-  /** Whether the next snapshot reads each table by itself, because a packet has failed. */
-  #isApart = false
   /** The GTIDs that the server had at the last check, and what had been received. */
   #gtids: string | undefined
   #checked: Position | undefined
@@ -132,11 +130,10 @@ export class TableWatch {
 
   /**
    * Reads the changed rows. Returns undefined if the server has not finished the commit, or if a table is locked: then
-   * a later snapshot is needed.
+   * a later snapshot is needed. `isApart`: each table is read by a statement of its own, whose error concerns it alone.
    */
-  async advance(): Promise<CollectionBatch | undefined> {
-    const reads = this.#earlyReads()
-    this.#isApart = false
+  async advance(isApart: boolean = this.#session.hasTypeCast): Promise<CollectionBatch | undefined> {
+    const reads = isApart ? [] : this.#earlyReads()
     this.#snapshots++
     try {
       const sql = reads.map((read) => read.sql)
@@ -164,9 +161,8 @@ export class TableWatch {
       if (isLockTimeout(error)) return undefined
       // The binlog names a change of a table soon, unless the session that made it does not log.
       if (isTableChanged(error) && ++this.#changed <= MAX_CHANGED) return undefined
-      this.#isApart = reads.length > 0 && (isTableChanged(error) || isOfTable(error))
-      if (!this.#isApart) throw error
-      return undefined
+      if (isApart || !(isTableChanged(error) || isOfTable(error))) throw error
+      return await this.advance(true)
     } finally {
       void this.#endSnapshot(this.#snapshots)
     }
@@ -181,7 +177,6 @@ export class TableWatch {
 
   /** Reads of all keys that are known. A snapshot that shows later transactions needs further ones. */
   #earlyReads(): readonly EarlyRead[] {
-    if (this.#isApart || this.#session.hasTypeCast) return []
     const transactions = this.#follower.upTo(this.#follower.received)
     const reads: EarlyRead[] = []
     let characters = 0

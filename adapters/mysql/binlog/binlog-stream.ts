@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import { DeadlineScope } from '../../common/deadline-scope.js'
+import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { closeCore, type MysqlCommand, type MysqlCore, type MysqlPacket, packetOf } from '../connection/mysql-client.js'
 import { encodeGtidSet, formatGtidPosition, type GtidPosition, type GtidSet } from '../gtid.js'
 import { binlogError } from './binlog-errors.js'
@@ -54,21 +54,19 @@ export async function* openBinlog(
 ): AsyncGenerator<readonly BinlogItem[], never, undefined> {
   const scope = new DeadlineScope({ signal, clock })
   const dump = new DumpCommand(commandOf(from, serverId), reader, core)
-  const activity = new Activity(core)
+  const received = new ReceivedBytes(() => core.stream.bytesRead, clock)
   const late = (): never => {
     throw new SourceError(`the server sent nothing for ${ms} ms`, { code: 'UNAVAILABLE' })
   }
-  const deadline = { ms, extendMs: () => activity.extendMs(ms), late }
+  // An event may take longer, and a process whose event loop was blocked has not read the bytes that have arrived.
+  const deadline = () => ({ ms: ms / 4, extendMs: received.extension(ms / 4, 4), late })
   core.on('error', (error) => scope.end(binlogError(error)))
   scope.onEnd(() => closeCore(core))
   try {
     signal.throwIfAborted()
-    for (const statement of settingsOf(from, ms / 3)) await scope.race(executed(core, statement), deadline)
+    for (const statement of settingsOf(from, ms / 3)) await scope.race(executed(core, statement), deadline())
     core.addCommand(dump)
-    for (;;) {
-      activity.begin()
-      yield await scope.race(dump.next(), deadline)
-    }
+    for (;;) yield await scope.race(dump.next(), deadline())
   } catch (error) {
     throw binlogError(error)
   } finally {
@@ -114,34 +112,6 @@ function commandOf(from: BinlogStart, serverId: number): Buffer {
   head.writeUInt32LE(position, 1)
   head.writeUInt32LE(serverId, 7)
   return Buffer.concat([head, Buffer.from(file)])
-}
-
-/** Whether bytes have arrived since the last look. An event may take longer than the deadline. */
-class Activity {
-  readonly #core: MysqlCore
-  #bytes: number | undefined
-  #isTurnGiven = false
-
-  constructor(core: MysqlCore) {
-    this.#core = core
-  }
-
-  begin(): void {
-    this.#bytes = this.#core.stream.bytesRead
-    this.#isTurnGiven = false
-  }
-
-  extendMs(ms: number): number | undefined {
-    const { bytesRead } = this.#core.stream
-    if (bytesRead !== this.#bytes) {
-      this.begin()
-      return ms
-    }
-    if (this.#isTurnGiven) return undefined
-    // A process whose event loop was blocked has not read the bytes that have arrived.
-    this.#isTurnGiven = true
-    return 0
-  }
 }
 
 /** The command that makes the server send its log. It owns the connection until its end. */

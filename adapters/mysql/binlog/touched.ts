@@ -24,10 +24,6 @@ export class Touched {
     if (rows === undefined || 'keys' in rows) this.#tables.set(id, { list: reason })
   }
 
-  forget(id: string): void {
-    this.#tables.delete(id)
-  }
-
   addAll(other: Touched): void {
     for (const [id, rows] of other.#tables) {
       if ('list' in rows) this.list(id, rows.list)

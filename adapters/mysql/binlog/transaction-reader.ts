@@ -96,14 +96,6 @@ export class TransactionReader {
     this.#group?.touched.list(id, 'it was added during a transaction')
   }
 
-  /** Ignores a table from now on. `id`: `joinKey([database, table])`. */
-  unwatch(id: string): void {
-    this.#tables.delete(id)
-    this.#collectReferenced()
-    for (const touched of this.#prepared.values()) touched.forget(id)
-    this.#group?.touched.forget(id)
-  }
-
   #collectReferenced(): void {
     this.#referenced.clear()
     for (const { cascadesFrom = [] } of this.#tables.values())

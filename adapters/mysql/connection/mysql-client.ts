@@ -100,27 +100,18 @@ export function closeCore(core: MysqlCore): void {
   core.stream.destroy()
 }
 
-/** COM_SET_OPTION: a packet may have several statements. */
+/** COM_SET_OPTION: packets may have several statements from now on, whatever the options of the connection are. */
 const SEVERAL_STATEMENTS = Buffer.from([0x1b, 0, 0])
-/** The first byte of the answer of a server that refuses. */
-const FAILED = 0xff
 
-/** Allows several statements in one packet, whatever the options of the connection are. */
-export function allowSeveralStatements(core: MysqlCore): Promise<void> {
-  return new Promise((resolve, reject) => {
-    core.addCommand({
-      execute(packet) {
-        if (packet === undefined) {
-          core._resetSequenceId()
-          core.writePacket(packetOf(SEVERAL_STATEMENTS))
-        } else if (packet.buffer[packet.start + 4] === FAILED) reject(packet.asError('utf8'))
-        else resolve()
-        return packet !== undefined
-      },
-      onResult: reject,
-      stateName: () => 'set option',
-    })
-  })
+export const allowSeveralStatements: MysqlCommand = {
+  execute(packet, core) {
+    if (packet !== undefined) return true
+    core._resetSequenceId()
+    core.writePacket(packetOf(SEVERAL_STATEMENTS))
+    return false
+  },
+  onResult() {}, // The next command fails, too.
+  stateName: () => 'option',
 }
 
 /** Returns a packet with this content. */

@@ -54,7 +54,7 @@ export class Session {
     const core = await connectCore(connect, options)
     const session = new Session(core, options)
     try {
-      await session.#withDeadline(allowSeveralStatements(core))
+      core.addCommand(allowSeveralStatements)
       // Hexadecimal literals need no escaping. Only results depend on a character set.
       const seconds = Math.max(1, Math.floor(options.timeoutMs / 2_000))
       await session.queries([
