@@ -22,7 +22,8 @@ interface EarlyRead extends KeyRead {
   readonly table: WatchedTable
 }
 
-/** The greatest length of these statements together: the packets of a server are bounded. */
+/** The greatest number of these statements, whose rows are decoded at once, and their greatest length together. */
+const EARLY_READS = 10
 const EARLY_CHARACTERS = 250_000
 
 /** A snapshot of an idle watch ends after this time, in milliseconds. The statement would delay the next begin. */
@@ -185,7 +186,7 @@ export class TableWatch {
       if ('list' in rows) continue
       for (const read of table.reader.reads(rows.keys)) {
         characters += read.sql.length
-        if (characters <= EARLY_CHARACTERS) reads.push({ ...read, table })
+        if (reads.length < EARLY_READS && characters <= EARLY_CHARACTERS) reads.push({ ...read, table })
       }
     }
     return reads
