@@ -38,7 +38,7 @@ function machine(): string {
 
 function row({ name, value, unit, goal, holds, peers }: Figure): string {
   const result = `${short(value)} ${unit}`
-  const beside = Object.entries(peers).map(([peer, figure]) => `${peer} ${figure}`)
+  const beside = Object.entries(peers).map(([peer, figure]) => `${peer} ${short(figure)}`)
   return `| ${name} | ${holds ? result : `**${result}**`} | ${goal} | ${beside.join(', ')} |`
 }
 
