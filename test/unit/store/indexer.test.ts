@@ -4,7 +4,6 @@ import { type Change, type IndexBuilder, Indexer, type SourceError, type StoreVi
 import type { Commit } from '../../../src/store/write/commit.js'
 import type { WriterOptions } from '../../../src/store/write/store-writer.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
-import { hostileKeys } from '../../support/hostile-keys.js'
 
 type Item = { readonly color?: string | null; readonly n?: number }
 
@@ -101,21 +100,6 @@ const red = { color: 'red', n: 1 }
 const blue = { color: 'blue', n: 2 }
 const onlyRed = (object: unknown): Item | undefined => ((object as Item).color === 'red' ? (object as Item) : undefined)
 
-test('an object is returned without a copy, by its key and by every accessor', () => {
-  const { indexer, apply } = made()
-  apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
-  expect(indexer.get('a') === red).toBe(true)
-  expect(indexer.has('a')).toBe(true)
-  expect(indexer.get('c')).toBeUndefined()
-  expect(indexer.has('c')).toBe(false)
-  expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
-  expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
-    { key: 'a', object: red, version: '7', uid: 'u' },
-    { key: 'b', object: blue },
-    undefined,
-  ])
-})
-
 test('[S13] entries and keys return iterators like those of a Map', () => {
   const { indexer, apply } = made()
   apply('1', put('a', red), put('b', blue))
@@ -140,28 +124,6 @@ test.each([true, false])('[S12] a returned array is shared until an object chang
   apply('3', put('a', { ...red, n: 3 }))
   expect([before, read()]).toEqual([before.map(() => [red]), before.map(() => [{ ...red, n: 3 }])])
   expect(by.color(null as never)).toEqual([])
-})
-
-test('a batch is one commit, reported after all of it is visible', () => {
-  const states: unknown[] = []
-  const { indexer, apply } = made({
-    onCommit: () => void states.push([indexer.size, indexer.version, indexer.by.n().length]),
-  })
-  apply('1', put('a', red), put('b', blue))
-  expect(states).toEqual([[2, '1', 2]])
-})
-
-test('a delete with a final state reports that and the stored object, and nothing of an unknown key', () => {
-  const { apply, commits } = made()
-  apply('1', put('a', red))
-  apply('2', gone('a', blue), gone('b', red))
-  expect(commits.at(-1)?.changes).toMatchObject([{ key: 'a', object: blue, previous: red, finalState: 'known' }])
-})
-
-test('a bookmark changes the version, and its commit has no changes, and the time of its batch', () => {
-  const { indexer, commits } = made()
-  void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
-  expect(commits).toEqual([emptyCommit('watch', '7', 1_234)])
 })
 
 test('[S1] an equal object keeps the stored one with its newer version, and reports no change', () => {
@@ -359,26 +321,6 @@ test('of an object that prepare filters out prepare receives the key, and the la
   ])
 })
 
-test('deltas of a DeltaFIFO are applied in order, at the version of their batch; those with equal objects report no change', () => {
-  const { indexer, told } = made()
-  void indexer.apply({
-    deltas: [
-      { type: 'replaced', key: 'a', object: red, version: '1' },
-      { type: 'updated', key: 'a', object: blue, version: '1' },
-      { type: 'added', key: 'b', object: red, version: '1' },
-      { type: 'deleted', key: 'b', object: red, version: '1' },
-      { type: 'sync', key: 'c', object: red, version: '1' },
-    ],
-    version: '1',
-    isBoundary: true,
-  })
-  expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
-  expect(told()).toHaveLength(5)
-  const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
-  void indexer.apply({ deltas, version: '2', isBoundary: true })
-  expect([told(), indexer.get('c') === red]).toEqual([[], true])
-})
-
 test('[S4] an index function is called once for each object, and never for an old or an equal one', () => {
   const asked: unknown[] = []
   const ask = (item: Item): number => {
@@ -395,29 +337,6 @@ test('[S4] an index function is called once for each object, and never for an ol
   indexer.by.ordered()
   void indexer.apply({ events: [gone('a')], version: '4' })
   expect(asked).toEqual([1, 1, 2, 2])
-})
-
-test('[S5] if an index function throws, the object is stored and the error is reported once', () => {
-  const reports: SourceError[] = []
-  const throwing = (ix: IndexBuilder<Item>) => ({
-    bad: ix.equal((): string => {
-      throw new Error('no such field')
-    }),
-  })
-  const indexer = new Indexer({ indexes: throwing }, { report: (error) => reports.push(error) })
-  void indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
-  expect([indexer.size, [...indexer.by.bad.values()], reports]).toMatchObject([
-    2,
-    [],
-    [
-      {
-        code: 'DECODE',
-        phase: 'apply',
-        key: 'a',
-        message: 'the function of index "bad" failed: no such field; such objects are not in this index',
-      },
-    ],
-  ])
 })
 
 test.each(['late', '__proto__', 'constructor'])(
@@ -505,16 +424,6 @@ test('commits have memberships until the last tracker stops', () => {
   apply('2', put('a', blue))
   expect(commits.map(({ memberships }) => memberships)).toEqual([[[undefined, 'red']], []])
   expect([...indexer.writer.tracked]).toEqual([])
-})
-
-test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {
-  const { indexer, list, apply, told } = made()
-  expect([indexer.get(key), indexer.has(key)]).toEqual([undefined, false])
-  list('5', put(key, red))
-  apply('6', put(key, blue), invalid(`${key}!`))
-  expect([indexer.get(key), indexer.by.color.count('blue'), [...indexer.keys()]]).toEqual([blue, 1, [key]])
-  list('7')
-  expect([told().length, indexer.size]).toEqual([1, 0])
 })
 
 test('[B30] an object with an own __proto__ property pollutes nothing', () => {

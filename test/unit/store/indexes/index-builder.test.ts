@@ -86,7 +86,7 @@ describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {
     expect([[...by.it.values()], reports]).toEqual([[], []])
   })
 
-  test('if the function throws, the object is not in this index, and that is reported once', () => {
+  test('[S5] if the function throws, the object is not in this index, and that is reported once', () => {
     const { by, put, store, reports } = declared((ix) => ({ it: make(ix, broken), other: ix.equal(() => 'here') }))
     put('a', good)
     put('b', good)

@@ -106,17 +106,6 @@ test('tuples that become longer stay in order in a large index', () => {
   expect([places.length, places]).toEqual([2_000, places.toSorted((a, b) => Number(a) - Number(b))])
 })
 
-test.each<[string, unknown]>([
-  ['a string', 'acme'],
-  ['a hole', [undefined]],
-  ['null inside', ['acme', null]],
-  ['an object', { 0: 'acme' }],
-])('a prefix that is %s is a TypeError', (_, prefix) => {
-  expect(() => sorted(digits).compound(prefix as Tuple)).toThrow(
-    /^an index: the prefix must be an array of scalars, such as \['acme'\], got /,
-  )
-})
-
 test.each<[string, object]>([
   ['limit', { limit: 0 }],
   ['limit', { limit: -1 }],
