@@ -23,6 +23,11 @@ describe('a scope', () => {
     ['`where`', { where: { tenant: 'acme' } }, ['add a', 'update a', 'delete a', 'add b', 'add a', 'delete b']],
     ['`where` of a multi index', { where: { tag: 'x' } }, ['add a', 'delete a', 'add a']],
     ['`where` of two indexes', { where: { tenant: 'acme', tag: 'x' } }, ['add a', 'delete a', 'add a']],
+    [
+      '`where` and filter',
+      { where: { tenant: 'acme' }, filter: ({ total }) => total === 1 },
+      ['add a', 'delete a', 'add b', 'delete b'],
+    ],
     ['all options', { key: 'a', where: { tag: 'x' }, filter: ({ total }) => total === 1 }, ['add a', 'delete a']],
     ['`where` of a compound index', { where: { latest: ['acme', 1] } }, ['add a', 'delete a', 'add b', 'delete b']],
     [

@@ -2,8 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Feed } from '../../../src/subscriptions/feed.js'
 import { usedHeap } from '../../soak/heap.js'
-import { drain, type Mirror, tellAll, unlistedOrders } from '../../support/feeds.js'
-import { Fold } from '../../support/fold.js'
+import { drain, type Mirror, unlistedOrders } from '../../support/feeds.js'
 import { type Order, order } from '../../support/informers.js'
 
 const CLOSED = new SourceError('closed', { code: 'STOPPED' })
@@ -87,22 +86,4 @@ test('after the last feed that follows an index was closed, changes are not look
   lookUp.mockClear()
   mirror.put('a', order(1), '2')
   expect([lookUp.mock.calls.length, drain(other)]).toEqual([0, ['@1', 'add a, @2']])
-})
-
-test('a feed that is added and closed during a commit does not affect others', () => {
-  const mirror = orders()
-  let extra: Feed<Order> | undefined
-  const first = mirror.feed({
-    filter: () => {
-      extra ??= mirror.feed({ filter: () => true })
-      return true
-    },
-  })
-  const second = mirror.feed()
-  drain(first)
-  drain(second)
-  mirror.put('a', order(1), '2')
-  const fold = new Fold<Order>()
-  if (extra !== undefined) tellAll(extra, fold)
-  expect([drain(first), drain(second), fold.told]).toEqual([['add a, @2'], ['add a, @2'], ['add a']])
 })

@@ -7,17 +7,6 @@ import { mirrorOf, type Order, order, outcomeOf } from '../../support/informers.
 
 const SAME = order(1)
 
-test('a run that does not settle for 60 s is reported, once', async () => {
-  const mirror = numbers(['a', 1])
-  reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
-  await mirror.clock.advance(59_000)
-  expect(mirror.errors).toEqual([])
-  await mirror.clock.advance(600_000)
-  expect(mirror.errors).toMatchObject([
-    { code: 'HANDLER', key: 'a', message: expect.stringMatching(/"scaler".*60 s.*"a"/) },
-  ])
-})
-
 test.each([
   ['another number', 1, 2],
   ['the same number', 1, 1],
@@ -35,19 +24,6 @@ test.each([
   mirror.put('a', later, '7').delete('a', '8')
   await mirror.clock.advance(100)
   expect(seen).toEqual([undefined, state, later])
-})
-
-test('runs are limited to `concurrency` keys at a time, one by default', async () => {
-  for (const concurrency of [undefined, 2]) {
-    const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn, concurrency === undefined ? {} : { concurrency })
-    await mirror.clock.advance(0)
-    expect(runs.begun).toHaveLength(concurrency ?? 1)
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect(runs.begun).toHaveLength((concurrency ?? 1) + 1)
-  }
 })
 
 test('runs of an fn that throws at once or returns no promise count like any other', async () => {

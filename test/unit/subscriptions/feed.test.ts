@@ -33,46 +33,6 @@ test('[I13] changes during the replay are delivered after it, in order', () => {
 })
 
 describe('a scope', () => {
-  test.each([
-    ['an equal index', { where: { tenant: 'acme' } }, order(1, 'other')],
-    ['a multi index', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
-    ['an ordered index', { where: { total: 1 } }, order(2)],
-    ['a compound index', { where: { both: ['acme', 1] } }, order(2)],
-    ['the second of two indexes', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
-    ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
-    ['filter of objects with one value', { where: { tenant: 'acme' }, filter: (o: Order) => o.total === 1 }, order(2)],
-  ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
-    const inside = order(1, 'acme', ['x'])
-    const mirror = orders(['a', inside])
-    const feed = mirror.feed(options)
-    drain(feed)
-    mirror
-      .put('a', outside, '6')
-      .put('a', { ...outside }, '7')
-      .put('a', { ...inside }, '8')
-    expect(drain(feed)).toEqual(['delete a, @6', 'add a, @8'])
-  })
-
-  test('a delete of an object that leaves has its last state in the scope', () => {
-    const [inside, outside] = [order(1), order(1, 'other')]
-    const mirror = orders(['a', inside])
-    const feed = mirror.feed({ where: { tenant: 'acme' } })
-    drain(feed)
-    mirror.put('a', outside, '6')
-    expect(feed.dequeue()?.changes).toEqual([
-      {
-        type: 'delete',
-        key: 'a',
-        object: inside,
-        previous: inside,
-        version: '6',
-        origin: 'watch',
-        finalState: 'known',
-        gone: 'out-of-scope',
-      },
-    ])
-  })
-
   test('a change outside of the scope is not delivered, and advances the version and waits', async () => {
     const mirror = orders(['a', order(1)])
     const feed = mirror.feed({ where: { tenant: 'acme' } })
