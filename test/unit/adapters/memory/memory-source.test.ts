@@ -1,56 +1,6 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { type MemorySource, memoryDatabase, memorySource } from '../../../../adapters/memory/index.js'
-import type { ListPage, WatchBatch } from '../../../../src/adapter.js'
-import { SourceError, type Version } from '../../../../src/index.js'
-import { SeededRandom } from '../../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { describe, expect, test } from 'vitest'
+import { memoryDatabase, memorySource } from '../../../../adapters/memory/index.js'
 import { begun, mirrorOf } from '../../../support/informers.js'
-
-interface Watching<T> {
-  readonly batches: WatchBatch<T>[]
-  readonly clock: VirtualClock
-  readonly control: AbortController
-  readonly requestProgress: () => void
-  /** What ended it. */
-  error: unknown
-}
-
-/** Follows a source, with time in hand. */
-async function follow<T>(source: MemorySource<T>, after: Version): Promise<Watching<T>> {
-  const clock = new VirtualClock()
-  const control = new AbortController()
-  onTestFinished(() => control.abort())
-  let listener = (): void => {}
-  const watching: Watching<T> = { batches: [], clock, control, requestProgress: () => listener(), error: undefined }
-  const onProgressRequest = (given: () => void): void => {
-    listener = given
-  }
-  const read = async (): Promise<void> => {
-    const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onProgressRequest }
-    for await (const batch of source.watch(context)) watching.batches.push(batch)
-  }
-  read().catch((error: unknown) => (watching.error = error))
-  await clock.advance(0)
-  return watching
-}
-
-async function listOf<T>(source: MemorySource<T>, pageSize = 1_000): Promise<ListPage<T>[]> {
-  const context = {
-    signal: new AbortController().signal,
-    clock: new VirtualClock(),
-    random: new SeededRandom(1),
-    pageSize,
-  }
-  const pages: ListPage<T>[] = []
-  for await (const page of source.list(context)) pages.push(page)
-  return pages
-}
-
-function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
-  return batches.map(({ events }) =>
-    events.map((event) => ('key' in event ? `${event.type} ${event.key}` : event.type)),
-  )
-}
 
 test('a transaction that throws has written nothing', async () => {
   const source = memorySource<number>()
@@ -61,56 +11,19 @@ test('a transaction that throws has written nothing', async () => {
       throw new Error('no')
     }),
   ).toThrow('no')
-  expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
+  expect(await source.head()).toBe(head)
 })
 
-describe('faults', () => {
-  test('stall silences every open watch, heartbeats too, until its signal aborts; the next ones work', async () => {
-    const source = memorySource<number>()
-    const watching = await follow(source, await source.head())
-    const { batches, clock, control, requestProgress } = watching
-    source.stall()
-    const after = await source.head()
-    source.put('a', 1)
-    requestProgress()
-    await clock.advance(60_000)
-    expect(batches).toHaveLength(1)
-    expect(keysOf((await follow(source, after)).batches)).toEqual([['put a'], []])
-    control.abort('enough')
-    await clock.advance(0)
-    expect([watching.error, clock.sleeping]).toEqual(['enough', 0])
-  })
-
-  test('compact: a watch that is behind fails with VERSION_EXPIRED, others continue', async () => {
-    const source = memorySource<number>()
-    const behind = await source.head()
-    source.put('a', 1)
-    const current = await follow(source, await source.head())
-    source.compact()
-    await current.clock.advance(0)
-    expect((await follow(source, behind)).error).toMatchObject({ code: 'VERSION_EXPIRED' })
-    source.put('a', 2)
-    await current.clock.advance(0)
-    expect([current.error, keysOf(current.batches).at(-1)]).toEqual([undefined, ['put a']])
-  })
-
-  test('the history has a limit, beyond which it is compacted', async () => {
-    const source = memorySource<number>({ history: 10 })
-    const first = await source.head()
-    const versions = Array.from({ length: 11 }, (_, i) => source.put(`k${i}`, i))
-    expect((await follow(source, first)).error).toMatchObject({ code: 'VERSION_EXPIRED' })
-    const { batches } = await follow(source, versions[5] ?? '')
-    expect(keysOf(batches).flat()).toEqual(['put k6', 'put k7', 'put k8', 'put k9', 'put k10'])
-  })
-
-  test('fail: the next lists and watches fail, and then no more', async () => {
-    const source = memorySource<number>()
-    const error = new SourceError('no', { code: 'UNAUTHORIZED' })
-    source.fail(error, 2)
-    await expect(listOf(source)).rejects.toBe(error)
-    expect((await follow(source, await source.head())).error).toBe(error)
-    await expect(listOf(source)).resolves.toHaveLength(1)
-  })
+test.each([
+  [10, 0],
+  [11, 1],
+])('of %i changes that a mirror misses, a history of 10 leads to %i lists', async (count, relists) => {
+  const { clock, source, informer } = mirrorOf<number, object>([], { memory: { history: 10 } })
+  await begun(informer, clock)
+  source.disconnect()
+  for (let n = 0; n < count; n++) source.put(`k${n}`, n)
+  await clock.advance(10_000)
+  expect([informer.size, informer.status.relists]).toEqual([count, relists])
 })
 
 describe('versions', () => {
