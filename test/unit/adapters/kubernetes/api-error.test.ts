@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { retryAfterMsOf } from '../../../../adapters/common/retry-after.js'
 import { apiError, connectionError, isTooLarge, statusOf } from '../../../../adapters/kubernetes/http/api-error.js'
 
 const requested = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
@@ -80,22 +79,6 @@ describe('what the API server refuses', () => {
     'as %j is an error all the same',
     (body) => expect(apiError(statusOf(body, 500), requested).message).toBe('HTTP status 500'),
   )
-})
-
-describe('Retry-After', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z')
-
-  test.each([
-    ['5', 5_000],
-    ['0.5', 500],
-    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
-    ['Wed, 31 Dec 2025 00:00:00 GMT', undefined],
-    ['0', undefined],
-    ['-1', undefined],
-    ['', undefined],
-    ['soon', undefined],
-    [undefined, undefined],
-  ])('%j is %j ms', (header, expected) => expect(retryAfterMsOf(header, now)).toBe(expected))
 })
 
 test.each([

@@ -2,7 +2,6 @@ import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Decoder } from '../../../../adapters/kubernetes/decode/decoder.js'
 import { JsonListSplitter } from '../../../../adapters/kubernetes/decode/json-list-splitter.js'
-import { type LineBlock, LineSplitter, linesOf } from '../../../../adapters/kubernetes/decode/line-splitter.js'
 import { scanMetadata } from '../../../../adapters/kubernetes/decode/metadata-scanner.js'
 
 const options = { apiVersion: 'v1', kind: 'Pod', stripManagedFields: true, metadataOnly: false, maxObjectBytes: 10_000 }
@@ -83,30 +82,6 @@ test.each([
 ])('the scanned metadata of an object %s', (_what, text, expected) => {
   const isEvent = 'type' in expected
   expect([scanMetadata(text, isEvent), scanMetadata(Buffer.from(text), isEvent)]).toEqual([expected, expected])
-})
-
-describe('lines', () => {
-  /** The lines of a body that arrives in pieces, and whether each is whole. Empty lines are left out. */
-  function deliveredOf(pieces: readonly (string | Buffer)[], maxBytes: number): readonly [string, boolean][] {
-    const blocks: LineBlock[] = []
-    const splitter = new LineSplitter((block) => blocks.push(block), maxBytes)
-    for (const piece of pieces) splitter.push(Buffer.from(piece))
-    const lines = blocks.flatMap((block) =>
-      linesOf(block).map((line): [string, boolean] => [line.toString(), block.isWhole]),
-    )
-    return lines.filter(([text]) => text !== '')
-  }
-
-  test('that are too long are passed with their beginning, and later ones whole', () => {
-    const delivered = deliveredOf(['one\ntoo', ' long', ' a line\n\ntwo', '\nlonger\n3\n'], 5)
-    expect(delivered.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
-      ['one', true],
-      ['too', false],
-      ['two', true],
-      ['lon', false],
-      ['3', true],
-    ])
-  })
 })
 
 test('the items of a list that are too large are passed with their beginning, and later ones whole', () => {

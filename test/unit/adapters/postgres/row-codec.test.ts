@@ -67,16 +67,6 @@ test('escapes and nulls of a listed row are read in their fields alone, in every
       }
 })
 
-test('a listed row that cannot be parsed is invalid, and has its key', () => {
-  const codec = codecOf({ id: TEXT, data: JSON_TYPE })
-  const line = 'a \\\\ key of more than 13 characters\t{'
-  expect(codec.fromCopyLine(line, Buffer.from(`${line}\n`), 0)).toMatchObject({
-    type: 'invalid',
-    key: 'a \\ key of more than 13 characters',
-    error: expect.any(SyntaxError),
-  })
-})
-
 test('columns may have any name, and their objects are independent', () => {
   const names = ['id', '__proto__', 'constructor', '1', 'a "quoted" name']
   const columns = names.map((name, at) => ({ name, typeId: TEXT, keyPosition: at === 0 ? 0 : undefined }))
