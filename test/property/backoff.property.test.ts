@@ -26,17 +26,6 @@ test('[R9] Backoff stays between its initial distance and its ceiling, and a del
   )
 })
 
-test('Backoff doubles with each failure in a row, up to the ceiling', () => {
-  fc.assert(
-    fc.property(bounds, fc.nat({ max: 40 }), (first, failures) => {
-      let at = first
-      for (let i = 0; i < failures; i++) at = grown(at)
-      expect(at.currentMs).toBe(Math.min(first.initialMs * 2 ** failures, first.maxMs))
-    }),
-    runs(300),
-  )
-})
-
 test('drawn delays follow from the seed', () => {
   fc.assert(
     fc.property(bounds, fc.integer(), (at, seed) => {

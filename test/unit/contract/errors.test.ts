@@ -91,15 +91,6 @@ describe('toSourceError', () => {
     })
   })
 
-  test('an OptionError counts as PROTOCOL, and is the cause', () => {
-    const cause = new OptionError('option "client" must be a function', { option: 'client' })
-    expect(toSourceError(cause, { phase: 'list', source: 's' })).toMatchObject({ code: 'PROTOCOL', cause })
-  })
-
-  test('a TypeError that is not an OptionError counts as UNAVAILABLE', () => {
-    expect(toSourceError(new TypeError('fetch failed'), { phase: 'list' }).code).toBe('UNAVAILABLE')
-  })
-
   test('a thrown value that is not a SourceError receives the code and the key of the failed operation', () => {
     const error = toSourceError('bad', { phase: 'decode', code: 'DECODE', key: 'a' })
     expect(error).toMatchObject({ code: 'DECODE', key: 'a', cause: 'bad' })
@@ -108,20 +99,6 @@ describe('toSourceError', () => {
   test('a SourceError that has its phase and source is returned unchanged', () => {
     const error = new SourceError('gone', { code: 'VERSION_EXPIRED', phase: 'list', source: 'its own' })
     expect(toSourceError(error, { phase: 'watch', source: 'other' })).toBe(error)
-  })
-
-  test('a SourceError without a phase and a source keeps its other properties', () => {
-    const cause = new Error('x')
-    const error = new SourceError('gone', { code: 'VERSION_EXPIRED', retryAfterMs: 5, key: 'k', cause })
-    expect(toSourceError(error, { phase: 'watch', source: 's', code: 'DECODE', key: 'other' })).toMatchObject({
-      code: 'VERSION_EXPIRED',
-      message: 'gone',
-      retryAfterMs: 5,
-      key: 'k',
-      cause,
-      phase: 'watch',
-      source: 's',
-    })
   })
 
   test('a SourceError that has only a phase keeps it', () => {

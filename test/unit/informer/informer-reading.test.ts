@@ -71,19 +71,6 @@ test('[B15] a transform that throws makes the object invalid', async () => {
   expect(errors).toMatchObject([{ code: 'DECODE', key: 'b', cause: { message: 'too large' } }])
 })
 
-test('equals decides whether a change is delivered', async () => {
-  const { clock, source, informer } = mirrorOf<Order, object>([['a', order(1)]], {
-    equals: (a, b) => a.total === b.total,
-  })
-  const told: number[] = []
-  informer.subscribe({ update: ({ object }) => void told.push(object.total) })
-  await running({ clock, informer })
-  source.put('a', order(1, 'other'))
-  source.put('a', order(2, 'other'))
-  await clock.advance(0)
-  expect(told).toEqual([2])
-})
-
 test('[B16] an object whose comparison throws counts as changed, and the error is reported once', async () => {
   const { clock, source, informer, errors } = mirrorOf<Order, object>([['a', order(1)]], {
     equals: () => {

@@ -158,23 +158,6 @@ test('waitFor of a single source accepts its name', async () => {
 })
 
 describe('added and removed sources', () => {
-  test('a source that is added is listed; one that is removed is deleted, and no later change of it is delivered', async () => {
-    const { informer, set, eu, clock } = await synced()
-    const told = telling(informer)
-    await clock.advance(0)
-    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
-    await clock.advance(10)
-    expect([told.slice(3), informer.status.sources?.['ap']?.state]).toEqual([['add z relist'], 'live'])
-    const waited = informer.waitFor('99.1.1', { source: 'eu' }).catch((error: SourceError) => error.code)
-    set.remove('eu')
-    eu.put('b', pod('n2'))
-    await clock.advance(60_000)
-    expect(told.slice(4).sort()).toEqual(['delete a relist', 'delete b relist'])
-    expect(keysOf(informer)).toEqual(['c', 'z'])
-    expect([...informer.versions.keys()]).toEqual(['us', 'ap'])
-    expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
-  })
-
   test.each<[string, (set: SourceSet<Pod>) => void, string]>([
     ['a name that is taken', (set) => set.add('eu', memorySource<Pod>()), 'there is a source "eu" already'],
     ['a name that is empty', (set) => set.add('', memorySource<Pod>()), 'must be a string that is not empty'],

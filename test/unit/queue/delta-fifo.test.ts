@@ -38,9 +38,6 @@ function textOf({ deltas }: DeltaBatch<string>): string[] {
   return deltas.map(({ type, key, object }) => `${type} ${key}=${object}`)
 }
 
-/** Resolves after all promise reactions that are due have run. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
 const add = (key: string, object: string, version = '1'): Change<string> => {
   return { type: 'add', key, object, previous: undefined, version, origin: 'watch' }
 }
@@ -179,17 +176,6 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
     expect(rest.flatMap(textOf)).toEqual(['added k2000=1'])
     expect(rest.length).toBeLessThanOrEqual(2)
   })
-})
-
-test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
-  const { fifo, apply } = composed()
-  let batch: DeltaBatch<string> | undefined
-  const waiting = fifo[take]().then((came) => (batch = came))
-  await settled()
-  expect(batch).toBeUndefined()
-  apply('1', put('a', '1'))
-  await waiting
-  expect(batch === undefined ? [] : textOf(batch)).toEqual(['added a=1'])
 })
 
 test.each(['drain', 'pop'] as const)(

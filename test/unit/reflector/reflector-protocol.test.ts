@@ -167,13 +167,6 @@ describe('[B18] an object without a key', () => {
     expect([Object.fromEntries(sink.entries()), [...sink.invalid.keys()]]).toEqual([{ a: 1 }, ['a']])
   })
 
-  test('a list with an object without a key deletes nothing', async () => {
-    const { objects, clock, reflector } = await reflected(healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless]))
-    reflector.relist('wanted')
-    await clock.advance(1_000)
-    expect(objects()).toEqual({ a: 2, b: 1 })
-  })
-
   test('[C32] an object without a key schedules a relist after 5 minutes', async () => {
     const { source, objects, clock } = await reflected(healthy([put('a', 1), keyless], [put('a', 2)]))
     await clock.advance(FIVE_MINUTES - 1)
@@ -262,15 +255,6 @@ test.each([
   source.watches[0]?.batch(odd(events), '60')
   await clock.advance(0)
   expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
-})
-
-test('[C36] a replace event replaces the whole collection', async () => {
-  const source = healthy([put('a', 1), put('b', 2)])
-  const { objects, clock } = await reflected(source)
-  const entries = Object.entries({ b: 3, c: 4 }).map(([key, object]) => ({ key, object }))
-  source.watches[0]?.batch([{ type: 'replace', entries }], '60')
-  await clock.advance(0)
-  expect(objects()).toEqual({ b: 3, c: 4 })
 })
 
 test('[B30] hostile keys are keys like any other', async () => {
