@@ -2,7 +2,6 @@ import { FeedController } from '../../src/subscriptions/controller/controller.js
 import type { ReconcileContext, ReconcileOptions } from '../../src/subscriptions/controller/controller-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { Mirror } from './feeds.js'
-import { deferred } from './informers.js'
 
 export type Reconcile<T> = (key: string, context: ReconcileContext<T>) => Promise<void>
 
@@ -28,7 +27,7 @@ export class Runs {
   readonly fn: Reconcile<number> = (key, context) => {
     this.begun.push(`${key}=${context.object}`)
     this.contexts.push(context)
-    const { promise, resolve, reject } = deferred()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#ends.push({ resolve, reject })
     return promise
   }

@@ -84,12 +84,3 @@ export function warnings(): string[] {
   onTestFinished(() => spy.mockRestore())
   return said
 }
-
-/** A promise and its ends. */
-export function deferred<V = void>(): {
-  readonly promise: Promise<V>
-  readonly resolve: (value: V) => void
-  readonly reject: (reason: unknown) => void
-} {
-  return Promise.withResolvers<V>()
-}

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
-import { assertCleanStop, deferred, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop, mirrorOf, outcomeOf } from '../../support/informers.js'
 
 const REVOKED = new SourceError('permission denied', { code: 'UNAUTHORIZED' })
 
@@ -9,7 +9,7 @@ test.each(['subscribe', 'reconcile'] as const)(
   async (by) => {
     const { clock, informer, source } = mirrorOf([['a', 1]], { onAccessLost: 'clear' })
     onTestFinished(() => assertCleanStop(informer, clock))
-    const handled = deferred()
+    const handled = Promise.withResolvers<void>()
     const handle = (): Promise<void> => handled.promise
     const follower =
       by === 'subscribe'

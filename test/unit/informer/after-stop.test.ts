@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { createInformer, type Informer, type Logger } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, informerOf, mirrorOf, warnings } from '../../support/informers.js'
+import { assertCleanStop, informerOf, mirrorOf, warnings } from '../../support/informers.js'
 import { listed, running } from '../../support/running.js'
 
 /** A logger that appends every message to an array. */
@@ -35,7 +35,7 @@ test.each(observers)(
     const source = memorySource<number>({ entries: [['a', 1]] })
     const informer = createInformer<number, object>({ source, clock, ...(logger === undefined ? {} : { logger }) })
     listen?.(informer)
-    const hanging = deferred()
+    const hanging = Promise.withResolvers<void>()
     informer.subscribe({ add: () => hanging.promise })
     informer.reconcile(() => hanging.promise)
     await running({ clock, informer })
@@ -60,7 +60,7 @@ test('[I15] a warning of a source does not become a process warning', async () =
 
 test('an error that a handler throws while stop() has not settled is reported', async () => {
   const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-  const hanging = deferred()
+  const hanging = Promise.withResolvers<void>()
   informer.subscribe({ add: () => hanging.promise })
   await running({ clock, informer })
   const stopped = informer.stop()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import type { ListContext, SourceContext, WatchContext } from '../../../src/adapter.js'
 import { createInformer, type ListerWatcher, OptionError, SourceError, type Status } from '../../../src/index.js'
-import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
@@ -194,7 +194,7 @@ describe('stop', () => {
   })
 
   test.each(['list', 'watch'] as const)('[I15][B32] waits until the %s has closed, 1 s at most', async (what) => {
-    const { promise: closed, resolve } = deferred()
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
     for (const isEarly of [true, false]) {
       const { clock, informer } = await running(informerOf(closingLate(what, isEarly ? closed : new Promise(() => {}))))
       const stopped = informer.stop()
@@ -303,22 +303,6 @@ test('isReady with silentAfterMs: the source has responded within that time', as
     isReady: false,
     reason: 'live: following the watch; nothing was heard from the source for 20 s',
   })
-})
-
-test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
-  const { clock, source, informer } = mirrorOf<number, object>([])
-  expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
-  informer.start()
-  expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
-  await clock.advance(0)
-  source.fail(REFUSED, 100)
-  source.disconnect()
-  await clock.advance(60_000)
-  expect(informer.status.state).toBe('failed')
-  expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
-  expect(informer.health({ silentAfterMs: 30_000 })).toMatchObject({ isReady: false })
-  await informer.stop()
-  expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
 })
 
 describe('a method of an informer refuses a wrong argument with a TypeError that has the reason', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError, type Version } from '../../../src/index.js'
-import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
@@ -66,10 +66,10 @@ describe('waitFor', () => {
   })
 
   test('waitFor for a mark of another epoch is decided by a head that was requested after the wait began, until stop', async () => {
-    const heads: (ReturnType<typeof deferred<Version>> & { readonly signal: AbortSignal })[] = []
+    const heads: (PromiseWithResolvers<Version> & { readonly signal: AbortSignal })[] = []
     const source = Object.assign(ordered<number>([], 'a5'), {
       head: ({ signal }: { signal: AbortSignal }) => {
-        const head = { ...deferred<Version>(), signal }
+        const head = { ...Promise.withResolvers<Version>(), signal }
         heads.push(head)
         return head.promise
       },
@@ -114,7 +114,7 @@ describe('waitFor', () => {
         onList: (list, nth) => nth === 1 && list.answer([put('old', 1)], '100'),
       })
       const { clock, informer } = informerOf(source)
-      const gate = deferred()
+      const gate = Promise.withResolvers<void>()
       const slow = informer.start().subscribe({ update: () => gate.promise, add: () => {} }, { name: 'slow' })
       const fast = informer.subscribe({}, { name: 'fast' })
       await clock.advance(0)
@@ -216,7 +216,7 @@ describe('waitFor', () => {
       const world =
         form === 'one source' ? informerOf(source) : setOf({ scripted: source, other: memorySource<number>() })
       const { clock, informer, errors } = world
-      const gate = deferred()
+      const gate = Promise.withResolvers<void>()
       const subscription = informer.start().subscribe({ add: () => {}, update: () => gate.promise })
       await clock.advance(0)
       source.watches[0]?.batch([put('old', 2)], '101')

@@ -4,7 +4,7 @@ import { type Change, Indexer, type Informer, SourceError, type StoreView, sourc
 import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { Fold } from '../../support/fold.js'
-import { deferred, outcomeOf } from '../../support/informers.js'
+import { outcomeOf } from '../../support/informers.js'
 import { heard, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
@@ -186,7 +186,7 @@ describe('a large batch', () => {
   test('[W3] resolves the wait of a subscription after its handlers', async () => {
     const world = await live()
     const { clock, informer } = world
-    const handling = deferred()
+    const handling = Promise.withResolvers<void>()
     const subscription = informer.subscribe({ update: () => handling.promise })
     await clock.advance(0)
     const wait = subscription.waitFor('2')

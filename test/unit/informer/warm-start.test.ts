@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { createInformer, type ListerWatcher, OptionError, SourceError, sourceSet } from '../../../src/index.js'
 import { Fold } from '../../support/fold.js'
-import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
+import { assertCleanStop, outcomeOf, warnings } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { countLists, heard, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
@@ -103,7 +103,7 @@ test.each([
   [true, 'live'],
   [false, 'stale'],
 ])('[H2a] content is stale until the changes made before the start are in (serveStale: %s)', async (isServed, then) => {
-  const heads = [deferred<string>(), deferred<string>()]
+  const heads = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
   let requests = 0
   const head = (): Promise<string> => heads[requests++]?.promise ?? Promise.reject(new Error('not again'))
   const source = scripted<number>({ hasReached: numbered, head })
@@ -190,7 +190,7 @@ describe('[H3] if the source cannot resume, there is one list', () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = cacheAt(source, '7', { a: 1 }, true)
     const { informer, clock } = mirror(source, cache)
-    const handling = deferred<void>()
+    const handling = Promise.withResolvers<void>()
     const subscription = informer.subscribe({ update: () => handling.promise }, { resyncMs: 500 })
     informer.start()
     await clock.advance(600)
@@ -336,7 +336,7 @@ test('[H8] during a warm start relist() is fulfilled by a list, whenever it is c
       const source = memorySource<number>({ entries: [['a', 1]] })
       const cache = await saved(source)
       cache.serveStale = serveStale
-      const gate = deferred()
+      const gate = Promise.withResolvers<void>()
       if (when === 'opening') cache.onOpen = () => gate.promise
       if (when === 'reading') cache.onPage = () => gate.promise
       const lists = countLists(source)

@@ -5,7 +5,7 @@ import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../../src/adapt
 import { createInformer, Reflector, SourceError } from '../../../src/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { BusyClock } from '../../support/busy-clock.js'
-import { deferred, informerOf } from '../../support/informers.js'
+import { informerOf } from '../../support/informers.js'
 import { reflect, store } from '../../support/reflectors.js'
 import { heard, listed, ordered, reflected, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
@@ -290,7 +290,7 @@ test.each(
 )
 
 test('[I10] a slow sink delays the source, its time does not count as silence, and it does not delay the end', async () => {
-  const { promise, resolve } = deferred()
+  const { promise, resolve } = Promise.withResolvers<void>()
   const applied: string[] = []
   const sink = slowSink(({ version }) => {
     applied.push(version)
@@ -309,7 +309,7 @@ test('[I10] a slow sink delays the source, its time does not count as silence, a
 })
 
 test('[I10] silence is counted from the end of the work of the sink', async () => {
-  const { promise, resolve } = deferred()
+  const { promise, resolve } = Promise.withResolvers<void>()
   const source = listed<number>([], '5')
   const { clock, errors } = await reflect(
     source,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Change, Updated } from '../../../src/queue/change.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { Fold } from '../../support/fold.js'
-import { begun, deferred, mirrorOf, type Order, order } from '../../support/informers.js'
+import { begun, mirrorOf, type Order, order } from '../../support/informers.js'
 
 /** Only updates that change the integer part. */
 const when = ({ object, previous }: Updated<number>): boolean => Math.floor(object) !== Math.floor(previous)
@@ -53,7 +53,7 @@ describe('when', () => {
       },
       delivery: 'latest',
     } as const
-    const release = deferred()
+    const release = Promise.withResolvers<void>()
     const update = async (change: Change<number>): Promise<void> => {
       fold.record(change)
       await release.promise
