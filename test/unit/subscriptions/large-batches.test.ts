@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
-import { WorkQueue } from '../../../src/queue/work-queue.js'
 import { FeedController } from '../../../src/subscriptions/controller/controller.js'
 import { HandlerSubscription } from '../../../src/subscriptions/delivery/handler-subscription.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Mirror } from '../../support/feeds.js'
-import { AllKeyRecords } from '../../support/key-records.js'
 
 const KEYS = Array.from({ length: 640 }, (_, i) => `k${i}`)
 
@@ -94,18 +91,4 @@ test('a large batch that a drained controller has not marked yet: a drained cont
   await mirror.clock.advance(0)
   await closed
   expect(deleted).toEqual([600])
-})
-
-test('the time to take a key from a queue does not grow with their number', () => {
-  const queue = new WorkQueue(new VirtualClock(), new AllKeyRecords(), () => {})
-  const count = 300_000
-  const since = performance.now()
-  for (let i = 0; i < count; i++) queue.add(`${i}`)
-  for (let i = 0; i < count; i++) {
-    const key = queue.dequeue()
-    if (key !== `${i}`) expect(key).toBe(`${i}`)
-    queue.done(`${i}`)
-  }
-  expect(queue.dequeue()).toBeUndefined()
-  expect(performance.now() - since).toBeLessThan(10_000)
 })
