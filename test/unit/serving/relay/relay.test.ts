@@ -3,7 +3,6 @@ import { REFUSAL_MS } from '../../../../adapters/common/upstream-versions.js'
 import {
   type MemoryLeases,
   type MemoryRelayStore,
-  type MemorySource,
   memoryLeases,
   memoryRelayStore,
   memorySource,
@@ -11,6 +10,7 @@ import {
 import { relayCache, relaySource, serveRelay } from '../../../../serving/relay/index.js'
 import { headerText } from '../../../../serving/relay/relay-texts.js'
 import { createInformer, SourceError } from '../../../../src/index.js'
+import { countLists } from '../../../support/running.js'
 import {
   clock,
   contentAfter,
@@ -30,20 +30,6 @@ import {
 } from './relays.js'
 
 useRelays()
-
-/** Counts the lists of a source. */
-function countLists<T>(source: MemorySource<T>): () => number {
-  let lists = 0
-  const { list } = source
-  Object.defineProperty(source, 'list', {
-    configurable: true,
-    value: (...args: Parameters<typeof list>) => {
-      lists++
-      return Reflect.apply(list, source, args)
-    },
-  })
-  return () => lists
-}
 
 async function settled(): Promise<void> {
   await clock.advance(100)
