@@ -5,6 +5,7 @@ import { codeOf, filesUnder, importsOf, textOf } from './support/sources.js'
 const src = 'contract util queue reflector store subscriptions informer derive'.split(' ').map((each) => `src/${each}`)
 /** What every adapter may import. */
 const BASE = ['adapters/common', 'src/contract', 'src/util']
+const RESPONSES = ['adapters/kubernetes/decode', 'adapters/kubernetes/http', 'adapters/kubernetes/history', ...BASE]
 
 /**
  * Which folders and files a folder may import, besides itself and the folders below it. Type-only imports count. The most
@@ -69,18 +70,8 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'adapters/kubernetes/http': ['adapters/kubernetes/types', ...BASE],
   'adapters/kubernetes/history': ['adapters/kubernetes/http', ...BASE],
   'adapters/kubernetes/decode': ['adapters/kubernetes/http', 'adapters/kubernetes/history', ...BASE],
-  'adapters/kubernetes/list': [
-    'adapters/kubernetes/decode',
-    'adapters/kubernetes/http',
-    'adapters/kubernetes/history',
-    ...BASE,
-  ],
-  'adapters/kubernetes/watch': [
-    'adapters/kubernetes/decode',
-    'adapters/kubernetes/http',
-    'adapters/kubernetes/history',
-    ...BASE,
-  ],
+  'adapters/kubernetes/list': RESPONSES,
+  'adapters/kubernetes/watch': RESPONSES,
   'adapters/kubernetes/leases': [
     'adapters/kubernetes/decode/line-splitter.ts',
     'adapters/kubernetes/http',

@@ -18,27 +18,26 @@ async function offered(...words: readonly string[]): Promise<string[]> {
   return output.split('\n').filter((line) => line !== '')
 }
 
-test('commands and subcommands', async () => {
-  expect(await offered('ver')).toEqual(['verify'])
-  expect(await offered('')).toEqual(expect.arrayContaining(['watch', 'get', 'doctor', 'pg', '--version']))
-  expect(await offered('pg', '')).toEqual(['install', 'install-leases', 'uninstall', 'status', 'trim', '--help'])
-})
-
-test('the options of the command, after its arguments too', async () => {
-  expect(await offered('watch', 'postgres://h/pg', '--ta')).toEqual(['--table'])
-  expect(await offered('pg', 'install', '--ta')).toEqual(['--table'])
-  expect(await offered('query', 'etcd://h', '--wh')).toEqual(['--where'])
-  expect(await offered('demo', '--ta')).toEqual([])
-})
-
-test('the values of an option with choices', async () => {
-  expect(await offered('watch', 'etcd://h', '--codec', '')).toEqual(['json', 'string', 'bytes'])
-  expect(await offered('pg', 'install', '--level', 's')).toEqual(['statement'])
-})
-
-test('the values of an argument with choices', async () => {
-  expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
-})
+test.each([
+  [['ver'], ['verify']],
+  [
+    ['pg', ''],
+    ['install', 'install-leases', 'uninstall', 'status', 'trim', '--help'],
+  ],
+  [['watch', 'postgres://h/pg', '--ta'], ['--table']],
+  [['pg', 'install', '--ta'], ['--table']],
+  [['query', 'etcd://h', '--wh'], ['--where']],
+  [['demo', '--ta'], []],
+  [
+    ['watch', 'etcd://h', '--codec', ''],
+    ['json', 'string', 'bytes'],
+  ],
+  [['pg', 'install', '--level', 's'], ['statement']],
+  [
+    ['completion', ''],
+    ['bash', 'zsh', 'fish', '--help'],
+  ],
+])('the script for bash completes %j', async (words, expected) => expect(await offered(...words)).toEqual(expected))
 
 /** The words of a command line, and some of the lines that a shell then offers, each with its description after `separator`. */
 const described: readonly (readonly [words: readonly string[], offered: (separator: string) => readonly string[]])[] = [

@@ -205,86 +205,81 @@ function gaps(machine: Machine, ms: number, input: UntimedInput): number[] {
 
 // Each open waits for the latest of three times: the previous open + a draw from [D/2, D), the error + a draw from
 // [0.4, 0.8) s, and the error + retryAfterMs. The first reconnect comes at once.
-test.each<[string, () => Machine, until: number]>([
-  ['[R12] the first reconnect', () => enter('live').tell(10_000, failed('UNAVAILABLE'), LOW), 10_000],
-  [
-    '[R12][R15] the first reconnect at the latest',
+const opens: Readonly<Record<string, readonly [machine: () => Machine, until: number]>> = {
+  '[R12] the first reconnect': [() => enter('live').tell(10_000, failed('UNAVAILABLE'), LOW), 10_000],
+  '[R12][R15] the first reconnect at the latest': [
     () => enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH),
     10_200,
   ],
-  [
-    '[R12] the first reconnect after an open just before',
+  '[R12] the first reconnect after an open just before': [
     () => enter('live').tell(1, failed('UNAVAILABLE'), HIGH),
     201,
   ],
-  ['[R13] the first reconnect after a list', () => enter('connecting').tell(1, failed('UNAVAILABLE'), HIGH), 201],
-  ['[R13] an expiry', () => enter('live').tell(10_000, failed('VERSION_EXPIRED')), 10_400],
-  ['[R13] another epoch', () => enter('live').tell(10_000, failed('EPOCH_CHANGED')), 10_400],
-  ['[R13] a refusal', () => enter('live').tell(10_000, failed('NOT_FOUND')), 10_400],
-  ['[R9][R13] retryAfterMs', () => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 900 })), 10_900],
-  ['a short retryAfterMs', () => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 3 })), 10_400],
-  ...[0, Number.NaN, -1, Number.POSITIVE_INFINITY].map((retryAfterMs): [string, () => Machine, number] => [
-    `a retryAfterMs of ${retryAfterMs}, which counts as absent,`,
-    () => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs })),
-    10_000,
-  ]),
-  ['[R9] a later error at the least', () => reopened().tell(10_000, failed('UNAVAILABLE'), LOW), 10_400],
-  ['[R9] a later error at the most', () => reopened().tell(10_000, failed('UNAVAILABLE'), HIGH), 10_800],
-  ['an end after the spacing', () => enter('live').tell(10_000, inputs.ended, HIGH), 10_000],
-  ['[R9] an end at once, at the least', () => enter('connecting').tell(1, inputs.ended, LOW), 400],
-  ['[R9] an end at once, at the most', () => enter('connecting').tell(1, inputs.ended, HIGH), 800],
-  [
-    '[R9] the second end at once, at the least',
+  '[R13] the first reconnect after a list': [() => enter('connecting').tell(1, failed('UNAVAILABLE'), HIGH), 201],
+  '[R13] an expiry': [() => enter('live').tell(10_000, failed('VERSION_EXPIRED')), 10_400],
+  '[R13] another epoch': [() => enter('live').tell(10_000, failed('EPOCH_CHANGED')), 10_400],
+  '[R13] a refusal': [() => enter('live').tell(10_000, failed('NOT_FOUND')), 10_400],
+  '[R9][R13] retryAfterMs': [() => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 900 })), 10_900],
+  'a short retryAfterMs': [() => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 3 })), 10_400],
+  ...Object.fromEntries(
+    [0, Number.NaN, -1, Number.POSITIVE_INFINITY].map((retryAfterMs) => [
+      `a retryAfterMs of ${retryAfterMs}, which counts as absent,`,
+      [() => enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs })), 10_000],
+    ]),
+  ),
+  '[R9] a later error at the least': [() => reopened().tell(10_000, failed('UNAVAILABLE'), LOW), 10_400],
+  '[R9] a later error at the most': [() => reopened().tell(10_000, failed('UNAVAILABLE'), HIGH), 10_800],
+  'an end after the spacing': [() => enter('live').tell(10_000, inputs.ended, HIGH), 10_000],
+  '[R9] an end at once, at the least': [() => enter('connecting').tell(1, inputs.ended, LOW), 400],
+  '[R9] an end at once, at the most': [() => enter('connecting').tell(1, inputs.ended, HIGH), 800],
+  '[R9] the second end at once, at the least': [
     () => enter('connecting').tell(1, inputs.ended, HIGH).tell(800, inputs.delayElapsed).tell(801, inputs.ended, LOW),
     1_600,
   ],
-  ['[R11] an expiry of a reopened watch', () => spaced().tell(600_010, failed('VERSION_EXPIRED'), HIGH), 600_810],
-  ['[R11] another epoch of a reopened watch', () => spaced().tell(600_010, failed('EPOCH_CHANGED'), HIGH), 600_810],
-  [
-    '[C7] an expiry of a reopened watch within its stream',
+  '[R11] an expiry of a reopened watch': [() => spaced().tell(600_010, failed('VERSION_EXPIRED'), HIGH), 600_810],
+  '[R11] another epoch of a reopened watch': [() => spaced().tell(600_010, failed('EPOCH_CHANGED'), HIGH), 600_810],
+  '[C7] an expiry of a reopened watch within its stream': [
     () => spaced().tell(600_005, inputs.batch).tell(600_010, failed('VERSION_EXPIRED'), HIGH),
     600_810,
   ],
-  [
-    'an expiry at once of a watch that has followed a list',
+  'an expiry at once of a watch that has followed a list': [
     () => enter('relisting').tell(1_010, inputs.listed).tell(1_020, failed('VERSION_EXPIRED'), HIGH),
     1_820,
   ],
-])('%s opens at the right time', (_what, machine, until) => expect(machine().until).toBe(until))
+}
 
-test.each<[string, () => Machine, spacingMs: number]>([
-  [
-    '[R10] a watch that was live for 1 s',
+test.each(Object.entries(opens))('%s opens at the right time', (_, [machine, until]) =>
+  expect(machine().until).toBe(until),
+)
+
+const spacings: Readonly<Record<string, readonly [machine: () => Machine, spacingMs: number]>> = {
+  '[R10] a watch that was live for 1 s': [
     () =>
       spaced()
         .tell(600_005, inputs.batch)
         .tell(601_005, failed('UNAVAILABLE', { contactAt: 601_005 })),
     800,
   ],
-  [
-    '[R10] an expiry, which is a response, after 1 s of silence',
+  '[R10] an expiry, which is a response, after 1 s of silence': [
     () =>
       reopened()
         .tell(2_000, inputs.batch)
         .tell(3_000, failed('VERSION_EXPIRED', { contactAt: 2_000 })),
     800,
   ],
-  [
-    'a watch that was live for a shorter time',
+  'a watch that was live for a shorter time': [
     () => reopened().tell(2_000, inputs.batch).tell(2_999, inputs.ended),
     1_600,
   ],
-  ['a watch that yielded nothing', () => reopened().tell(60_000, failed('UNAVAILABLE')), 1_600],
-  [
-    'the silence before a timeout',
+  'a watch that yielded nothing': [() => reopened().tell(60_000, failed('UNAVAILABLE')), 1_600],
+  'the silence before a timeout': [
     () =>
       reopened()
         .tell(2_000, inputs.batch)
         .tell(27_000, failed('UNAVAILABLE', { contactAt: 2_000 })),
     1_600,
   ],
-  [
-    'a list that failed',
+  'a list that failed': [
     () =>
       enter('listing')
         .tell(0, failed('UNAVAILABLE'))
@@ -292,18 +287,20 @@ test.each<[string, () => Machine, spacingMs: number]>([
         .tell(50_000, failed('UNAVAILABLE', { contactAt: 50_000 })),
     1_600,
   ],
-  [
-    'the first reconnect',
+  'the first reconnect': [
     () => enter('live').tell(10_000, failed('UNAVAILABLE')).tell(10_200, inputs.delayElapsed),
     800,
   ],
-  [
-    'a relist of the first reconnect',
+  'a relist of the first reconnect': [
     () => enter('live').tell(0, failed('UNAVAILABLE')).tell(1, inputs.relist).tell(2, inputs.delayElapsed),
     800,
   ],
-  ['a list and its watch, which are one open,', () => enter('relisting').tell(9_000, inputs.listed), 1_600],
-])('%s leaves the right spacing', (_what, machine, spacingMs) => expect(machine().spacingMs).toBe(spacingMs))
+  'a list and its watch, which are one open,': [() => enter('relisting').tell(9_000, inputs.listed), 1_600],
+}
+
+test.each(Object.entries(spacings))('%s leaves the right spacing', (_, [machine, spacingMs]) =>
+  expect(machine().spacingMs).toBe(spacingMs),
+)
 
 test('[R9][R16] the spacing doubles from 0.8 s with each open to 30 s, and not beyond', () => {
   const doubled = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]

@@ -212,67 +212,63 @@ describe('credentials', () => {
     expect(error).toMatchObject({ option: 'kubeConfig', message: expect.stringContaining(message) })
   })
 
-  const flawed: readonly (readonly [what: string, configProvider: () => unknown, code: string, says: string])[] = [
-    ['no context', () => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
-    [
-      'a context without a cluster',
+  const flawed: Readonly<Record<string, readonly [configProvider: () => unknown, code: string, says: string]>> = {
+    'no context': [() => new KubeConfig(), 'PROTOCOL', 'the kubeconfig has no context'],
+    'a context without a cluster': [
       () => Object.assign(configOf({ name: 'u' }), { clusters: [] }),
       'PROTOCOL',
       'has no cluster',
     ],
-    ['a server that is not a URL', () => like({ server: 'nowhere' }), 'PROTOCOL', 'is not a URL'],
-    ['a server without a scheme', () => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
-    ['a server of another protocol', () => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
+    'a server that is not a URL': [() => like({ server: 'nowhere' }), 'PROTOCOL', 'is not a URL'],
+    'a server without a scheme': [() => like({ server: 'localhost:6443' }), 'PROTOCOL', 'like https://host:6443'],
+    'a server of another protocol': [() => like({ server: 'ftp://one.example' }), 'PROTOCOL', '"ftp://one.example"'],
     // In other letters client-node does not see that it is plain HTTP.
-    ['plain HTTP in capitals', () => like({ server: 'HTTP://one.example' }), 'PROTOCOL', 'like https://host:6443'],
-    [
-      'a function that throws',
+    'plain HTTP in capitals': [() => like({ server: 'HTTP://one.example' }), 'PROTOCOL', 'like https://host:6443'],
+    'a function that throws': [
       () => {
         throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
       },
       'UNAVAILABLE',
       'kubeConfig() failed: token=***',
     ],
-    ['a plugin that prints a bare token', () => execOf('echo hunter2hunter2'), 'UNAUTHORIZED', ''],
-    ['a plugin that prints damaged JSON', () => execOf(`echo '{"status":{"token":hunter2}}'`), 'UNAUTHORIZED', ''],
-    [
-      'a plugin that fails and prints secrets',
+    'a plugin that prints a bare token': [() => execOf('echo hunter2hunter2'), 'UNAUTHORIZED', ''],
+    'a plugin that prints damaged JSON': [() => execOf(`echo '{"status":{"token":hunter2}}'`), 'UNAUTHORIZED', ''],
+    'a plugin that fails and prints secrets': [
       () => execOf('echo "password=hunter2 Authorization: Bearer hunter2" >&2; exit 1'),
       'UNAUTHORIZED',
       '',
     ],
-    [
-      'a plugin that fails',
+    'a plugin that fails': [
       () => like({ fails: new Error('aws: not found') }),
       'UNAUTHORIZED',
       'no credentials: aws: not found',
     ],
-    [
-      'a token that no header can have',
+    'a token that no header can have': [
       () => configOf({ name: 'u', token: 'hunter2\n' }),
       'UNAUTHORIZED',
       'Invalid character in header content ["Authorization"] (check the user of the current context',
     ],
-    [
-      'an invalid client certificate',
+    'an invalid client certificate': [
       () => configOf({ name: 'u', certData: btoa('hunter2'), keyData: btoa('hunter2') }),
       'UNAUTHORIZED',
       'a certificate or its key cannot be read: error:0480006C:PEM routines::no start line (check the user of the',
     ],
-    [
-      'plain HTTP',
+    'plain HTTP': [
       () => like({ fails: new Error('HTTP protocol is not allowed when …') }),
       'PROTOCOL',
       'insecure-skip-tls-verify',
     ],
-  ]
-  test.each(flawed)('[B33] %s: an error with a remedy, and no secret', async (_what, configProvider, code, says) => {
-    const credentials = new Credentials(configProvider as () => KubeConfigLike)
-    const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
-    if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
-    expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
-    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
-  })
+  }
+  test.each(Object.entries(flawed))(
+    '[B33] %s: an error with a remedy, and no secret',
+    async (_, [configProvider, code, says]) => {
+      const credentials = new Credentials(configProvider as () => KubeConfigLike)
+      const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
+      if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
+      expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
+      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+    },
+  )
 })
 
 function remembered(token: string) {
