@@ -28,7 +28,6 @@ const rows = Array.from(
   ([, concept = '', name = '', by = '']) => ({ concept, name, by: codesIn(by) }),
 )
 
-/** The names that other names have replaced. */
 const RETIRED_OPTIONS: readonly string[] =
   'heartbeatTimeoutMs stallMs progressMs blockMs connection listen shards replicas'.split(' ')
 const RETIRED_EXPORTS: readonly string[] =

@@ -59,7 +59,6 @@ async function observed(): Promise<Informer<number>> {
   return informer
 }
 
-/** The printed metrics by name. */
 async function printedFamilies(): Promise<ReadonlyMap<string, Family>> {
   await using informer = await observed()
   await using view = derive({ from: informer, each: () => ({}) })

@@ -19,7 +19,6 @@ const manifest = JSON.parse(textOf('package.json')) as Manifest
 const REFERENCE = 'docs/api/'
 /** The output of TypeDoc. It fails for a symbol without docstring, or a broken link in one. */
 let typedoc: { readonly status: number | null; readonly output: string }
-/** The paths of the files in the tarball. */
 let packed: ReadonlySet<string> = new Set()
 beforeAll(async () => {
   await ensureBuilt()

@@ -100,7 +100,6 @@ function testsNamedIn(page: string): { readonly rules: readonly string[]; readon
   }))
 }
 
-/** The text of a test file, or undefined. */
 function textOfTest(path: string): string | undefined {
   const file = ['ts', 'tsx'].map((ending) => `test/${path}.test.${ending}`).find((each) => existsSync(join(root, each)))
   return file === undefined ? undefined : textOf(file)

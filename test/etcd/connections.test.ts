@@ -12,7 +12,6 @@ import { useEtcd } from './support.js'
 
 const large = (n: number): string => JSON.stringify({ n, padding: 'x'.repeat(256_000) })
 
-/** Reads to the end, or to the error. */
 async function drained(iterator: AsyncIterator<unknown>): Promise<void> {
   while ((await iterator.next()).done !== true);
 }

@@ -29,7 +29,6 @@ export class ScriptedEtcd implements AsyncDisposable {
   version = '3.6.16'
   /** How many keys it says there are. */
   count = 0
-  /** How many requests for a range it has answered. */
   ranges = 0
   /** The newest entry, which is all that it returns for a range. */
   #newest: Buffer | undefined

@@ -39,7 +39,6 @@ export class Stage extends BackendStage<Item> {
   readonly prefix: string
   readonly checker: ContractChecker<Item>
   readonly writer: Etcd3
-  /** The warnings of the source. */
   readonly warnings: string[]
   readonly #client: Etcd3 | undefined
 

@@ -29,7 +29,6 @@ function logged(table: string, columnCount: number, more: Partial<LoggedTable> =
 const last: LoggedTable = logged('last', 1)
 let lastNumber = 0
 
-/** The end of the log of a server. */
 async function endOf(mysql: MysqlServer): Promise<{ file: string; position: number }> {
   const [row] = await mysql.sql(mysql.isMariadb ? 'SHOW MASTER STATUS' : 'SHOW BINARY LOG STATUS')
   return { file: String(row?.['File']), position: Number(row?.['Position']) }
@@ -61,7 +60,6 @@ function innerOf(client: Connection): MysqlCore {
   return coreOf(client) ?? expect.unreachable('a connection of mysql2 has an inner one')
 }
 
-/** Everything in the log from a position to now. */
 async function itemsFrom(mysql: MysqlServer, from: BinlogStart, reader = new TransactionReader()) {
   await mysql.sql(`INSERT INTO last VALUES (${++lastNumber})`)
   const items: BinlogItem[] = []
@@ -135,7 +133,6 @@ function text(charset: string): KeyKind {
 
 const singleByte = 'ascii cp1250 cp1251 cp1256 cp1257 koi8r latin1 latin2 latin7 macroman'
 
-/** Columns of every type. */
 const columns = `c1 TINYINT, c2 MEDIUMINT, c3 FLOAT, c4 DOUBLE, c5 DECIMAL(30, 10), c6 DECIMAL(10, 5), c7 BIT(1), c8 BIT(64),
   c9 DATE, c10 TIME, c11 TIME(1), c12 TIME(6), c13 DATETIME, c14 DATETIME(3), c15 TIMESTAMP(5) NULL, c16 YEAR, c17 CHAR(255),
   c18 BINARY(16), c19 VARCHAR(9), c20 VARCHAR(900), c21 TINYBLOB, c22 BLOB, c23 MEDIUMTEXT, c24 LONGBLOB, c25 JSON,

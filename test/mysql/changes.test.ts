@@ -117,7 +117,6 @@ const cases: Cases = {
   },
 }
 
-/** Cases of one product. */
 const ofProduct: Readonly<Record<'mariadb' | 'mysql', Cases>> = {
   mariadb: {
     log_bin_compress: `SET GLOBAL log_bin_compress = ON, log_bin_compress_min_len = 10; UPDATE items SET v = REPEAT('z', 40); DELETE FROM items WHERE id = 2; INSERT INTO items VALUES (4, REPEAT('y', 40), 4); SET GLOBAL log_bin_compress = OFF`,

@@ -77,7 +77,6 @@ describeMysql('a database of', (server) => {
     BANK_TIMEOUT_MS,
   )
 
-  /** Informers over tables of one database, started. */
   async function tables(count: number, options: { readonly holdMs?: number } = {}) {
     const names = Array.from({ length: count }, (_, n) => `t${n}`)
     const at = await database(names.map((name) => `CREATE TABLE ${name} (id INT PRIMARY KEY, n INT);`).join(''))

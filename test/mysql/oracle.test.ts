@@ -17,7 +17,6 @@ const ROWS = Number(process.env['LISTWATCH_ORACLE_ROWS'] ?? 0)
 const WHOLE_EVERY = ROWS === 0 ? 1 : 100
 const WRITERS = 6
 const KEYS = 60
-/** The keys that are often written. */
 const HOT = Array.from({ length: KEYS }, (_, n) => [`k${n}`, `K${n}`]).flat()
 /** The other keys begin with it. */
 const COLD = 'r'

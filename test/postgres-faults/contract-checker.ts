@@ -27,7 +27,6 @@ export class ContractChecker {
     this.#options = options
   }
 
-  /** The factory that the source is given. */
   readonly client = (): Client => {
     const client = new Client({ ...this.#options.config, types: { getTypeParser: parserOf } })
     let isListing = false

@@ -171,7 +171,6 @@ describePostgres('a server that forgets commits', ({ binDir, env }) => {
   })
 })
 
-/** The id of the transaction that `text` makes. */
 async function transactionOf(client: Client, text: string): Promise<number> {
   await client.query('BEGIN')
   await client.query(text)

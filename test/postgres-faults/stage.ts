@@ -30,7 +30,6 @@ export interface StageOptions {
   readonly clock?: Clock
 }
 
-/** The default of `timeoutMs` on a stage. */
 export const TIMEOUT_MS = 2_000
 /** Silence is noticed within this time. */
 export const NOTICE_MS = TIMEOUT_MS + 2_000

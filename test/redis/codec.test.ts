@@ -81,7 +81,6 @@ describeRedis('a codec of the user', (server) => {
     const late = async (): Promise<never> => {
       throw new RangeError('nothing waits for it')
     }
-    /** The unhandled rejections during `work`. */
     const unhandled = async (work: () => Promise<void>): Promise<unknown[]> => {
       const caught: unknown[] = []
       const note = (error: unknown): unknown => caught.push(error)

@@ -23,7 +23,6 @@ const times = { heartbeatMs: 400, timeoutMs: 5_000 }
 
 type Truth = (client: Redis) => Promise<ReadonlyMap<string, string>>
 
-/** A mirror of one kind. */
 export class KindFollower extends Follower<Item> {
   readonly name: string
   readonly #pair: Pair
@@ -74,7 +73,6 @@ class TwinFollower extends KindFollower {
   }
 }
 
-/** A mirror of each kind, all at this port. */
 export function followersAt(pair: Pair, port: number): KindFollower[] {
   const client = userClient('ioredis 6', port)
   const collection = redisCollectionSource<Item>({ client, collection: COLLECTION, ...times })

@@ -19,7 +19,6 @@ describeRedis('a consistent snapshot of plain keys', (server) => {
   const own = useRedis(server)
   const sourceOf = (client: RedisClient, prefix: string, options: { readonly timeoutMs?: number } = {}) =>
     redisKeysSource<number>({ client, prefix, heartbeatMs: 100, ...options })
-  /** A watch that has delivered the current state. */
   const watching = async (source: RedisKeysSource<number>, signal?: AbortSignal) => {
     const { version } = await listed(source)
     const watch = source

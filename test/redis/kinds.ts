@@ -11,16 +11,13 @@ import type { RedisServer } from '../servers/redis.js'
 import { userClient } from './drivers.js'
 import type { Item } from './mirror.js'
 
-/** A form of the source, and how it is written to. */
 export interface Kind {
   readonly name: string
-  /** Whether a write has a mark to wait for. */
   readonly hasMarks: boolean
   /** `heartbeatMs` is 500. */
   source(client: RedisClient, name: string, heartbeatMs?: number): ListerWatcher<Item>
   /** Without a value the key is deleted. Returns the mark of the write. */
   write(client: RedisClient, name: string, key: string, n: number | undefined): Promise<Version>
-  /** The keys that it lies under. */
   keys(name: string): readonly string[]
   /** These values under the keys that a mirror shows. */
   shown(values: Readonly<Record<string, number>>, name: string): Readonly<Record<string, number>>

@@ -26,7 +26,6 @@ describeRedis('a user of the server', (server) => {
     return { name, client: userClient('ioredis 6', own.redis.port, { username: name, password: 'word' }) }
   }
   const all = (name: string): string => `~{${name}}:*`
-  /** Everything that is stored. */
   const dump = async (name: string): Promise<unknown> => {
     const keys = ['h', 's', 'm'].map((part) => `{${name}}:${part}`)
     const [hash = '', stream = '', meta = ''] = keys

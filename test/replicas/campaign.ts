@@ -12,7 +12,6 @@ import { root } from '../support/sources.js'
 import { flawsOf, type Note } from './judge.js'
 import type { Backend, LeasesOfProcess } from './leases.js'
 
-/** The write of a run. */
 export interface FencedWrite {
   readonly run: number
   readonly key: string
@@ -29,7 +28,6 @@ class FencedTable {
   readonly #fences = new Map<string, number>()
   refused = 0
 
-  /** Returns whether the write was accepted. */
   write({ key, value, fence }: FencedWrite): boolean {
     const isAccepted = fence >= (this.#fences.get(key) ?? -1)
     if (!isAccepted) this.refused++
@@ -41,10 +39,8 @@ class FencedTable {
   }
 }
 
-/** What a replica gets as its argument. */
 export interface ReplicaOptions extends LeasesOfProcess {
   readonly name: string
-  /** The file that gets its notes. */
   readonly log: string
   readonly values: Readonly<Record<string, number>>
 }
@@ -60,7 +56,6 @@ export interface CampaignOptions {
 const LEASE_MS = 1_000
 const REPLICAS = 3
 const KEYS = 30
-/** Time between two changes. */
 const CHANGE_MS = 5
 /** The longest time from the end of a drain to the end of the process. */
 const EXIT_MS = 20_000
@@ -73,7 +68,6 @@ class Replica implements AsyncDisposable {
   readonly exited: Promise<number | null>
   output = ''
   isSynced = false
-  /** Whether a fault is under way. */
   isDisturbed = false
 
   constructor(proxy: FaultProxy, options: ReplicaOptions, table: FencedTable) {

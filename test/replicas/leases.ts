@@ -20,7 +20,6 @@ export interface LeasesOfProcess {
   readonly kubeConfig?: KubeConfigOptions | undefined
 }
 
-/** Opens a lease store as a user's program does. */
 export async function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: LeasesOfProcess): Promise<Leases> {
   const common = { group: 'orders', leaseMs }
   if (backend === 'postgres') {

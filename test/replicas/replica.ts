@@ -28,7 +28,6 @@ function note(what: Omit<Note, 'replica'>): void {
   writeSync(log, `${JSON.stringify({ ...what, replica: name } satisfies Note)}\n`)
 }
 
-/** Returns whether the table accepts the write. */
 function write(wanted: FencedWrite): Promise<boolean> {
   process.send?.(wanted)
   return new Promise((resolve) => writing.set(wanted.run, resolve))

@@ -15,7 +15,6 @@ import { type CampaignOptions, ReplicaCampaign } from './campaign.js'
 import { flawsOf, type Note } from './judge.js'
 
 const SEED = Number(process.env['LISTWATCH_REPLICAS_SEED'] ?? randomInt(1_000_000))
-/** How long faults happen. */
 const DISTURBED_MS = Number(process.env['LISTWATCH_REPLICAS_SECONDS'] ?? 20) * 1_000
 /** Rule L4: each key has an owner after 2.3 leases. Its runs, a busy machine and connections need time too. */
 const LEASES = 2.3

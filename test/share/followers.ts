@@ -11,11 +11,9 @@ export interface FollowerReport {
   readonly relists: number
   readonly size: number
   readonly sum: number
-  /** The modules of Node that the thread has loaded. */
   readonly modules: readonly string[]
 }
 
-/** What a follower performs before it reports. */
 export interface FollowerTask {
   /** How long it blocks its event loop, in milliseconds. */
   readonly blockMs?: number

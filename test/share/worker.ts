@@ -20,13 +20,11 @@ function send(): void {
   else parentPort.postMessage(report)
 }
 
-/** The modules of Node that this thread has loaded. */
 function loadedModules(): readonly string[] {
   const { moduleLoadList }: { readonly moduleLoadList?: readonly string[] } = Object(process)
   return (moduleLoadList ?? []).map((each) => each.replace('NativeModule ', ''))
 }
 
-/** Keeps the event loop from running. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

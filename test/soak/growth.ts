@@ -4,7 +4,6 @@ import { forgetCollected } from './left.js'
 /** One thing that was measured, and what is promised of it. */
 export interface SoakFigure {
   readonly what: string
-  /** How many there really were. */
   readonly count: number
   readonly bytes: number
   readonly unit: 'each' | 'in all'
@@ -20,7 +19,6 @@ export interface Load {
   readonly warmUp: number
   /** Below this, in bytes. */
   readonly limit: number
-  /** Pushes some through. */
   step(): Promise<void>
   /** How many have been pushed through so far: as others counted them. */
   counted(): number

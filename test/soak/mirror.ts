@@ -6,7 +6,6 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 
 type Item = { readonly n: number; readonly tenant: string; readonly text: string }
 
-/** A clock, and how its time passes. */
 export interface Time {
   readonly clock: Clock
   pass(ms: number): Promise<void>
@@ -48,7 +47,6 @@ export class Mirror {
   readonly informer: Informer<Item, object>
   /** A signal of the caller's that outlives whatever it is given to. */
   readonly caller = new AbortController()
-  /** Changes that the handler of `follow` was told. */
   told = 0
   readonly #keys: number
   #n = 0
@@ -125,7 +123,6 @@ export class Mirror {
     await this.time.pass(OUTLIVED_MS)
   }
 
-  /** Requests a relist, and waits for it. */
   async relistAsked(): Promise<void> {
     await this.#over(this.informer.relist({ signal: this.caller.signal, timeoutMs: DEADLINE_MS }))
     await this.until(() => this.#isLive)

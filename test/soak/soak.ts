@@ -4,7 +4,6 @@ import { more, type Open, open } from './left.js'
 import { Mirror, systemTime, type Time, virtualTime } from './mirror.js'
 import { soakStuck } from './stuck.js'
 
-/** How much of each is pushed through. */
 export interface SoakSize {
   readonly events: number
   readonly reconnects: number

@@ -67,7 +67,6 @@ export function rowsOf(database: DatabaseSync, table: string, where = 'true'): s
   return statement.all().map(textOf).sort()
 }
 
-/** A row as a text. */
 export function textOf(row: object): string {
   return JSON.stringify(row, (_, value) => {
     if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)

@@ -13,7 +13,6 @@ function documentedFiles(): string[] {
   return PRODUCT.filter((folder) => folder !== 'cli').flatMap((folder) => filesUnder([folder], '.ts'))
 }
 
-/** The number of `@example` tags of the docstrings. */
 export function countOfExampleTags(): number {
   return documentedFiles().reduce((count, path) => count + (textOf(path).match(/^ +\* @example\b/gm) ?? []).length, 0)
 }
@@ -44,7 +43,6 @@ export function allDocuments(): string[] {
   ]
 }
 
-/** The documents for users. */
 function userDocuments(): string[] {
   return ['README.md', ...guides()]
 }

@@ -31,7 +31,6 @@ export function placed(parts: Iterable<PackedPart | undefined>): Pick<PackedCont
   return { sections, block: (index) => blocks[index] ?? new Uint8Array(4) }
 }
 
-/** Returns all records of packed content. */
 export function recordsIn(content: PackedContent): SavedRecord[] {
   const snapshot = new PackedSnapshot(content)
   return Array.from({ length: snapshot.count }, (_, i) => snapshot.recordAt(i))

@@ -75,7 +75,6 @@ export class Program extends Child {
     })
   }
 
-  /** What its set-up has noted. */
   get notes(): string[] {
     return this.messages.flatMap((message) => (message.type === 'note' ? [message.note] : []))
   }

@@ -5,7 +5,6 @@ import type { Scenario } from '../system/scenario.js'
 const CLOCK_READS = 1_000
 
 export interface Member {
-  /** The state of its reflector. */
   readonly reflectorState: string | undefined
   readonly hasListed: boolean
   /** The number of lists that it has begun. */

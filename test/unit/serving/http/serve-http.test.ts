@@ -25,7 +25,6 @@ async function textUntil(body: ReadableStream<Uint8Array> | null, wanted: string
 
 type Served = Pick<ReturnType<typeof servedAccounts>, 'mirror'>
 
-/** A watch from now on. */
 async function watchOf({ mirror }: Served, init?: RequestInit): Promise<ReadableStream<Uint8Array> | null> {
   const { version } = await bodyOf(mirror(get('/version')))
   return (await mirror(get(`/watch?after=${version}`, init))).body

@@ -22,7 +22,6 @@ function mirror(entries: readonly (readonly [string, Item])[] = []): Mirror<Item
   return new Mirror<Item, ReturnType<typeof declare>>(declare).list(entries, '1')
 }
 
-/** The keys that an index has for a value. */
 function keysWith({ indexer }: ReturnType<typeof mirror>, name: Name, value: Scalar): string[] {
   const pairs = name === 'compound' ? indexer.by.compound.entries([value]) : indexer.by[name].entries(value)
   return Array.from(pairs, ([key]) => key)

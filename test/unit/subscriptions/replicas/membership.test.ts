@@ -41,7 +41,6 @@ class Member {
     return this.membership.step(this.at)
   }
 
-  /** The request that is due. */
   request(): LeaseRequest {
     const { send } = this.step()
     if (send === undefined) throw new Error('no request is due')
