@@ -103,16 +103,15 @@ export class SplitHistory implements SharedHistory, SplitSource {
         continue
       }
       reached = version
-      for (const [collection, own] of this.#split(isRepeated ? outcomeOf(events) : events, positions)) {
+      for (const [collection, own] of this.#split(events, positions)) {
         const position = ahead.get(collection)
         // The list of this collection has the changes up to its position.
         if (position !== undefined && position !== version && reaches(position, version)) continue
-        // A batch that reaches the position may have older changes, too.
-        const news = position === undefined ? own : outcomeOf(own)
+        // A repeated batch, and one that reaches the position, may have older changes, too.
+        const news = isRepeated || position !== undefined ? [...outcomeOf(own)] : own
         const part = pending.get(collection)
-        // A replace has all objects. What was invalid before it says nothing about it.
-        const isWhole = news.some(({ type }) => type === 'replace')
-        if (part === undefined || isWhole) pending.set(collection, [...news])
+        // A replace lists all objects. The invalid objects of earlier batches do not concern it.
+        if (part === undefined || news.some(({ type }) => type === 'replace')) pending.set(collection, news)
         else for (const event of news) part.push(event)
       }
       for (const [collection, position] of ahead) if (reaches(version, position)) ahead.delete(collection)
