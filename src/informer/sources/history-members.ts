@@ -174,7 +174,7 @@ export class HistoryMembers {
 
   #open(ready: readonly HistoryMember[]): void {
     for (const member of ready) {
-      const error = isOld(member, ready) ? OLD_LIST : epochErrorOf(member, ready)
+      const error = epochErrorOf(member, ready)
       if (error === undefined) continue
       member.fail({ thrown: error })
       return
@@ -315,14 +315,19 @@ function lossOf(
   return { thrown: new SourceError('the collection was replaced after it was read', { code: 'UNAVAILABLE' }) }
 }
 
-/** Why a watch of a member that has left cannot continue, if the others show another epoch. Their own one is not over. */
-function epochErrorOf(
-  { isIn, isListing, position, hasReached }: HistoryMember,
-  ready: readonly HistoryMember[],
-): unknown {
-  if (isIn || isListing || position === undefined) return undefined
+/**
+ * Why a member cannot continue beside the others, which show another epoch: its list is of an earlier one, which not all
+ * sources know, or it has left, and its watch follows another one. The epoch of the others may not be over.
+ */
+function epochErrorOf(member: HistoryMember, ready: readonly HistoryMember[]): unknown {
+  const { isIn, isListing, position, hasReached, isLaterEpoch } = member
+  if ((isIn && !isListing) || position === undefined) return undefined
   for (const other of ready) {
     if (!other.isIn || other.position === undefined) continue
+    if (isListing) {
+      if (isLaterEpoch?.(position, other.position) !== true) continue
+      return new SourceError('the list is of an earlier epoch than the other collections', { code: 'UNAVAILABLE' })
+    }
     try {
       hasReached?.(other.position, position)
     } catch (error) {
@@ -330,15 +335,6 @@ function epochErrorOf(
     }
   }
   return undefined
-}
-
-const OLD_LIST = new SourceError('the list is of an earlier epoch than the other collections', { code: 'UNAVAILABLE' })
-
-/** Whether the list of a member is of an earlier epoch than the others show. Not all sources know that. */
-function isOld({ isListing, position, isLaterEpoch }: HistoryMember, ready: readonly HistoryMember[]): boolean {
-  const isLater = (other: HistoryMember): boolean =>
-    other.position !== undefined && position !== undefined && isLaterEpoch?.(position, other.position) === true
-  return isListing && ready.some((other) => other.isIn && isLater(other))
 }
 
 /** Whether the history of all members is over. */
