@@ -139,7 +139,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   }
 
   get unstarted(): readonly string[] {
-    return this.#inputs.flatMap(({ input }) => input.sources.unstarted)
+    return [...new Set(this.#inputs.flatMap(({ input }) => input.sources.unstarted))]
   }
 
   get flaw(): string | undefined {
