@@ -186,7 +186,8 @@ export class TableWatch {
       if ('list' in rows) continue
       for (const read of table.reader.reads(rows.keys)) {
         characters += read.sql.length
-        if (reads.length < EARLY_READS && characters <= EARLY_CHARACTERS) reads.push({ ...read, table })
+        if (reads.length === EARLY_READS || characters > EARLY_CHARACTERS) return reads
+        reads.push({ ...read, table })
       }
     }
     return reads

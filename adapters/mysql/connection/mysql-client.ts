@@ -100,9 +100,10 @@ export function closeCore(core: MysqlCore): void {
   core.stream.destroy()
 }
 
-/** COM_SET_OPTION: packets may have several statements from now on, whatever the options of the connection are. */
+/** COM_SET_OPTION with MYSQL_OPTION_MULTI_STATEMENTS_ON. */
 const SEVERAL_STATEMENTS = Buffer.from([0x1b, 0, 0])
 
+/** After this command a packet may have several statements, whatever the options of the connection are. */
 export const allowSeveralStatements: MysqlCommand = {
   execute(packet, core) {
     if (packet !== undefined) return true

@@ -69,19 +69,17 @@ export class RowReader<T> {
     for await (const page of session.pages(this.#select + where, pageSize)) yield page.map((row) => this.#event(row))
   }
 
-  /** Returns statements that read the current state of keys. */
-  reads(keys: Iterable<string>): readonly KeyRead[] {
+  /** Yields statements that read the current state of keys. */
+  *reads(keys: Iterable<string>): Generator<KeyRead> {
     const condition = this.#condition === undefined ? '' : ` AND ${this.#condition}`
-    return Array.from(partsOf(keys), (part) => ({
-      keys: part,
-      sql: `${this.#select} WHERE ${this.#keyCondition(part)}${condition}`,
-    }))
+    for (const part of partsOf(keys))
+      yield { keys: part, sql: `${this.#select} WHERE ${this.#keyCondition(part)}${condition}` }
   }
 
   /** Reads the current state of keys. */
   async keys(session: Session, keys: Iterable<string>): Promise<ListEvent<T>[]> {
     // The server reads the next rows while those that have arrived are decoded.
-    const parts = this.reads(keys).map(async (read) => this.changes(read, await session.rows(read.sql)))
+    const parts = Array.from(this.reads(keys), async (read) => this.changes(read, await session.rows(read.sql)))
     return (await Promise.all(parts)).flat()
   }
 
