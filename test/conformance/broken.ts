@@ -17,7 +17,7 @@ export type Read<C, P> = (memory: Memory, context: C) => AsyncIterable<P>
 export type Lists = Read<ListContext, ListPage<Item>>
 export type Watches = Read<WatchContext, WatchBatch<Item>>
 
-/** What is broken in a source, or in its harness. The other parts are correct. */
+/** The defects of a source, or of its harness. All other parts are correct. */
 interface Flaw {
   readonly list?: Lists
   readonly watch?: Watches

@@ -19,7 +19,7 @@ export interface FencedWrite {
   readonly fence: number
 }
 
-/** What a replica is told: objects that have changed, or whether its write was accepted. */
+/** A message to a replica: the objects that have changed, or whether its write was accepted. */
 export type Told = { readonly values: Readonly<Record<string, number>> } | { readonly run: number; isAccepted: boolean }
 
 /** A table in the process of the test, which no fault reaches. It refuses a write with a smaller fence than before. */

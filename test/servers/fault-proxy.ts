@@ -91,7 +91,7 @@ export class FaultProxy implements AsyncDisposable {
     return this.#rules.bytes
   }
 
-  /** All faults end; what was held moves on. Connections that `halfOpen` cut off stay as they are, without a notification. */
+  /** Ends all faults, and passes on the bytes that were held. Connections that `halfOpen` cut off are not notified. */
   pass(): void {
     this.#welcome = 'pass'
     this.#rules.delayMs = 0

@@ -138,7 +138,7 @@ test.each([1, 2, 5])(
       const fold = new Fold<number>()
       const busy = new Set<string>()
       const overlaps: string[] = []
-      /** What was written, from version 6 on, and what a handler has finished last of each key. */
+      /** The writes from version 6 on, and the last change of each key whose handler has finished. */
       const written: { readonly key: string; readonly isThere: boolean }[] = []
       const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
       const finish = ({ key, type, version }: Change<number>): void => {
@@ -209,7 +209,7 @@ test('[B9] a handler that never settles is reported once, after 10 s, with how m
   )
 })
 
-test('what waits counts the rest of a transaction whose first change is being handled', async () => {
+test('the backlog counts the rest of a transaction whose first change is being handled', async () => {
   const mirror = numbers()
   const gates = new Gates()
   const subscription = subscribe(mirror, gates.handlers)
