@@ -52,7 +52,7 @@ describeMysql('a database of', (server) => {
         ).join(''),
       )
       const shop = mysqlDatabase({ connect, holdMs: Infinity })
-      const open = (): Promise<Connection> => own.mysql.connect({ database: name })
+      const open = (): Promise<Connection> => own.mysql.connect({ database: name, multipleStatements: true })
       const writer = sqlWriter<Connection>(open, async (client) => {
         await client.query('COMMIT')
         return await shop.mark(client)
