@@ -171,6 +171,19 @@ describeMysql('a source of', (server) => {
       expect((await refusal(mysqlSource({ connect: connection, table: 'items' }))).message).toContain(flaw)
   })
 
+  test('connects again if a connection was closed right after its login', async () => {
+    const { connect, mirror } = await database(ITEMS)
+    let isFirst = true
+    const { shows, codes } = await mirror(async () => {
+      const connection = await connect()
+      if (isFirst) connection.destroy()
+      isFirst = false
+      return connection
+    })
+    await shows()
+    expect(codes).toEqual(['UNAVAILABLE'])
+  })
+
   test('[MY1] lists a table of which more than maxDeltaRows keys were changed, and no other one', async () => {
     const { writer, connect, mirror } = await database(ITEMS)
     const few = await mirror(connect, { maxDeltaRows: 2 })

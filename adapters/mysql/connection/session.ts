@@ -218,16 +218,17 @@ const USED = 'the connection was returned before'
 /** The connections that a factory has returned. The stream of the binlog, and each session, need one of their own. */
 const used = new WeakSet<MysqlCore>()
 
-/** Throws an OptionError for anything but a new connection of mysql2 that is open. */
+/** Throws an OptionError for anything but a new connection of mysql2. */
 function checked(connection: unknown): MysqlCore {
   const core = coreOf(connection)
-  const isClosed = propertiesOf(core)['_closing'] === true
-  const isUsed = core !== undefined && used.has(core)
-  if (core !== undefined && !isClosed && !isUsed) {
+  if (core !== undefined && !used.has(core)) {
     used.add(core)
-    return core
+    if (propertiesOf(core)['_closing'] !== true) return core
+    closeCore(core)
+    // The server has ended it after the login.
+    throw new SourceError('the new connection is closed', { code: 'UNAVAILABLE' })
   }
   const pool = hasMethods(connection, 'getConnection') ? '; a pool cannot be used' : ''
-  const flaw = isClosed ? 'the connection is closed' : isUsed ? USED : `the result is not a connection of mysql2${pool}`
+  const flaw = core !== undefined ? USED : `the result is not a connection of mysql2${pool}`
   throw new OptionError(`option "connect" must be ${ALLOWED}: ${flaw}`, { option: 'connect' })
 }
