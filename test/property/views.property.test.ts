@@ -8,6 +8,9 @@ import { runs } from '../support/property.js'
 import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
 import { type Customer, type Order, type Shop, type ShopOptions, shop } from '../support/views.js'
 
+/** A history that fails has random steps: others would pass. */
+const EACH = { timeout: 60_000 + (runs(40).numRuns - 40) * 200, retry: 0 }
+
 type AnyView = Informer<unknown, unknown>
 type Rows = Readonly<Record<string, unknown>>
 
@@ -197,16 +200,26 @@ class Ivm {
   }
 }
 
+const database = new DatabaseSync(':memory:')
+database.exec(
+  'CREATE TABLE orders (key TEXT, customer TEXT, total INT, tags TEXT); CREATE TABLE customers (key TEXT, name TEXT, country TEXT)',
+)
+const prepared = new Map<string, StatementSync>()
+function statement(sql: string): StatementSync {
+  const known = prepared.get(sql) ?? database.prepare(sql)
+  prepared.set(sql, known)
+  return known
+}
+
 /** Compares the views with the queries over what the inputs show, and with db-ivm. */
 class Oracle {
-  readonly #database = new DatabaseSync(':memory:')
   readonly #shop: Shop
   readonly #views: ReadonlyMap<string, readonly [AnyView, string]>
   readonly #folds = new Map<string, Map<string, unknown>>()
-  readonly #queries = new Map<string, StatementSync>()
   readonly #expected = new Map<string, string>()
-  readonly #statements: Readonly<Record<'empty' | 'emptyToo' | 'order' | 'customer', StatementSync>>
   #shown: readonly unknown[] = []
+  /** What each view listed when it was compared with the rows that are expected now. */
+  readonly #compared = new Map<string, readonly unknown[]>()
   readonly #ivm = new Ivm()
   #ivmRows: readonly string[] = []
   readonly failures: string[] = []
@@ -214,15 +227,6 @@ class Oracle {
 
   constructor(world: Shop) {
     this.#shop = world
-    this.#database.exec(
-      'CREATE TABLE orders (key TEXT, customer TEXT, total INT, tags TEXT); CREATE TABLE customers (key TEXT, name TEXT, country TEXT)',
-    )
-    this.#statements = {
-      empty: this.#database.prepare('DELETE FROM orders'),
-      emptyToo: this.#database.prepare('DELETE FROM customers'),
-      order: this.#database.prepare('INSERT INTO orders VALUES (?, ?, ?, ?)'),
-      customer: this.#database.prepare('INSERT INTO customers VALUES (?, ?, ?)'),
-    }
     this.#views = viewsOf(world)
   }
 
@@ -262,9 +266,17 @@ class Oracle {
     if (shown.some((list, at) => list !== this.#shown[at])) {
       this.#expect()
       this.#ivmRows = this.#ivm.rows(this.#shop)
+      this.#compared.clear()
     }
     this.#shown = shown
-    for (const [name, [view]] of this.#views) expect(textOf(view.entries()), name).toBe(this.#expected.get(name))
+    const changed = [...this.#views].filter(([name, [view]]) => this.#compared.get(name) !== view.list())
+    for (const [name, [view]] of changed) {
+      const text = textOf(view.entries())
+      // A million calls of expect() would take longer than the views.
+      if (text !== this.#expected.get(name)) expect(text, name).toBe(this.#expected.get(name))
+      this.#compared.set(name, view.list())
+    }
+    if (!changed.some(([name]) => name === 'left' || name === 'groups')) return
     const [joined, counted] = ['left', 'groups'].map((name) => [...(this.#views.get(name)?.[0].entries() ?? [])])
     expect(
       [
@@ -275,26 +287,26 @@ class Oracle {
   }
 
   #expect(): void {
-    const database = this.#database
-    this.#statements.empty.run()
-    this.#statements.emptyToo.run()
+    statement('DELETE FROM orders').run()
+    statement('DELETE FROM customers').run()
     for (const [key, { customer, total, tags = [] }] of this.#shop.orders.entries())
-      this.#statements.order.run(key, customer, total, JSON.stringify(tags))
+      statement('INSERT INTO orders VALUES (?, ?, ?, ?)').run(key, customer, total, JSON.stringify(tags))
     for (const [key, { name, country }] of this.#shop.customers.entries())
-      this.#statements.customer.run(key, name, country)
+      statement('INSERT INTO customers VALUES (?, ?, ?)').run(key, name, country)
     for (const [name, [, query]] of this.#views) {
-      const statement = this.#queries.get(name) ?? database.prepare(query)
-      this.#queries.set(name, statement)
-      const rows = statement.all().map((row) => {
-        const { key, ...rest } = row as Rows
-        return [String(key), rest] as const
-      })
+      const rows = statement(query)
+        .all()
+        .map((row) => {
+          const { key, ...rest } = row as Rows
+          return [String(key), rest] as const
+        })
       this.#expected.set(name, textOf(rows))
     }
   }
 
   /** Also the fold of each subscriber. */
   assertAtRest(): void {
+    this.#compared.clear()
     this.assertEqual()
     for (const [name, [view]] of this.#views)
       expect(textOf(this.#folds.get(name) ?? []), name).toBe(textOf(view.entries()))
@@ -412,7 +424,7 @@ async function judge(
   }
 }
 
-test('[X1][X2][X5][X15] after each commit, and in each turn, all views equal their queries over what the inputs show', async () => {
+test('[X1][X2][X5][X15] in each turn all views equal their queries over what the inputs show', EACH, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), (steps) =>
       judge({}, steps, (clock) => clock.advance(0)),
@@ -421,7 +433,7 @@ test('[X1][X2][X5][X15] after each commit, and in each turn, all views equal the
   )
 })
 
-test('[X2][X3] between the slices of a large commit, readers see the inputs and all views as before it', async () => {
+test('[X2][X3] between the slices of a large commit, readers see all as before the commit', EACH, async () => {
   let looks = 0
   const bySlices = async (clock: SliceClock, oracle: Oracle): Promise<void> => {
     await clock.advance(0)
