@@ -5,14 +5,15 @@ import { type Engine, ROWS, type Row } from './engine.ts'
 
 /** A procedure commits each transaction: a client would wait for the answer of each. */
 const SETUP = `SET SESSION cte_max_recursion_depth = ${ROWS};
-CREATE TABLE bench (id INT PRIMARY KEY, tenant VARCHAR(20) NOT NULL, shelf INT NOT NULL, quantity INT NOT NULL, note VARCHAR(100) NOT NULL, sent DOUBLE NOT NULL);
-INSERT INTO bench SELECT n, CONCAT('tenant-', n % 1000), n % 97, n % 10000, REPEAT('x', 100), 0
+CREATE TABLE bench (id INT PRIMARY KEY, tenant VARCHAR(20) NOT NULL, shelf INT NOT NULL, quantity INT NOT NULL, note VARCHAR(100) NOT NULL, sent DOUBLE NOT NULL, micros BIGINT NOT NULL);
+INSERT INTO bench SELECT n, CONCAT('tenant-', n % 1000), n % 97, n % 10000, REPEAT('x', 100), 0, 0
   FROM (WITH RECURSIVE r AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM r WHERE n < ${ROWS - 1}) SELECT n FROM r) AS numbers;
 CREATE PROCEDURE write_rows(first INT, total INT, together INT)
 BEGIN
   DECLARE at INT DEFAULT first;
   WHILE at < first + total DO
-    UPDATE bench SET shelf = (shelf + 31) % 97, quantity = (quantity + 7919) % 10000, sent = UNIX_TIMESTAMP(SYSDATE(6)) * 1000
+    UPDATE bench SET shelf = (shelf + 31) % 97, quantity = (quantity + 7919) % 10000,
+      micros = UNIX_TIMESTAMP(SYSDATE(6)) * 1000000, sent = micros / 1000
      WHERE id >= at AND id < at + together;
     SET at = at + together;
   END WHILE;
@@ -37,7 +38,7 @@ export const mysqlTable: Engine = {
     }
   },
   source: (address) => mysqlSource<Row>({ connect: () => mysql.createConnection(address), table: 'bench' }),
-  /** The reader of the binlog alone: the keys of each transaction, and its commit time. */
+  /** The reader of the binlog alone. The time of an update is part of what it takes for the key. */
   async follow(address, onRow) {
     const [{ openBinlog }, { TransactionReader }, { parseGtidSet }, { coreOf }, { systemClock }] = await Promise.all([
       import('../../dist/adapters/mysql/binlog/binlog-stream.js'),
@@ -51,8 +52,9 @@ export const mysqlTable: Engine = {
     const core = coreOf(client)
     if (core === undefined) throw new Error('mysql2 has another connection')
     const reader = new TransactionReader()
-    const key = [{ ordinal: 0, kind: { type: 'integer', isUnsigned: false } as const }]
-    reader.watch({ database: 'test', table: 'bench', columnCount: 6, key })
+    const kind = { type: 'integer', isUnsigned: false } as const
+    const key = [0, 6].map((ordinal) => ({ ordinal, kind }))
+    reader.watch({ database: 'test', table: 'bench', columnCount: 7, key })
     const stream = openBinlog(core, {
       from: { after: parseGtidSet(String(rows[0]?.['gtids'])) ?? new Map() },
       reader,
@@ -65,10 +67,16 @@ export const mysqlTable: Engine = {
     void (async () => {
       for await (const items of stream)
         for (const item of items) {
-          if (item.type !== 'transaction' || item.committedMicros === undefined) continue
-          const sent = item.committedMicros / 1_000
-          for (const touched of item.tables.values())
-            if ('keys' in touched) for (const _ of touched.keys) onRow({ ...row, sent })
+          if (item.type !== 'transaction') continue
+          for (const touched of item.tables.values()) {
+            if (!('keys' in touched)) continue
+            let isAfter = true
+            for (const both of touched.keys) {
+              // Each row has its key before the update and after it.
+              isAfter = !isAfter
+              if (isAfter) onRow({ ...row, sent: Number(both.slice(both.indexOf('/') + 1)) / 1_000 })
+            }
+          }
         }
     })()
   },
