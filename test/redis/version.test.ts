@@ -3,7 +3,7 @@ import { unavailable } from '../../adapters/common/source-errors.js'
 import { formatVersion, includesMark, parseVersion } from '../../adapters/redis/collection/collection-version.js'
 import { chainAfter } from '../../adapters/redis/collection/writer-script.js'
 import { AdaptivePageSize, ResponseSizeLimit } from '../../adapters/redis/connection/adaptive-page-size.js'
-import { formatPosition, includesMark as includesPlace } from '../../adapters/redis/stream/stream-version.js'
+import { includesMark as includesPlace, positions } from '../../adapters/redis/stream/stream-version.js'
 
 const chain = 'a'.repeat(16)
 const at = (epoch: number, sequence: number, of: string = chain): string =>
@@ -47,7 +47,7 @@ describe('a version', () => {
 
 describe('a position in a stream', () => {
   const of = (id: string, added: number | undefined, digest?: string, origin?: string): string =>
-    formatPosition({ id, added, digest, origin })
+    positions.format({ id, added, digest, origin })
   const [one, other] = ['a'.repeat(16), 'b'.repeat(16)]
 
   test.each([of('5-0', 3, one, '1-0'), of('18446744073709551615-1', undefined), '0-0'])(

@@ -14,7 +14,6 @@ export interface LogChange {
   readonly value: Buffer | undefined
 }
 
-/** The offset of the key in the field of a change. */
 export const KEY_OFFSET = 1
 
 /** One entry of a collection's stream: one atomic change. */
@@ -41,20 +40,15 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
     : { ...position, counts: counts.map(Number) }
 }
 
-/** The entries in a reply to XREAD of one stream. */
 export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] {
   const [first] = repliesIn(reply)
   return repliesIn(repliesIn(first)[1])
 }
 
 const CHAIN_LENGTH = 16
-/** What a user can do against trimmed entries. */
 const KEEP = ' (a redisWriter keeps as many as its option retention says)'
 
-/**
- * Parses an entry of a writer; undefined for any other entry. Its first field has the previous chain, its own chain, a
- * nonce, and the time of the write.
- */
+/** Undefined for an entry of another client. Its first field has both chains, a nonce, and the time of the write. */
 export function readEntry(reply: RedisReply): LogEntry | undefined {
   const parts = repliesIn(reply)
   const fields = repliesIn(parts[1])
@@ -80,9 +74,7 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
   return { position, previous: about.slice(0, second - 1), changes, committedAt }
 }
 
-/**
- * The decimal number in a part of `bytes`; NaN if that is not one. Strings of these parts would cost more to create.
- */
+/** A decimal number, or NaN. Strings of these parts would cost more to create. */
 function integerIn(bytes: Buffer, from: number, to: number): number {
   let value = from < to ? 0 : Number.NaN
   for (let i = from; i < to; i++) {
@@ -93,10 +85,7 @@ function integerIn(bytes: Buffer, from: number, to: number): number {
   return value
 }
 
-/**
- * The position after an entry. Throws if the entry is not the next one: a gap in the numbers shows that entries are
- * missing, and another chain shows that the history is another one.
- */
+/** Throws if the entry is not the next one: numbers have a gap if entries are missing, and forks have other chains. */
 export function advance(at: Position | Absent, { position, previous }: LogEntry): Position {
   if ('absentAt' in at) {
     if (position.sequence > 0)
@@ -132,7 +121,6 @@ export function assertNotTrimmed(at: Position, meta: Meta, entries: readonly Log
   throw expired(`entries ${at.sequence + 1} to ${meta.sequence} were trimmed${KEEP}`)
 }
 
-/** The position of an id and a chain; undefined if one of them is not valid. */
 export function positionOf(id: string, chain: string): Position | undefined {
   const dash = id.indexOf('-')
   if (dash < 1 || !isChain(chain)) return undefined

@@ -1,10 +1,7 @@
 import { isCount } from '../../../src/util/validate-options.js'
 import { crc16, SLOTS } from '../connection/hash-slot.js'
 
-/**
- * The three keys of a collection. They have the same hash tag, so that they are in one slot of a cluster. Collections of
- * a database share all but the hash.
- */
+/** They have one hash tag, so they are in one slot of a cluster. Collections of a database share all but the hash. */
 export interface CollectionKeys {
   /** A hash: the current objects. */
   readonly hash: string
@@ -30,22 +27,19 @@ export function databaseKeys(prefix: string, name: string, collection: string): 
   return { hash: `${tag}:h:${collection}`, stream: `${tag}:log`, meta: `${tag}:meta`, count: `c${collection}`, start }
 }
 
-/** The name of the collection of one shard. */
 export function shardName(name: string, shard: number): string {
   return `${name}/${shard}`
 }
 
-/** The number of the shard to which a key belongs. */
 export function shardOf(key: Uint8Array, shards: number): number {
   return crc16(key) % shards
 }
 
-/** The reason why a value is not a name of a collection. */
 export function nameFlaw(value: unknown): string | undefined {
   return typeof value === 'string' && /^[^{}]+$/.test(value) ? undefined : 'must be a string without { and }, not empty'
 }
 
-/** The reason why a value is not a number of shards. A key cannot select among more shards than there are slots. */
+/** A key cannot select among more shards than there are slots. */
 export function shardsFlaw(value: unknown): string | undefined {
   return isCount(value) ?? (Number(value) > SLOTS ? `must be at most ${SLOTS}` : undefined)
 }

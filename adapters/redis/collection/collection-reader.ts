@@ -1,6 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
 import { ReadPace } from '../../common/poll-timer.js'
-import { expired, forked } from '../../common/source-errors.js'
+import { expired, forked, refused } from '../../common/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
@@ -17,10 +16,8 @@ import {
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, idOf, type Position } from './collection-version.js'
 
-/** The state of a collection, read in one transaction. */
 export interface Verification {
   readonly entries: readonly LogEntry[]
-  /** Whether these entries are the newest ones. */
   readonly isHead: boolean
   /** The expected number of fields of the hash after the newest entry. */
   readonly count: number
@@ -50,7 +47,6 @@ export interface CollectionReaderOptions {
   readonly responseSize: ResponseSizeLimit
 }
 
-/** Reads a collection over one connection. */
 export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
@@ -77,10 +73,7 @@ export class CollectionReader {
     return (await this.#readMeta()) ?? absent
   }
 
-  /**
-   * A field of the hash, and the position at that moment. If the hash or its history is damaged, and a write with
-   * `exact` would begin another history, the field and the position are those of no collection.
-   */
+  /** The position is that of no collection if a write with `exact` would begin another history: after damage. */
   async field(key: string): Promise<FoundField> {
     const { hash } = this.#keys
     const [place, length, found] = await this.#session.transaction([
@@ -103,7 +96,7 @@ export class CollectionReader {
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
     const { size } = this.#fields
     const scan = this.#session.command(['HSCAN', this.#keys.hash, cursor, 'COUNT', size])
-    const reply = await this.#within(this.#fields, scan, size)
+    const reply = await this.#fields.response(scan, this.#session.clock, size)
     const [next, items] = repliesIn(reply)
     const parts = repliesIn(items)
     const fields: Field[] = []
@@ -120,23 +113,19 @@ export class CollectionReader {
     return { next: textOf(next), fields }
   }
 
-  /** The entries after this position, without waiting. */
   async read(after: Position | Absent): Promise<readonly LogEntry[]> {
     const reply = this.#session.command(this.#reading(this.#idBefore(after)))
-    return written(this.#entriesIn(await this.#within(this.#entries, reply)))
+    return written(this.#entriesIn(await this.#entries.response(reply, this.#session.clock)))
   }
 
-  /**
-   * Yields entries after this position, until none arrive for `blockMs`. The next entries are requested before the
-   * previous ones are yielded, or 2 ms after that if they arrive fast.
-   */
+  /** Until none arrive for `blockMs`. The next entries are requested before the previous ones are yielded. */
   async *follow(
     after: Position | Absent,
     { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
   ): AsyncGenerator<readonly LogEntry[]> {
-    const request = (id: string): Promise<RedisReply> =>
-      this.#within(this.#entries, this.#session.command(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
     const { clock } = this.#session
+    const request = (id: string): Promise<RedisReply> =>
+      this.#entries.response(this.#session.command(this.#reading(id, 'BLOCK', blockMs), timeoutMs), clock)
     const pace = new ReadPace(clock)
     for (let coming = request(this.#idBefore(after)); ; ) {
       const { size } = this.#entries
@@ -151,18 +140,12 @@ export class CollectionReader {
     }
   }
 
-  /**
-   * Reads the entries after this position together with the state of the collection. Throws if the history is another
-   * one, or if entries are missing.
-   */
+  /** Throws if the history is another one, or if entries are missing. */
   async verify(at: Position | Absent): Promise<Verification> {
     return 'absentAt' in at ? await this.#verifyAbsence(at) : await this.#verifyPosition(at)
   }
 
-  /**
-   * Rejects with `EPOCH_CHANGED` if the collection is not a later state of the one that was at `floor`. If the log no
-   * longer reaches back to `floor`, only the numbers are compared.
-   */
+  /** Rejects with `EPOCH_CHANGED` for another history. If the log begins after `floor`, only numbers are compared. */
   async assertContinues(floor: Position | Absent): Promise<void> {
     const { stream } = this.#keys
     const before = 'absentAt' in floor ? '0-0' : idBefore(floor)
@@ -186,7 +169,7 @@ export class CollectionReader {
       ['XREAD', 'COUNT', this.#entries.size, 'STREAMS', this.#keys.stream, idOf(at)],
       ...this.#readingSizes(),
     ])
-    const [place, found, ...sizes] = await this.#within(this.#entries, reading)
+    const [place, found, ...sizes] = await this.#entries.response(reading, this.#session.clock)
     const here = readMeta(place)
     assertSameHistory(at, here)
     const entries = written(this.#entriesIn(found ?? null))
@@ -245,7 +228,7 @@ export class CollectionReader {
     const [place, size] = await this.#session.transaction([this.#readingMeta([this.#keys]), ['HLEN', hash]])
     const here = readMeta(place)
     if (here !== undefined || Number(size) === 0) return here
-    throw new SourceError(flawOf(this.#keys, Number(size)), { code: 'PROTOCOL' })
+    throw refused(flawOf(this.#keys, Number(size)))
   }
 
   #idBefore(at: Position | Absent): string {
@@ -254,15 +237,6 @@ export class CollectionReader {
 
   #reading(after: string, ...block: readonly (string | number)[]): RedisCommand {
     return ['XREAD', 'COUNT', this.#entries.size, ...block, 'STREAMS', this.#keys.stream, after]
-  }
-
-  /** The reply to a request for a page. If it does not arrive, later pages are smaller. */
-  async #within<V>(page: AdaptivePageSize, reply: Promise<V>, items: number = page.size): Promise<V> {
-    try {
-      return await reply
-    } catch (error) {
-      throw page.failed(error, items, this.#session.clock.now())
-    }
   }
 
   /** The entries of a reply. Their size determines the size of the next request. */
@@ -279,7 +253,6 @@ function difference(hash: string, size: number, count: number | undefined): stri
   return `${hash} has ${size} fields${count === undefined ? ' and no history' : `, and ${count} according to its history`}`
 }
 
-/** Describes a hash whose number of fields differs from its history, and the remedy. */
 function flawOf({ hash, meta, start }: CollectionKeys, size: number, count?: number): string {
   const found = difference(hash, size, count)
   const write = start === '' ? 'apply([]) of a redisWriter' : 'commit(() => {}) of a redisDatabase with all collections'
@@ -288,7 +261,6 @@ function flawOf({ hash, meta, start }: CollectionKeys, size: number, count?: num
     : `${found}: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then ${write})`
 }
 
-/** The greatest id before this one. */
 function idBefore({ epoch, sequence }: Pick<Position, 'epoch' | 'sequence'>): string {
   return sequence > 0 ? `${epoch}-${sequence - 1}` : `${epoch - 1}-${LAST_SEQUENCE}`
 }

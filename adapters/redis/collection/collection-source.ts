@@ -15,9 +15,9 @@ import { keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
-import { checkRole, Warnings } from '../connection/server-checks.js'
+import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
+import { SessionRunner } from '../connection/session-runner.js'
 import { advance, KEY_OFFSET, type LogEntry } from './change-log.js'
 import { type CollectionKeys, collectionKeys, databaseKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
@@ -38,10 +38,8 @@ export interface CollectionSettings<T> {
   readonly warnsOfAbsence?: boolean
 }
 
-/** Makes events of keys and values. */
 export type Events<T> = Pick<EventCodec<T>, 'put' | 'delete'>
 
-/** What the watch of several collections proves beside the history. */
 export interface Proofs {
   /** The collections whose hashes are compared with the history. */
   readonly verified?: readonly CollectionKeys[]
@@ -49,7 +47,6 @@ export interface Proofs {
   readonly positions?: readonly Version[]
 }
 
-/** The hashes of these keys differ from the history. */
 export class FlawError extends SourceError {
   readonly flaws: ReadonlyMap<string, string>
 
@@ -59,7 +56,6 @@ export class FlawError extends SourceError {
   }
 }
 
-/** The maximum number of entries of one read. */
 const MAX_ENTRIES = 1_000
 /** During continuous writes, the hash is compared with its history after this many times `blockMs`. */
 const VERIFY_BLOCKS = 5
@@ -99,12 +95,13 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
+  readonly hasReached: RedisCollectionSource<T>['hasReached'] = includesMark
   readonly #settings: CollectionSettings<T>
   readonly #keys: CollectionKeys
   readonly #codec: Events<T>
   readonly #start: Buffer
   readonly #warnings: Warnings
-  readonly #runner: SessionRunner<Connected>
+  readonly #runner: SessionRunner
   readonly #responseSize = new ResponseSizeLimit()
 
   constructor(settings: CollectionSettings<T>) {
@@ -118,41 +115,35 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     this.#start = Buffer.from(this.#keys.start)
     this.#codec = settings.events ?? new EventCodec(codec, keys)
     this.selection = JSON.stringify([this.#keys, String(codec), keys])
-    this.#warnings = new Warnings(this.name)
-    this.#runner = plainRunner(new ClusterRoute(client, this.#keys.meta), this.#warnings, settings)
+    this.#warnings = warningsOf(this.name)
+    const route = new ClusterRoute(client, this.#keys.meta)
+    this.#runner = new SessionRunner({ ...settings, route, warnings: this.#warnings })
   }
 
   list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    return this.#runner.list(context, ({ session }) => this.#list(this.#reader(session, context.pageSize), context))
+    return this.#runner.list(context, (session) => this.#list(this.#reader(session, context.pageSize), context))
   }
 
   watch(context: WatchContext, proofs: Proofs = {}): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, ({ session }, current) =>
+    return this.#runner.watch(context, (session, current) =>
       this.#watch(this.#reader(session, MAX_ENTRIES, proofs.verified), session, current, proofs),
     )
   }
 
   head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
-    return this.#runner.once(context, async ({ session }) => formatVersion(await this.#reader(session, 1).current()))
+    return this.#runner.once(context, async (session) => formatVersion(await this.#reader(session, 1).current()))
   }
 
-  /**
-   * The value of a key, and the version at that moment. A collection that has lost fields counts as deleted, with a
-   * warning.
-   */
+  /** A collection that has lost fields counts as deleted, with a warning. */
   field(
     key: string,
     context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
   ): Promise<{ readonly value: string | undefined; readonly version: Version }> {
-    return this.#runner.once(context, async ({ session }) => {
+    return this.#runner.once(context, async (session) => {
       const { value, at, flaw } = await this.#reader(session, 1).field(key)
-      if (flaw !== undefined) this.#warnings.through(context.warn)(`${flaw}: a relay writes it again`)
+      if (flaw !== undefined) this.#warnings(context.warn)(`${flaw}: a relay writes it again`)
       return { value: value?.toString(), version: formatVersion(at) }
     })
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    return includesMark(at, mark)
   }
 
   /**
@@ -226,7 +217,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     for (;;) {
       const { entries, flaws } = await reader.verify(at)
       if (flaws.size > 0) throw new FlawError(flaws)
-      await checkRole(session, this.#warnings.through(warn))
+      await checkRole(session, this.#warnings(warn))
       yield batch(entries)
       const again = clock.now() + VERIFY_BLOCKS * blockMs
       for await (const following of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
@@ -241,7 +232,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
   #warnOfAbsence(warn: WatchContext['warn']): void {
     const { name, collection, warnsOfAbsence } = this.#settings
     const absent = collection === undefined ? 'no redisWriter has written the collection' : 'nothing has written to'
-    if (warnsOfAbsence === true) this.#warnings.through(warn)(`${absent} "${name}" yet`)
+    if (warnsOfAbsence === true) this.#warnings(warn)(`${absent} "${name}" yet`)
   }
 
   #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {

@@ -1,12 +1,8 @@
 import type { Version } from '../../../src/contract/version.js'
 import { integer, otherHistory, textField, versionFormat } from '../../common/version-format.js'
 
-/** A position in the history of a collection. */
 export interface Position {
-  /**
-   * The time at which this history began, in milliseconds since 1970, by the server's clock. It exceeds all earlier
-   * epochs.
-   */
+  /** When this history began, in milliseconds by the server's clock. It exceeds all earlier epochs. */
   readonly epoch: number
   /** The number of the entry. The numbers have no gaps. */
   readonly sequence: number
@@ -28,7 +24,6 @@ const positions = versionFormat<Position>('redis1', OF, {
 })
 const absences = versionFormat<Absent>('redis1.absent', OF, { absentAt: integer })
 
-/** `redis1.<epoch>.<sequence>.<chain>`, or `redis1.absent.<ms>` */
 export function formatVersion(at: Position | Absent): Version {
   return 'absentAt' in at ? absences.format(at) : positions.format(at)
 }
@@ -37,7 +32,6 @@ export function parseVersion(version: Version): Position | Absent {
   return version.startsWith('redis1.absent.') ? absences.parse(version) : positions.parse(version)
 }
 
-/** The id of the entry in the stream. */
 export function idOf({ epoch, sequence }: Position): string {
   return `${epoch}-${sequence}`
 }

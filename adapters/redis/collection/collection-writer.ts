@@ -6,7 +6,7 @@ import { type RedisClient, type RedisReply, repliesIn } from '../connection/clie
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey, encodeValue } from '../connection/codec.js'
 import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
-import { Warnings } from '../connection/server-checks.js'
+import { warningsOf } from '../connection/server-checks.js'
 import { type LogEntry, positionOf, readEntry } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, formatVersion, idOf, type Position, parseVersion } from './collection-version.js'
@@ -17,7 +17,6 @@ import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_
 
 export interface WriterSettings {
   readonly client: RedisClient
-  /** For warnings. */
   readonly name: string
   /** One collection, or all of a database. More may be added. */
   readonly collections: readonly CollectionKeys[]
@@ -31,7 +30,6 @@ export interface WriterSettings {
 
 /** The maximum number of changes of one call: Lua cannot pass more fields to a command. */
 export const MAX_CHANGES = 3_500
-/** The maximum number of remembered calls whose outcome is unknown. */
 const MAX_UNKNOWN = 1_000
 
 /** Writes one collection, or those of a database. `keys`: those that they have in common. */
@@ -39,10 +37,7 @@ export class CollectionWriter {
   readonly #settings: WriterSettings
   readonly #keys: Pick<CollectionKeys, 'stream' | 'meta'>
   readonly #connection: WriterConnection
-  /**
-   * The nonces of calls whose response was lost, by their arguments. A repeated call recognises its own entry by the
-   * nonce.
-   */
+  /** The nonces of calls whose response was lost: a repeated call recognises its own entry by its nonce. */
   readonly #unknown = new Map<string, string>()
 
   constructor(settings: WriterSettings, keys: Pick<CollectionKeys, 'stream' | 'meta'>) {
@@ -50,7 +45,7 @@ export class CollectionWriter {
     this.#settings = settings
     this.#keys = keys
     const route = new ClusterRoute(client, keys.meta)
-    this.#connection = new WriterConnection({ route, clock, timeoutMs, warnings: new Warnings(name) })
+    this.#connection = new WriterConnection({ route, clock, timeoutMs, warnings: warningsOf(name) })
   }
 
   async apply(encoded: readonly EncodedChange[], { ifVersion }: ApplyOptions = {}): Promise<Version> {
@@ -104,7 +99,6 @@ export class CollectionWriter {
     )
   }
 
-  /** The reply of the script. If the server has not cached the script, it is sent again with its text. */
   async #script(rest: readonly (string | number | Buffer)[]): Promise<RedisReply | Error> {
     const answer = await this.#connection.send(['EVALSHA', WRITER_SCRIPT_SHA, ...rest])
     return answer instanceof Error && /^NOSCRIPT /.test(answer.message)
@@ -182,7 +176,6 @@ export function encodeChange<T>(
   return { key: encodeKey(change.put, keys), value: encodeValue(codec, change.object, change.put) }
 }
 
-/** The key of a change. */
 export function keyOf(change: RedisChange<unknown>): string {
   return isPut(change) ? change.put : change.delete
 }

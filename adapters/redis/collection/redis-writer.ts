@@ -223,7 +223,6 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
   }
 }
 
-/** How many properties of a wrong change an error names. */
 const SHOWN_PROPERTIES = 4
 
 export const isVersion: OptionCheck = (value) => {

@@ -10,10 +10,11 @@ import type { SourceContext } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
 import { unavailable } from '../../common/source-errors.js'
-import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
+import { assertGiven, clientFlaw } from '../connection/client.js'
 import { nameFlaw } from './collection-keys.js'
 import { CollectionSource } from './collection-source.js'
 import { MAX_CHANGES } from './collection-writer.js'
+import type { RedisCollectionSourceOptions } from './redis-collection-source.js'
 import { SingleWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
 
@@ -29,11 +30,8 @@ import { RedisWriteError } from './write-error.js'
  * const store = redisRelayStore({ client, relay: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
  * ```
  */
-export interface RedisRelayStoreOptions {
-  /**
-   * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
-   */
-  readonly client: RedisClient
+export interface RedisRelayStoreOptions
+  extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'> {
   /**
    * The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's
    * `keyPrefix`.
@@ -41,12 +39,6 @@ export interface RedisRelayStoreOptions {
   readonly relay: string
   /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
   readonly retention?: number
-  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
-  readonly heartbeatMs?: number
-  /**
-   * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
-   */
-  readonly timeoutMs?: number
 }
 
 /** What one write may have, in bytes. Redis blocks while it applies a write. */
@@ -95,7 +87,6 @@ class RedisRelayStore implements RelayStore {
     const { client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
     this.#options = options
     const name = `relay:${options.relay}`
-    this.name = `redis:${name}`
     this.collection = new CollectionSource<string>({
       client,
       name,
@@ -104,6 +95,7 @@ class RedisRelayStore implements RelayStore {
       blockMs,
       timeoutMs,
     })
+    this.name = this.collection.name
   }
 
   async read(key: string, context: SourceContext): Promise<StoredText> {
@@ -132,13 +124,9 @@ class RedisRelayStore implements RelayStore {
   }
 
   #writerOf(clock: Clock): SingleWriter<string> {
-    const { client, relay: own, retention = 10_000, timeoutMs = 5_000 } = this.#options
-    const name = `relay:${own}`
-    this.#writer ??= new SingleWriter<string>(
-      { client, collection: name, codec: 'string', clock, retention, timeoutMs },
-      name,
-      true,
-    )
+    const { relay, heartbeatMs: _, ...options } = this.#options
+    const collection = `relay:${relay}`
+    this.#writer ??= new SingleWriter<string>({ ...options, collection, codec: 'string', clock }, collection, true)
     return this.#writer
   }
 }

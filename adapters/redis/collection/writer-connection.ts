@@ -15,7 +15,6 @@ import { checkServer, type Warnings } from '../connection/server-checks.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
 
-/** The maximum number of redirects of one command to another server. */
 const MAX_REDIRECTS = 10
 /** The delay before the next attempt, in milliseconds. It doubles while servers respond that they are replicas. */
 const REDIRECT_DELAY_MS = 100
@@ -28,17 +27,13 @@ export interface WriterConnectionSettings {
   readonly warnings: Warnings
 }
 
-/**
- * The connection of a writer. It is opened on first use, kept, and reopened after a loss. A command is never sent
- * again, unless the server responded that it did nothing.
- */
+/** Is reopened after a loss. A command is sent again only if the server responded that it did nothing. */
 export class WriterConnection {
   readonly #settings: WriterConnectionSettings
   readonly #closed = new AbortController()
   #opening: Promise<Session> | undefined
   /** The number of responses of replicas since the last one of a master. */
   #demotions = 0
-  /** The session for the next command. */
   #open: Session | undefined
   /** The number of pending commands of each session. A session other than `#open` is closed after its last response. */
   readonly #pending = new Map<Session, number>()
@@ -47,10 +42,7 @@ export class WriterConnection {
     this.#settings = settings
   }
 
-  /**
-   * Returns the reply, or an Error: the server's error reply, or the reason why nothing was sent. Rejects with
-   * `OUTCOME_UNKNOWN` if the response was lost.
-   */
+  /** The reply, or the reason why nothing was written. Rejects with `OUTCOME_UNKNOWN` if the response was lost. */
   async send(command: RedisCommand): Promise<RedisReply | Error> {
     const { clock, timeoutMs } = this.#settings
     const since = clock.now()
@@ -101,9 +93,7 @@ export class WriterConnection {
     }
   }
 
-  /**
-   * Sends later commands to another server. Earlier ones may have been executed here, so their responses are awaited.
-   */
+  /** Earlier commands may have been executed here, so their responses are awaited. */
   #redirect(session: Session, error: Error): void {
     this.#settings.route.noteFailure(error)
     if (this.#open === session) this.#open = undefined
@@ -132,7 +122,7 @@ export class WriterConnection {
     try {
       if (this.#closed.signal.aborted) throw unavailable('the writer was closed')
       session = await route.open({ signal: this.#closed.signal, clock, timeoutMs })
-      await checkServer(session, warnings.through(undefined))
+      await checkServer(session, warnings(undefined))
       this.#open = session
       return session
     } catch (error) {

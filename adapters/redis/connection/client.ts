@@ -28,22 +28,17 @@ export type RedisArgument = string | number | Buffer
 /** A reply of the server. It is an Error only inside the reply of a transaction. */
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[]
 
-/** The elements of an array reply; none if it is another reply. */
 export function repliesIn(reply: RedisReply | undefined): readonly RedisReply[] {
   return Array.isArray(reply) ? reply : []
 }
 
-/** The number of bytes in replies that are texts. */
 export function bytesIn(replies: readonly RedisReply[]): number {
   let bytes = 0
   for (const reply of replies) if (Buffer.isBuffer(reply)) bytes += reply.length
   return bytes
 }
 
-/**
- * Empties an array reply that was read. The driver links its replies, so that the garbage collector copies their
- * elements until a full collection.
- */
+/** The driver links its replies, so the garbage collector copies what they contain until a full collection. */
 export function emptyReply(reply: RedisReply | undefined): void {
   if (Array.isArray(reply)) reply.length = 0
 }
@@ -96,7 +91,6 @@ export interface ClusterClient {
   refreshSlotsCache(done: () => void): void
 }
 
-/** Throws an OptionError if one of these options is missing. */
 export function assertGiven<O extends object>(
   call: string,
   options: O | undefined,
@@ -109,13 +103,11 @@ export function assertGiven<O extends object>(
   }
 }
 
-/** The reason why a value is not a client; undefined if it is one. */
 export function clientFlaw(value: unknown): string | undefined {
   const isClient = isRecord(propertiesOf(value)['options']) && hasMethods(value, 'duplicate', 'callBuffer')
   return isClient ? undefined : 'must be a Redis or Cluster of ioredis 5.11 or 6, such as new Redis(url)'
 }
 
-/** The client as a Cluster; undefined if it is not one. */
 export function asCluster(client: RedisClient): ClusterClient | undefined {
   return isCluster(client) ? client : undefined
 }
@@ -124,7 +116,6 @@ function isCluster(client: object): client is ClusterClient {
   return propertiesOf(client)['isCluster'] === true
 }
 
-/** The prefix that the client adds to every key. */
 export function keyPrefixOf(client: RedisClient): string {
   const { keyPrefix } = propertiesOf(client.options)
   return typeof keyPrefix === 'string' ? keyPrefix : ''

@@ -5,7 +5,6 @@ import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type
 import { slotOf } from './hash-slot.js'
 import { Session, type SessionOptions } from './session.js'
 
-/** The interval at which a Cluster that is not ready is checked, in milliseconds. */
 const POLL_MS = 25
 
 interface Login {
@@ -20,7 +19,6 @@ interface Login {
 export class ClusterRoute {
   readonly #client: RedisClient
   readonly #key: string
-  /** The address in the last MOVED reply. */
   #moved: string | undefined
 
   constructor(client: RedisClient, key: string) {
@@ -28,7 +26,6 @@ export class ClusterRoute {
     this.#key = key
   }
 
-  /** Opens a session to the server that has the key. */
   async open(options: SessionOptions): Promise<Session> {
     const cluster = asCluster(this.#client)
     if (cluster === undefined) return await Session.open(this.#client, options)
@@ -82,10 +79,7 @@ function closed(): OptionError {
   )
 }
 
-/**
- * The user and password of the Cluster now: a node has those of the time at which the Cluster found it. A startup node
- * may have its own ones.
- */
+/** A node has the password of the time at which it was found. A startup node may have its own one. */
 function loginOf({ options: { redisOptions }, startupNodes }: ClusterClient): Login {
   const hasOwn = (node: unknown): boolean => String(node).includes('@') || propertiesOf(node)['password'] !== undefined
   if (redisOptions?.password === undefined || startupNodes.some(hasOwn)) return {}

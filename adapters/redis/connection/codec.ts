@@ -3,7 +3,6 @@ import type { Delete, Invalid, Put } from '../../../src/contract/source.js'
 import { notPromised, ValueCodec } from '../../common/value-codec.js'
 import type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './codec-types.js'
 
-/** Makes events of keys and values of Redis, for lists and watches. */
 export class EventCodec<T> {
   readonly #codec: ValueCodec<T>
 
@@ -55,7 +54,6 @@ function unwritable(key: string): string {
   return `apply: the object under ${JSON.stringify(key)} cannot be written`
 }
 
-/** Encodes a key. Throws a TypeError if it cannot be encoded. */
 export function encodeKey(key: string, keys: RedisKeys): Buffer | string {
   if (typeof key !== 'string') throw new TypeError(`apply: a key must be a string, got ${describe(key)}`)
   if (keys === 'bytes') {

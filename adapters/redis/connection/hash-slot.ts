@@ -1,4 +1,3 @@
-/** The number of slots of a cluster. */
 export const SLOTS = 16_384
 
 /** The slot of a key in a cluster. If the key has a hash tag in braces, only the tag counts. */

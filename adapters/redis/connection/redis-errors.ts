@@ -27,10 +27,8 @@ function wrongType(said: string, [name, ...args]: readonly RedisArgument[]): str
   return `WRONGTYPE ${key} is not a ${name.startsWith('X') ? 'stream' : 'hash'}`
 }
 
-/** The messages for a command, and for a command in a script. */
 const NOT_ALLOWED = /^NOPERM |^ERR The user executing the script can't|^ERR ACL failure in script/
 
-/** The user may not use this command. */
 export function isNotAllowed(thrown: unknown): boolean {
   return NOT_ALLOWED.test(messageOf(thrown))
 }
@@ -40,7 +38,6 @@ export function isDemoted(thrown: unknown): boolean {
   return /^(READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
 }
 
-/** The slot of the keys was moved to another master of the cluster. */
 export function isMoved(thrown: unknown): boolean {
   return /^MOVED /.test(messageOf(thrown))
 }
@@ -55,10 +52,7 @@ export function isSlotMigrating(thrown: unknown): boolean {
   return /^(ASK|TRYAGAIN) /.test(messageOf(thrown))
 }
 
-/**
- * An error reply of the server, as thrown by the driver or converted by `redisError`. The server did not execute the
- * command.
- */
+/** The server did not execute the command. The error may be one of the driver, or of `redisError`. */
 export function isErrorReply(thrown: unknown): boolean {
   const { name, cause } = propertiesOf(thrown)
   return name === 'ReplyError' || propertiesOf(cause)['name'] === 'ReplyError'

@@ -8,23 +8,17 @@ const OLDEST_MAJOR = 7
 
 export type Warn = (message: string) => void
 
+/** Returns a function that emits warnings to the informer's `warn`, or as process warnings if it is undefined. */
+export type Warnings = (warn: Warn | undefined) => Warn
+
 /** Emits each warning of a source or a writer once, instead of once per connection. */
-export class Warnings {
-  readonly #of: string
-  readonly #emitted = new Set<string>()
-
-  constructor(of: string) {
-    this.#of = of
-  }
-
-  /** Returns a function that emits warnings to the informer's `warn`, or as process warnings if it is undefined. */
-  through(warn: Warn | undefined): Warn {
-    return (message) => {
-      if (this.#emitted.has(message)) return
-      this.#emitted.add(message)
-      if (warn !== undefined) warn(message)
-      else process.emitWarning(`${this.#of}: ${message}`, { type: 'ListwatchWarning', code: 'UNCHECKED' })
-    }
+export function warningsOf(of: string): Warnings {
+  const emitted = new Set<string>()
+  return (warn) => (message) => {
+    if (emitted.has(message)) return
+    emitted.add(message)
+    if (warn !== undefined) warn(message)
+    else process.emitWarning(`${of}: ${message}`, { type: 'ListwatchWarning', code: 'UNCHECKED' })
   }
 }
 
@@ -46,10 +40,7 @@ export async function checkServer(
   if (memory !== undefined) checkEviction(textOf(memory), session.address)
 }
 
-/**
- * Verifies that the server is still a master. A master that becomes a replica closes only the connections of blocked
- * clients. It continues to serve others, with old data.
- */
+/** A master that becomes a replica continues to serve old data, except to blocked clients. */
 export async function checkRole(session: Session, warn: Warn): Promise<void> {
   const reply = await query(session, warn, 'ROLE')
   const [role] = repliesIn(reply)

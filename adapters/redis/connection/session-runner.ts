@@ -4,53 +4,43 @@ import { withKeepAliveBatches } from '../../common/keep-alive-batches.js'
 import type { ClusterRoute } from './cluster-route.js'
 import { isMoved, redisError } from './redis-errors.js'
 import { checkServer, type Warnings } from './server-checks.js'
-import type { Session, SessionOptions } from './session.js'
+import type { Session } from './session.js'
 
-/** The connections of one list or one watch. */
-export interface Connected {
-  readonly session: Session
-  close(): void
-}
-
-export interface SessionRunnerSettings<C extends Connected> {
+export interface SessionRunnerSettings {
   readonly route: ClusterRoute
   readonly warnings: Warnings
   readonly blockMs: number
   readonly timeoutMs: number
-  /** Whether the server may evict keys. */
   readonly mayEvict?: boolean
-  open(options: SessionOptions): Promise<C>
 }
 
-type RunWatch<C, T> = (connected: C, context: WatchContext) => AsyncGenerator<WatchBatch<T>>
+type RunWatch<T> = (session: Session, context: WatchContext) => AsyncGenerator<WatchBatch<T>>
 
 type RunContext = Pick<SourceContext, 'signal' | 'clock' | 'warn'>
 
-/** Runs each list, watch and head of a source over connections of its own, to a server that it has checked. */
-export class SessionRunner<C extends Connected> {
-  readonly #settings: SessionRunnerSettings<C>
+/** Runs each list, watch and head of a source over a connection of its own, to a server that it has checked. */
+export class SessionRunner {
+  readonly #settings: SessionRunnerSettings
 
-  constructor(settings: SessionRunnerSettings<C>) {
+  constructor(settings: SessionRunnerSettings) {
     this.#settings = settings
   }
 
-  /**
-   * A list reports to the core that bytes arrive, because one response may take longer than the core waits for a page.
-   */
-  async *list<V>(context: ListContext, run: (connected: C) => AsyncGenerator<V>): AsyncGenerator<V> {
-    const connected = await this.#open(context)
+  /** One response may take longer than the core waits for a page, so arriving bytes are reported. */
+  async *list<V>(context: ListContext, run: (session: Session) => AsyncGenerator<V>): AsyncGenerator<V> {
+    const session = await this.#open(context)
     try {
-      connected.session.onData(() => context.alive?.())
-      yield* run(connected)
+      session.onData(() => context.alive?.())
+      yield* run(session)
     } catch (error) {
       throw this.#failed(error)
     } finally {
-      connected.close()
+      session.close()
     }
   }
 
   /** A watch whose slot has moved continues at the new master, without a failure. */
-  async *watch<T>(context: WatchContext, run: RunWatch<C, T>): AsyncGenerator<WatchBatch<T>> {
+  async *watch<T>(context: WatchContext, run: RunWatch<T>): AsyncGenerator<WatchBatch<T>> {
     for (let current = context; ; ) {
       const begun = current
       try {
@@ -66,46 +56,39 @@ export class SessionRunner<C extends Connected> {
   }
 
   /** A watch repeats its last version as a bookmark while a large response arrives. */
-  async *#watch<T>(context: WatchContext, run: RunWatch<C, T>): AsyncGenerator<WatchBatch<T>> {
-    const connected = await this.#open(context)
-    const { session } = connected
-    const { after, isUnconfirmed } = context
+  async *#watch<T>(context: WatchContext, run: RunWatch<T>): AsyncGenerator<WatchBatch<T>> {
+    const session = await this.#open(context)
+    const { after, clock, isUnconfirmed } = context
     const keepAlive = (last?: WatchBatch<T>): WatchBatch<T> | undefined =>
       last === undefined && isUnconfirmed === true ? undefined : { events: [], version: last?.version ?? after }
     try {
-      yield* withKeepAliveBatches(run(connected, context), {
-        session,
-        clock: context.clock,
-        everyMs: this.#settings.blockMs,
-        keepAlive,
-      })
+      const everyMs = this.#settings.blockMs
+      yield* withKeepAliveBatches(run(session, context), { session, clock, everyMs, keepAlive })
     } catch (error) {
       throw this.#failed(error)
-    } finally {
-      connected.close()
     }
   }
 
-  async once<V>(context: RunContext, run: (connected: C) => Promise<V>): Promise<V> {
-    const connected = await this.#open(context)
+  async once<V>(context: RunContext, run: (session: Session) => Promise<V>): Promise<V> {
+    const session = await this.#open(context)
     try {
-      return await run(connected)
+      return await run(session)
     } catch (error) {
       throw this.#failed(error)
     } finally {
-      connected.close()
+      session.close()
     }
   }
 
-  async #open({ signal, clock, warn }: RunContext): Promise<C> {
-    const { warnings, timeoutMs, mayEvict = false } = this.#settings
-    let connected: C | undefined
+  async #open({ signal, clock, warn }: RunContext): Promise<Session> {
+    const { route, warnings, timeoutMs, mayEvict = false } = this.#settings
+    let session: Session | undefined
     try {
-      connected = await this.#settings.open({ signal, clock, timeoutMs })
-      await checkServer(connected.session, warnings.through(warn), { mayEvict })
-      return connected
+      session = await route.open({ signal, clock, timeoutMs })
+      await checkServer(session, warnings(warn), { mayEvict })
+      return session
     } catch (error) {
-      connected?.close()
+      session?.close()
       throw this.#failed(error)
     }
   }
@@ -115,17 +98,4 @@ export class SessionRunner<C extends Connected> {
     this.#settings.route.noteFailure(error)
     return error instanceof OptionError ? error : redisError(error)
   }
-}
-
-/** A runner for sources that need a single connection. */
-export function plainRunner(
-  route: ClusterRoute,
-  warnings: Warnings,
-  { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
-): SessionRunner<Connected> {
-  const open = async (options: SessionOptions): Promise<Connected> => {
-    const session = await route.open(options)
-    return { session, close: () => session.close() }
-  }
-  return new SessionRunner({ route, warnings, blockMs, timeoutMs, open })
 }

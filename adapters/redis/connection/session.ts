@@ -9,10 +9,7 @@ import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /**
-   * A connection counts as lost if a command waits and nothing is received for this many milliseconds. Its socket is
-   * destroyed.
-   */
+  /** A connection counts as lost if a command waits and nothing is received for this many milliseconds. */
   readonly timeoutMs: number
 }
 
@@ -65,25 +62,22 @@ end
 return replies
 `
 
-/**
- * A connection with a deadline for each command. Rejects with SourceErrors. An error other than an error reply of the
- * server ends the session.
- */
+/** Rejects with SourceErrors. An error other than an error reply of the server ends the session. */
 export class Session {
   /** `host:port`, or the name of a master that Sentinels know, for messages. */
   readonly address: string
   readonly #connection: RedisConnection
   readonly #options: SessionOptions
   readonly #scope: DeadlineScope
-  /** The connection to the Sentinel that was queried last. */
   #sentinel: SentinelConnection | undefined
   #hasResponded = false
-  #receivedAt: number
+  /** When bytes last arrived, by the clock. */
+  receivedAt: number
 
   private constructor(connection: RedisConnection, options: SessionOptions) {
     this.#connection = connection
     this.#options = options
-    this.#receivedAt = options.clock.now()
+    this.receivedAt = options.clock.now()
     this.#scope = new DeadlineScope(options)
     this.#scope.onEnd(() => this.#disconnect())
     const { host, port, path } = connection.options
@@ -108,23 +102,17 @@ export class Session {
     await session.#timed(connection.connect(), options.timeoutMs)
     session.#hasResponded = false // Only the connection was established.
     session.onData(() => {
-      session.#receivedAt = options.clock.now()
+      session.receivedAt = options.clock.now()
     })
     return session
   }
 
-  /** The error that ended the session. */
   get ending(): SourceError | undefined {
     return this.#scope.ending
   }
 
   get clock(): Clock {
     return this.#options.clock
-  }
-
-  /** The time at which bytes last arrived, by the clock. */
-  get receivedAt(): number {
-    return this.#receivedAt
   }
 
   /** Sends a command. Calls may overlap; replies arrive in the order of the calls. */
@@ -157,17 +145,14 @@ export class Session {
     return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]), commands)
   }
 
-  /** Calls `listener` for each message of the subscribed channels. */
   onMessage(listener: (message: RedisReply) => void): void {
     this.#connection.on('messageBuffer', (_channel, message) => listener(message))
   }
 
-  /** Calls `listener` when bytes arrive. */
   onData(listener: () => void): void {
     this.#connection.stream?.on('data', listener)
   }
 
-  /** Calls `listener` when the session ends. */
   onEnd(listener: (error: SourceError) => void): void {
     this.#scope.onEnd(listener)
   }
@@ -188,7 +173,6 @@ export class Session {
     }
   }
 
-  /** A hint for a server that never responded. */
   get #hint(): string {
     return this.#hasResponded
       ? ''
@@ -211,8 +195,8 @@ export class Session {
     return this.#scope.race(outcome, {
       ms: timeoutMs,
       extendMs: () => {
-        if (this.#receivedAt <= since) return undefined
-        since = this.#receivedAt
+        if (this.receivedAt <= since) return undefined
+        since = this.receivedAt
         return since + timeoutMs - clock.now()
       },
       late: () => {
@@ -223,7 +207,6 @@ export class Session {
     })
   }
 
-  /** The SourceError for an error. All but error replies end the session. */
   #sourceError(error: unknown, command?: RedisCommand): SourceError {
     const meaning = this.#lost(error, command)
     if (!isErrorReply(error)) this.destroy(meaning)
@@ -236,14 +219,12 @@ export class Session {
   }
 }
 
-/** The replies of several commands. Throws if one of them is an error. */
 function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readonly RedisReply[] {
   const replies = repliesIn(reply)
   for (const [at, each] of replies.entries()) if (each instanceof Error) throw redisError(each, commands[at])
   return replies
 }
 
-/** The text of a reply. */
 export function textOf(reply: RedisReply | undefined): string {
   if (Buffer.isBuffer(reply)) return reply.toString()
   if (typeof reply === 'string' || typeof reply === 'number') return String(reply)

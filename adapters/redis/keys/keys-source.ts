@@ -6,6 +6,7 @@ import type {
   ListerWatcher,
   ListPage,
   Put,
+  SourceContext,
   WatchBatch,
   WatchContext,
 } from '../../../src/contract/source.js'
@@ -24,11 +25,10 @@ import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } fro
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
-import { checkRole, Warnings } from '../connection/server-checks.js'
-import type { SessionOptions } from '../connection/session.js'
+import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
+import type { Session } from '../connection/session.js'
 import { SessionRunner } from '../connection/session-runner.js'
-import type { Values } from './key-reader.js'
-import { TrackedKeys } from './tracked-keys.js'
+import { TrackedKeys, type Values } from './tracked-keys.js'
 
 /**
  * The options of `redisKeysSource`.
@@ -131,8 +131,9 @@ class KeysSource<T> implements RedisKeysSource<T> {
   readonly #clientPrefix: Buffer
   readonly #prefix: string
   readonly #warnings: Warnings
-  readonly #runner: SessionRunner<TrackedKeys>
+  readonly #runner: SessionRunner
   readonly #blockMs: number
+  readonly #track: (session: Session, context: SourceContext) => Promise<TrackedKeys>
   #batches = 0
 
   constructor(options: RedisKeysSourceOptions<T>) {
@@ -145,25 +146,28 @@ class KeysSource<T> implements RedisKeysSource<T> {
     this.heartbeatMs = blockMs + timeoutMs
     this.name = `redis:${this.#prefix}*`
     this.selection = JSON.stringify([keyPrefixOf(client), String(codec), keys])
-    this.#warnings = new Warnings(this.name)
+    this.#warnings = warningsOf(this.name)
     const [route, responseSize] = [new ClusterRoute(client, this.#prefix), new ResponseSizeLimit()]
-    const open = async (session: SessionOptions): Promise<TrackedKeys> => {
-      responseSize.begin(session.clock.now())
-      return await TrackedKeys.open(route, { ...session, prefix: this.#prefix, maxKeys, responseSize })
+    this.#track = (session, { signal, clock }) => {
+      responseSize.begin(clock.now())
+      const options = { signal, clock, timeoutMs, prefix: this.#prefix, maxKeys, responseSize }
+      return TrackedKeys.open(session, route, options)
     }
-    this.#runner = new SessionRunner({ route, warnings: this.#warnings, blockMs, timeoutMs, mayEvict: true, open })
+    this.#runner = new SessionRunner({ route, warnings: this.#warnings, blockMs, timeoutMs, mayEvict: true })
   }
 
   list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    return this.#runner.list(context, (keys) => this.#list(keys, context.pageSize))
+    return this.#runner.list(context, (session) => this.#list(session, context))
   }
 
   /** Begins with all keys, unless they have not changed since `after`. */
   watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, (keys, current) => this.#watch(keys, current))
+    return this.#runner.watch(context, (session, current) => this.#watch(session, current))
   }
 
-  async *#list(keys: TrackedKeys, size: number): AsyncGenerator<ListPage<T>> {
+  async *#list(session: Session, context: ListContext): AsyncGenerator<ListPage<T>> {
+    const { pageSize: size } = context
+    const keys = await this.#track(session, context)
     const values = await keys.all()
     const events = this.#events(values)
     for (let at = 0; at + size < events.length; at += size)
@@ -172,7 +176,9 @@ class KeysSource<T> implements RedisKeysSource<T> {
     yield { events: events.slice(events.length - rest), version: versionOf(values) }
   }
 
-  async *#watch(keys: TrackedKeys, { after, clock, random, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(session: Session, context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const { after, clock, random, warn } = context
+    const keys = await this.#track(session, context)
     // Versions after a change differ from the versions of all other watches: no watch can be resumed from them.
     const nonce = Math.floor(random.next() * 2 ** 48).toString(36)
     let version = after
@@ -185,7 +191,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
         const changes = await keys.changes(this.#blockMs)
         if (changes === undefined) break
         if (changes.size === 0 || clock.now() >= checkAt) {
-          await checkRole(keys.session, this.#warnings.through(warn))
+          await checkRole(session, this.#warnings(warn))
           if (await keys.hasSwapped()) break
           checkAt = clock.now() + this.#blockMs
         }

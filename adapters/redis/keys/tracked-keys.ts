@@ -1,24 +1,25 @@
-import { SourceError } from '../../../src/contract/errors.js'
-import { unavailable } from '../../common/source-errors.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { refused, unavailable } from '../../common/source-errors.js'
 import { WakeableTimer } from '../../common/wakeable-timer.js'
-import type { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import type { RedisReply } from '../connection/client.js'
+import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import type { ClusterRoute } from '../connection/cluster-route.js'
-import { isNotAllowed } from '../connection/redis-errors.js'
+import { isNotAllowed, isSlotMigrating } from '../connection/redis-errors.js'
 import { type Session, type SessionOptions, textOf } from '../connection/session.js'
-import { KeyReader, namesOf, type Values } from './key-reader.js'
 
+const SCAN_COUNT = 1_000
 /** The channel of invalidation messages: the names of written keys. */
 const CHANNEL = '__redis__:invalidate'
-/** The maximum number of keys of one request. */
 const MAX_PAGE = 10_000
 /** After this number of rounds, all remaining keys are read in one request, regardless of their size. */
 const PAGED_ROUNDS = 5
 /** The maximum number of rounds. After them, the values are not from one point in time. */
 const MAX_ROUNDS = 50
 
+/** Values by key; undefined if the key does not exist. A key has one character for each byte. */
+export type Values = ReadonlyMap<string, Buffer | undefined>
+
 export interface TrackedKeysOptions extends SessionOptions {
-  /** The prefix of all keys. */
   readonly prefix: string
   readonly maxKeys: number
   readonly responseSize: ResponseSizeLimit
@@ -29,49 +30,35 @@ export interface TrackedKeysOptions extends SessionOptions {
  * second connection. A reply to a PING on that connection arrives after the messages of all earlier writes.
  */
 export class TrackedKeys {
-  readonly #reader: KeyReader
+  readonly #session: Session
   readonly #invalidations: Session
+  readonly #pageSize: AdaptivePageSize
   readonly #options: TrackedKeysOptions
-  /** The known existing keys. */
   #present = new Set<string>()
   /** The keys that were written since they were last read. */
   #invalidated = new Set<string>()
-  /** Whether all keys may have changed. */
   #isFlushed = false
-  /** The number of swaps of databases when they were last counted. */
   #swaps: string | undefined
   readonly #timer: WakeableTimer
 
-  private constructor(values: Session, invalidations: Session, options: TrackedKeysOptions) {
-    this.#reader = new KeyReader(values, options.prefix, MAX_PAGE, options.responseSize)
+  private constructor(session: Session, invalidations: Session, options: TrackedKeysOptions) {
+    this.#session = session
     this.#invalidations = invalidations
+    this.#pageSize = new AdaptivePageSize(MAX_PAGE, options.responseSize)
     this.#options = options
     this.#timer = new WakeableTimer(options.clock)
     invalidations.onMessage((message) => this.#onInvalidation(message))
-    for (const session of [values, invalidations]) session.onEnd(() => this.#timer.wake())
+    for (const each of [session, invalidations]) each.onEnd(() => this.#timer.wake())
   }
 
-  static async open(route: ClusterRoute, options: TrackedKeysOptions): Promise<TrackedKeys> {
-    const values = await route.open(options)
-    try {
-      const invalidations = await route.open(options)
-      const keys = new TrackedKeys(values, invalidations, options)
-      try {
-        await keys.#track()
-        return keys
-      } catch (error) {
-        invalidations.close()
-        throw error
-      }
-    } catch (error) {
-      values.close()
-      throw error
-    }
-  }
-
-  /** The connection that reads values. */
-  get session(): Session {
-    return this.#reader.session
+  /** `session` reads the values. The second connection ends with it. */
+  static async open(session: Session, route: ClusterRoute, options: TrackedKeysOptions): Promise<TrackedKeys> {
+    const opening = route.open(options)
+    const close = (): void => void opening.then((invalidations) => invalidations.close()).catch(() => {})
+    session.onEnd(close)
+    const keys = new TrackedKeys(session, await opening, options)
+    await keys.#track()
+    return keys
   }
 
   /** All keys and their values, at one point in time. */
@@ -80,7 +67,7 @@ export class TrackedKeys {
       this.#isFlushed = false
       await this.hasSwapped()
       this.#drainInvalidated()
-      await this.#reader.read([]) // Verifies that this server has the whole slot: SCAN does not.
+      await this.#read([]) // Verifies that this server has the whole slot: SCAN does not.
       const values = new Map<string, Buffer | undefined>()
       await this.#readStable(await this.#scan(), values)
       if (this.#isFlushed || (await this.hasSwapped())) continue
@@ -104,41 +91,25 @@ export class TrackedKeys {
     return this.#isFlushed ? undefined : this.#recordPresence(values)
   }
 
-  /**
-   * Whether databases were swapped since the last call. The server sends no invalidation of the keys that SWAPDB
-   * replaces.
-   */
+  /** Since the last call. The server sends no invalidation of the keys that SWAPDB replaces. */
   async hasSwapped(): Promise<boolean> {
-    const statistics = await this.session.command(['INFO', 'commandstats'])
+    const statistics = await this.#session.command(['INFO', 'commandstats'])
     const swaps = /^cmdstat_swapdb:calls=(\d+)/m.exec(textOf(statistics))?.[1]
     const isOther = swaps !== this.#swaps
     this.#swaps = swaps
     return isOther
   }
 
-  close(): void {
-    this.session.close()
-    this.#invalidations.close()
-  }
-
   async #track(): Promise<void> {
     const [id, here, there] = await Promise.all([
       this.#invalidations.command(['CLIENT', 'ID']),
-      runOf(this.session),
+      runOf(this.#session),
       runOf(this.#invalidations),
     ])
     if (here !== there) throw unavailable('two connections led to two servers')
     await this.#invalidations.command(['subscribe', CHANNEL])
-    await this.session.command([
-      'CLIENT',
-      'TRACKING',
-      'ON',
-      'REDIRECT',
-      textOf(id),
-      'BCAST',
-      'PREFIX',
-      this.#options.prefix,
-    ])
+    const { prefix } = this.#options
+    await this.#session.command(['CLIENT', 'TRACKING', 'ON', 'REDIRECT', textOf(id), 'BCAST', 'PREFIX', prefix])
   }
 
   #onInvalidation(message: RedisReply): void {
@@ -159,18 +130,57 @@ export class TrackedKeys {
   }
 
   async #wait(ms: number): Promise<void> {
-    const ending = this.session.ending ?? this.#invalidations.ending
+    const ending = this.#session.ending ?? this.#invalidations.ending
     if (ending !== undefined) throw ending
     await this.#timer.sleep(ms)
   }
 
+  /** All keys that hold strings. Keys that are created or deleted meanwhile may be included. */
   async #scan(): Promise<Set<string>> {
     const names = new Set<string>()
-    for await (const found of this.#reader.scan()) {
-      for (const name of found) names.add(name)
+    const pattern = `${this.#options.prefix.replace(/[\\*?[\]]/g, '\\$&')}*`
+    let cursor = '0'
+    do {
+      const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT, 'TYPE', 'string'] as const
+      const [next, found] = repliesIn(await this.#session.command(scan))
+      cursor = textOf(next)
+      for (const name of namesOf(found)) names.add(name)
       this.#assertFits(names.size / 2) // Some may have been deleted already.
-    }
+    } while (cursor !== '0')
     return names
+  }
+
+  /** Reads the values of these keys atomically. Rejects if this server did not have the whole slot at that time. */
+  async #read(names: readonly string[]): Promise<Values> {
+    const { prefix } = this.#options
+    // For an absent key, a server of a cluster responds with a redirect unless it has the whole slot. Other commands, such
+    // as SCAN, find nothing on a wrong server. Two keys detect a prefix without a hash tag.
+    const absent = [`${prefix}\0listwatch 0`, `${prefix}\0listwatch 1`]
+    const keys = names.map((name) => Buffer.from(name, 'latin1'))
+    const reply = this.#session.command(['MGET', ...absent, ...keys]).catch((error: unknown) => {
+      throw this.#explained(error, names.length)
+    })
+    const values = repliesIn(await this.#pageSize.response(reply, this.#session.clock, names.length))
+    const found = values.slice(absent.length).map((value) => (Buffer.isBuffer(value) ? value : undefined))
+    const bytes = found.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+    if (names.length > 0) this.#pageSize.arrived(names.length, bytes)
+    return new Map(names.map((name, at) => [name, found[at]]))
+  }
+
+  #explained(error: unknown, count: number): unknown {
+    const prefix = JSON.stringify(this.#options.prefix)
+    const message = messageOf(error)
+    if (isSlotMigrating(error))
+      return unavailable(
+        `the slot of ${prefix} is being migrated to another server, which has some of its keys already`,
+      )
+    if (message.startsWith('CROSSSLOT '))
+      return refused(
+        `keys that begin with ${prefix} are on several servers of a cluster: add a hash tag to the prefix, such as "{user}:"`,
+      )
+    if (count > 0 && message.startsWith('no response '))
+      return unavailable(`${message}; the values of ${count} keys were requested`)
+    return error
   }
 
   /**
@@ -185,11 +195,11 @@ export class TrackedKeys {
       let responses = 0
       for (let at = 0; at < all.length || responses === 0; responses++) {
         const isWhole = round > PAGED_ROUNDS && !this.#options.responseSize.isLimited
-        const some = all.slice(at, at + (isWhole ? all.length : this.#reader.pageSize))
-        for (const [name, value] of await this.#reader.read(some)) values.set(name, value)
+        const some = all.slice(at, at + (isWhole ? all.length : this.#pageSize.size))
+        for (const [name, value] of await this.#read(some)) values.set(name, value)
         at += some.length
       }
-      await this.#fence()
+      await this.#invalidations.command(['ping'])
       const isConsistent = responses === 1 && isWithin(this.#invalidated, names)
       if (this.#isFlushed || this.#invalidated.size === 0 || isConsistent || round === MAX_ROUNDS) return
       const rewritten = this.#drainInvalidated()
@@ -207,17 +217,15 @@ export class TrackedKeys {
     return values
   }
 
-  async #fence(): Promise<void> {
-    await this.#invalidations.command(['ping'])
-  }
-
   #assertFits(keys: number): void {
     const { maxKeys, prefix } = this.#options
     if (keys <= maxKeys) return
-    throw new SourceError(`more than ${maxKeys} keys begin with ${JSON.stringify(prefix)}: raise maxKeys`, {
-      code: 'PROTOCOL',
-    })
+    throw refused(`more than ${maxKeys} keys begin with ${JSON.stringify(prefix)}: raise maxKeys`)
   }
+}
+
+function namesOf(reply: RedisReply | undefined): string[] {
+  return repliesIn(reply).flatMap((name) => (Buffer.isBuffer(name) ? [name.toString('latin1')] : []))
 }
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
@@ -225,10 +233,7 @@ function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean 
   return true
 }
 
-/**
- * The id of the server process. Behind a load balancer or Sentinels, two connections may lead to two servers, and one
- * does not report the writes of the other.
- */
+/** Behind a load balancer, connections may lead to two servers, and one does not report the writes of the other. */
 async function runOf(session: Session): Promise<string> {
   const info = await session.command(['INFO', 'server']).catch((error: unknown) => {
     if (!isNotAllowed(error)) throw error
@@ -238,6 +243,6 @@ async function runOf(session: Session): Promise<string> {
     })
   })
   const [, run] = /^run_id:(\w+)/m.exec(textOf(info)) ?? []
-  if (run === undefined) throw new SourceError(`INFO of ${session.address} has no run_id`, { code: 'PROTOCOL' })
+  if (run === undefined) throw refused(`INFO of ${session.address} has no run_id`)
   return run
 }

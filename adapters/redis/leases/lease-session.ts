@@ -16,7 +16,7 @@ import { unavailable } from '../../common/source-errors.js'
 import { keyPrefixOf, type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError } from '../connection/redis-errors.js'
-import { checkServer, Warnings } from '../connection/server-checks.js'
+import { checkServer, type Warnings, warningsOf } from '../connection/server-checks.js'
 import { type Session, textOf } from '../connection/session.js'
 
 interface SessionSettings extends LeaseSettings {
@@ -25,7 +25,6 @@ interface SessionSettings extends LeaseSettings {
   readonly waitForReplicas?: number
 }
 
-/** The requests of one controller to Redis. */
 export class RedisLeaseSession implements LeaseSession {
   readonly #settings: SessionSettings
   readonly #key: string
@@ -40,7 +39,7 @@ export class RedisLeaseSession implements LeaseSession {
     this.#settings = settings
     this.#key = `${keyPrefixOf(settings.client)}{${settings.group}}:leases`
     this.#route = new ClusterRoute(settings.client, this.#key)
-    this.#warnings = new Warnings(settings.name)
+    this.#warnings = warningsOf(settings.name)
     this.#connection = new LeaseConnection((signal) => this.#connect(signal))
     this.#views = new LeaseViews(settings.name)
   }
@@ -78,7 +77,7 @@ export class RedisLeaseSession implements LeaseSession {
   async #connect(signal: AbortSignal): Promise<Session> {
     const session = await this.#route.open({ signal, clock: systemClock, timeoutMs: this.#settings.requestMs })
     try {
-      await checkServer(session, this.#warnings.through(undefined))
+      await checkServer(session, this.#warnings(undefined))
       return session
     } catch (error) {
       session.close()
@@ -97,13 +96,12 @@ export class RedisLeaseSession implements LeaseSession {
     }
   }
 
-  /** The reply of a script. If the server has not cached it, it is sent again with its text. */
-  async #run(session: Session, script: string, args: readonly string[]): Promise<RedisReply> {
+  async #run(session: Session, { text, hash }: Script, args: readonly string[]): Promise<RedisReply> {
     try {
-      return await session.command(['EVALSHA', hashOf(script), 1, this.#key, ...args])
+      return await session.command(['EVALSHA', hash, 1, this.#key, ...args])
     } catch (error) {
       if (!(error instanceof SourceError && error.message.startsWith('NOSCRIPT '))) throw error
-      return await session.command(['EVAL', script, 1, this.#key, ...args])
+      return await session.command(['EVAL', text, 1, this.#key, ...args])
     }
   }
 
@@ -168,7 +166,7 @@ function storedRecords(fields: readonly string[], now: number): StoredRecord[] {
  *
  * The ids of a replication change whenever a server is started or promoted.
  */
-const RENEW_SCRIPT = `
+const RENEW_SCRIPT = scriptOf(`
 local leases, channel, me, renewal = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local server, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
 for _, info in ipairs({ server, replication }) do
@@ -210,19 +208,17 @@ for i = 1, #all, 2 do
   end
 end
 return reply
-`
+`)
 
 /** Removes the record of a member. KEYS: the hash. ARGV: the channel and the member. */
-const LEAVE_SCRIPT = `
+const LEAVE_SCRIPT = scriptOf(`
 if redis.call('HDEL', KEYS[1], ARGV[2]) > 0 then redis.pcall('PUBLISH', ARGV[1], '-' .. ARGV[2]) end
 return 0
-`
+`)
 
-const hashes = new Map(
-  [RENEW_SCRIPT, LEAVE_SCRIPT].map((script) => [script, createHash('sha1').update(script).digest('hex')]),
-)
+type Script = ReturnType<typeof scriptOf>
 
-/** The name by which the server caches a script. */
-function hashOf(script: string): string {
-  return hashes.get(script) ?? ''
+/** `hash`: the name by which the server caches the script. */
+function scriptOf(text: string) {
+  return { text, hash: createHash('sha1').update(text).digest('hex') }
 }

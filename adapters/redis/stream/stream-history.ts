@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { SourceError } from '../../../src/contract/errors.js'
-import { expired, forked } from '../../common/source-errors.js'
+import { expired, forked, refused } from '../../common/source-errors.js'
 import { type RedisReply, repliesIn } from '../connection/client.js'
 import { textOf } from '../connection/session.js'
 import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'
@@ -20,7 +19,6 @@ export interface StreamFacts {
   readonly last: string
   /** The greatest id of an entry that was deleted with XDEL. Trimmed entries do not count. */
   readonly deleted: string
-  /** The newest existing entry. */
   readonly newest: StreamEntry | undefined
 }
 
@@ -33,13 +31,12 @@ export const NOTHING: StreamFacts = {
   newest: undefined,
 }
 
-/** Parses the reply of XINFO STREAM. */
 export function factsOf(reply: RedisReply | undefined): StreamFacts {
   const pairs = new Map<string, RedisReply>()
   const flat = repliesIn(reply)
   for (let at = 0; at + 1 < flat.length; at += 2) pairs.set(textOf(flat[at]), flat[at + 1] ?? null)
   const added = pairs.get('entries-added')
-  if (added === undefined) throw new SourceError('Redis 7.0 or later is needed', { code: 'PROTOCOL' })
+  if (added === undefined) throw refused('Redis 7.0 or later is needed')
   const [first] = repliesIn(pairs.get('first-entry'))
   return {
     added: Number(textOf(added)),
@@ -51,7 +48,6 @@ export function factsOf(reply: RedisReply | undefined): StreamFacts {
   }
 }
 
-/** The position after the last entry. */
 export function endOf(facts: StreamFacts): StreamPosition {
   const { last: id, added, newest } = facts
   // The last added entry may have been deleted.
@@ -63,10 +59,7 @@ export function originOf({ added, length, first }: StreamFacts): string | undefi
   return added === length ? first : undefined
 }
 
-/**
- * Throws `EPOCH_CHANGED` if the stream is provably not the one in which `from` was read. `at` is the entry that now has
- * the id of `from`.
- */
+/** Throws if the stream is another one than at `from`. `at`: the entry that now has the id of `from`. */
 export function assertSame(from: StreamPosition, facts: StreamFacts, at: StreamEntry | undefined): void {
   const { id, digest, origin } = from
   const { added, length, first, last, deleted } = facts
@@ -96,7 +89,6 @@ export function assertReached(from: StreamPosition, { added, length }: StreamFac
     throw expired(`${gone} entries are gone, and ${from.added} were read`)
 }
 
-/** Throws unless exactly as many entries were added as read. */
 export function assertCounted(from: StreamPosition, { added }: StreamFacts, read: number): void {
   if (from.added === undefined) return
   const grown = added - from.added
@@ -104,10 +96,7 @@ export function assertCounted(from: StreamPosition, { added }: StreamFacts, read
   if (grown > read) throw expired(`${grown} entries were added after ${from.id}, and ${read} of them are left`)
 }
 
-/**
- * Throws `VERSION_EXPIRED` if entries may be missing, for a position without a count. `mayMiss`: deleted entries may be
- * missing.
- */
+/** For a position without a count. `mayMiss`: deleted entries may be missing. */
 export function assertWhole({ id }: StreamPosition, facts: StreamFacts, mayMiss: boolean): void {
   const { added, length, first, last, deleted } = facts
   const isNothingGone = added === length

@@ -1,4 +1,5 @@
-import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { messageOf } from '../../../src/contract/errors.js'
+import { refused } from '../../common/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
@@ -20,7 +21,6 @@ import { BEGIN, positionAt, type StreamPosition } from './stream-version.js'
 
 export interface StreamReaderOptions {
   readonly key: string
-  /** The maximum number of entries of one read. */
   readonly most: number
   readonly responseSize: ResponseSizeLimit
   /** Whether entries may be missing because they were deleted or trimmed. */
@@ -29,7 +29,6 @@ export interface StreamReaderOptions {
   readonly end?: StreamPosition | undefined
 }
 
-/** The counters of the stream, and the replies of other commands, at one point in time. */
 type StreamState = readonly [StreamFacts, ...RedisReply[]]
 
 /**
@@ -41,34 +40,27 @@ export class StreamReader {
   readonly #session: Session
   readonly #options: StreamReaderOptions
   readonly #pageSize: AdaptivePageSize
-  #position: StreamPosition
+  /** That of the last returned entry. */
+  position: StreamPosition
   /** Whether the remaining entries are read, up to the end of the stream, regardless of missing ones. */
   #isFolding = false
-  /**
-   * The end of the stream at the last read. A position without a count proves too little, so later reads verify this
-   * one.
-   */
+  /** A position without a count proves too little, so later reads also verify this one. */
   #end: StreamPosition | undefined
   /** The next read, which begins before the consumer has used the previous entries. */
   #prefetched: Promise<StreamState> | undefined
 
   constructor(session: Session, position: StreamPosition, options: StreamReaderOptions) {
     this.#session = session
-    this.#position = position
+    this.position = position
     this.#options = options
     this.#pageSize = new AdaptivePageSize(options.most, options.responseSize)
     this.#end = options.end
   }
 
-  /** The position of the last returned entry. */
-  get position(): StreamPosition {
-    return this.#position
-  }
-
   /** The next entries, without waiting. `isAll`: they are the newest ones. */
   async next(): Promise<{ readonly entries: readonly StreamEntry[]; readonly isAll: boolean }> {
     const { isLenient } = this.#options
-    const [from, end, count] = [this.#position, this.#end, this.#pageSize.size]
+    const [from, end, count] = [this.position, this.#end, this.#pageSize.size]
     const isCounted = from.added !== undefined
     const [facts, answer, at, atEnd] = await (this.#prefetched ?? this.#read())
     const found = repliesIn(repliesIn(answer)[0])[1]
@@ -84,10 +76,10 @@ export class StreamReader {
     const origin = from.origin ?? originOf(facts)
     if (isAll) {
       assertCounted(from, facts, entries.length)
-      this.#position = { ...endOf(facts), origin }
+      this.position = { ...endOf(facts), origin }
     } else if (last !== undefined) {
       const added = from.added === undefined ? undefined : from.added + entries.length
-      this.#position = { id: last.id, added, digest: digestOf(last), origin }
+      this.position = { id: last.id, added, digest: digestOf(last), origin }
       if (!isCounted) this.#end = endOf(facts)
     }
     this.#prefetched = isAll ? undefined : this.#read()
@@ -95,45 +87,35 @@ export class StreamReader {
     return { entries, isAll }
   }
 
-  /** Resolves when a new entry exists, or after `ms` milliseconds. */
   async wait(ms: number, deadlineMs: number): Promise<void> {
     const { key } = this.#options
-    await this.#session.command(['XREAD', 'COUNT', 1, 'BLOCK', ms, 'STREAMS', key, this.#position.id], deadlineMs)
+    await this.#session.command(['XREAD', 'COUNT', 1, 'BLOCK', ms, 'STREAMS', key, this.position.id], deadlineMs)
   }
 
   /** Moves to the oldest entry. Rejects if older entries were removed, unless the reader is lenient. */
   async rewind(): Promise<void> {
     const { key, isLenient } = this.#options
-    const [{ added, length }] = await this.#within(this.#state([]), 1)
+    const [{ added, length }] = await this.#pageSize.response(this.#state([]), this.#session.clock, 1)
     const gone = added - length
     if (gone > 0 && !isLenient) {
-      throw new SourceError(
-        `${gone} of ${added} entries of the stream ${key} were removed: ` +
-          `add the option snapshot, or whenTrimmed: 'fold' if the newest entry of each key always remains`,
-        { code: 'PROTOCOL' },
+      throw refused(
+        `${gone} of ${added} entries of the stream ${key} were removed: add the option snapshot, or whenTrimmed: 'fold' if the newest entry of each key always remains`,
       )
     }
     // A lenient reader also ignores entries that are removed while it reads.
-    this.#position = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
+    this.position = { ...positionAt(BEGIN), added: isLenient ? undefined : gone }
     this.#isFolding = isLenient
   }
 
   #read(): Promise<StreamState> {
     const { key } = this.#options
-    const [{ id, added }, end, { size }] = [this.#position, this.#end, this.#pageSize]
+    const [{ id, added }, end, { size }] = [this.position, this.#end, this.#pageSize]
     const reading = this.#state([
       ['XREAD', 'COUNT', size, 'STREAMS', key, id],
       entryAt(key, id),
       ...(added !== undefined || end === undefined ? [] : [entryAt(key, end.id)]),
     ])
-    return this.#within(reading, size)
-  }
-
-  /** The response to a request for this number of entries; if it does not arrive, later requests are smaller. */
-  #within(reading: Promise<StreamState>, items: number): Promise<StreamState> {
-    return reading.catch((error: unknown) => {
-      throw this.#pageSize.failed(error, items, this.#session.clock.now())
-    })
+    return this.#pageSize.response(reading, this.#session.clock)
   }
 
   #state(commands: readonly RedisCommand[]): Promise<StreamState> {
@@ -141,7 +123,6 @@ export class StreamReader {
   }
 }
 
-/** The end of the stream now. */
 export async function readEnd(session: Session, key: string): Promise<StreamPosition> {
   const [facts] = await readState(session, key, [])
   return endOf(facts)

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { SourceError } from '../../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -22,26 +21,19 @@ import {
 } from '../../../src/util/validate-options.js'
 import { ReadPace } from '../../common/poll-timer.js'
 import { propertiesOf } from '../../common/properties.js'
+import { refused } from '../../common/source-errors.js'
 import { notPromised } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient, type RedisReply } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { checkRole, Warnings } from '../connection/server-checks.js'
+import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
+import { SessionRunner } from '../connection/session-runner.js'
 import type { StreamChange, StreamDecode } from './stream-change.js'
 import type { StreamEntry } from './stream-history.js'
 import { assertContinues, readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
-import {
-  BEGIN,
-  formatPosition,
-  includesMark,
-  parsePosition,
-  positionAt,
-  type StreamPosition,
-} from './stream-version.js'
+import { BEGIN, includesMark, positionAt, positions, type StreamPosition } from './stream-version.js'
 
-/** The maximum number of entries of one read. */
 const MAX_ENTRIES = 1_000
 
 /**
@@ -181,12 +173,13 @@ class StreamSource<T> implements RedisStreamSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
+  readonly hasReached: RedisStreamSource<T>['hasReached'] = includesMark
   readonly #options: RedisStreamSourceOptions<T>
   readonly #key: string
   readonly #blockMs: number
   readonly #timeoutMs: number
   readonly #warnings: Warnings
-  readonly #runner: SessionRunner<Connected>
+  readonly #runner: SessionRunner
   readonly #responseSize = new ResponseSizeLimit()
 
   constructor(options: RedisStreamSourceOptions<T>) {
@@ -199,9 +192,10 @@ class StreamSource<T> implements RedisStreamSource<T> {
     this.name = `redis:${this.#key}`
     const { decode, snapshot, whenTrimmed } = options
     this.selection = JSON.stringify([String(decode), String(snapshot), whenTrimmed])
-    this.#warnings = new Warnings(this.name)
-    const [blockMs, timeoutMs] = [this.#blockMs, this.#timeoutMs]
-    this.#runner = plainRunner(new ClusterRoute(options.client, this.#key), this.#warnings, { blockMs, timeoutMs })
+    this.#warnings = warningsOf(this.name)
+    const [blockMs, timeoutMs, warnings] = [this.#blockMs, this.#timeoutMs, this.#warnings]
+    const route = new ClusterRoute(options.client, this.#key)
+    this.#runner = new SessionRunner({ route, warnings, blockMs, timeoutMs })
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
@@ -211,29 +205,23 @@ class StreamSource<T> implements RedisStreamSource<T> {
     const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
     if (start !== undefined) yield* pagesOf(start, pageSize)
     const after = start === undefined ? undefined : positionOf(start.after)
-    yield* this.#runner.list(context, ({ session }) => this.#list(session, context, after, end))
+    yield* this.#runner.list(context, (session) => this.#list(session, context, after, end))
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    parsePosition(context.after) // Before a connection is opened.
-    yield* this.#runner.watch(context, ({ session }, current) => this.#watch(session, current))
+    positions.parse(context.after) // Before a connection is opened.
+    yield* this.#runner.watch(context, (session, current) => this.#watch(session, current))
   }
 
-  /** The id of the newest entry. */
   async head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
     const { id } = await this.#end(context)
     return id
   }
 
-  hasReached(at: Version, mark: Version): boolean {
-    return includesMark(at, mark)
-  }
-
   async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPosition> {
-    return await this.#runner.once(context, ({ session }) => readEnd(session, this.#key))
+    return await this.#runner.once(context, (session) => readEnd(session, this.#key))
   }
 
-  /** The entries after a snapshot, or all entries. */
   async *#list(
     session: Session,
     { pageSize, floor }: ListContext,
@@ -248,19 +236,19 @@ class StreamSource<T> implements RedisStreamSource<T> {
       isAll = step.isAll
       // A list that follows `floor` is verified as a watch from there is: a restored stream may have more entries by
       // now.
-      if (isAll && floor !== undefined) await assertContinues(session, this.#key, parsePosition(floor))
-      yield isAll ? { events, version: formatPosition(reader.position) } : { events }
+      if (isAll && floor !== undefined) await assertContinues(session, this.#key, positions.parse(floor))
+      yield isAll ? { events, version: positions.format(reader.position) } : { events }
     }
   }
 
   async *#watch(session: Session, { after, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const reader = this.#reader(session, parsePosition(after), { most: MAX_ENTRIES })
+    const reader = this.#reader(session, positions.parse(after), { most: MAX_ENTRIES })
     const { clock } = session
     const pace = new ReadPace(clock)
     for (;;) {
       const { entries, isAll } = await reader.next()
-      if (entries.length === 0) await checkRole(session, this.#warnings.through(warn))
-      yield { events: this.#events(entries), version: formatPosition(reader.position) }
+      if (entries.length === 0) await checkRole(session, this.#warnings(warn))
+      yield { events: this.#events(entries), version: positions.format(reader.position) }
       if (!isAll) continue
       const restMs = pace.restMs(entries.length)
       if (restMs > 0) await clock.sleep(restMs)
@@ -304,13 +292,10 @@ function* pagesOf<T>({ entries }: StreamSnapshot<T>, pageSize: number): Generato
 /** The position of a snapshot. In Redis, an id without a sequence number has the number 0. */
 function positionOf(after: string): StreamPosition {
   if (/^\d{1,20}(-\d{1,20})?$/.test(after)) return positionAt(after.includes('-') ? after : `${after}-0`)
-  if (String(after).startsWith('redisx1.')) return parsePosition(after)
-  throw new SourceError(`"after" of the snapshot is not an id or a version: ${JSON.stringify(after)}`, {
-    code: 'PROTOCOL',
-  })
+  if (String(after).startsWith('redisx1.')) return positions.parse(after)
+  throw refused(`"after" of the snapshot is not an id or a version: ${JSON.stringify(after)}`)
 }
 
-/** Appends the events of an entry. */
 function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, events: ListEvent<T>[]): void {
   let changes: StreamChange<T> | readonly StreamChange<T>[] | undefined
   try {
@@ -324,7 +309,6 @@ function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, ev
   }
 }
 
-/** `Array.isArray` for an array that is readonly. */
 function isArray<V>(value: V | readonly V[]): value is readonly V[] {
   return Array.isArray(value)
 }

@@ -1,7 +1,13 @@
 import type { Version } from '../../../src/contract/version.js'
-import { integer, optional, otherHistory, textField, versionFormat } from '../../common/version-format.js'
+import {
+  integer,
+  optional,
+  otherHistory,
+  textField,
+  type VersionFormat,
+  versionFormat,
+} from '../../common/version-format.js'
 
-/** The id before the first entry. */
 export const BEGIN = '0-0'
 
 /** A position in a stream, with a proof of the history before it. */
@@ -16,7 +22,6 @@ export interface StreamPosition {
   readonly origin: string | undefined
 }
 
-/** A position of which only the id is known. */
 export function positionAt(id: string): StreamPosition {
   return { id, added: undefined, digest: undefined, origin: undefined }
 }
@@ -24,20 +29,12 @@ export function positionAt(id: string): StreamPosition {
 const id = textField(/^\d{1,20}-\d{1,20}$/)
 
 /** `redisx1.<id>.<added>.<digest>.<origin>`; `-` for an unknown field. */
-const positions = versionFormat<StreamPosition>('redisx1', 'a Redis stream', {
+export const positions: VersionFormat<StreamPosition> = versionFormat<StreamPosition>('redisx1', 'a Redis stream', {
   id,
   added: optional(integer),
   digest: optional(textField(/^[0-9a-f]{16}$/)),
   origin: optional(id),
 })
-
-export function formatPosition(position: StreamPosition): Version {
-  return positions.format(position)
-}
-
-export function parsePosition(version: Version): StreamPosition {
-  return positions.parse(version)
-}
 
 /** Below 0 if `a` is before `b`, 0 if they are equal, above 0 if `a` is after `b`. */
 export function compareIds(a: string, b: string): number {
@@ -51,9 +48,9 @@ export function compareIds(a: string, b: string): number {
  * fields of both contradict each other, they are of two histories: throws `EPOCH_CHANGED`.
  */
 export function includesMark(at: Version, mark: Version): boolean {
-  const here = parsePosition(at)
+  const here = positions.parse(at)
   const isId = /^\d{1,20}(-\d{1,20})?$/.test(mark)
-  const there = isId ? positionAt(mark) : parsePosition(mark)
+  const there = isId ? positionAt(mark) : positions.parse(mark)
   const order = compareIds(here.id, there.id)
   if (here.origin !== undefined && there.origin !== undefined && here.origin !== there.origin)
     throw otherHistory(`one began with ${here.origin}, the other with ${there.origin}`)
@@ -64,7 +61,6 @@ export function includesMark(at: Version, mark: Version): boolean {
   return order >= 0
 }
 
-/** Decimal numbers of any length, without leading zeros. */
 function compareDigits(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   return a < b ? -1 : a > b ? 1 : 0
