@@ -1,3 +1,4 @@
+import { SourceError } from '../../src/contract/errors.js'
 import { joinKey } from '../../src/util/join-key.js'
 import { refused } from './source-errors.js'
 
@@ -34,6 +35,18 @@ export function mirroredColumns(
     throw refused(`${quoted.table} has no column ${quoted.name(given)}; it has ${columns.join(', ')}`)
   }
   return [...new Set(wanted === undefined ? [...columns, ...key] : [...key, ...wanted.map(find)])]
+}
+
+/** `column` is quoted. */
+export function beyondNumbers(column: string, key: string): SourceError {
+  const message = `the column ${column} has an integer beyond 2^53, which a number cannot hold; set integers: 'bigint'`
+  return new SourceError(message, { code: 'DECODE', key })
+}
+
+/** Adds a property to a row. An assignment to "__proto__" would change the prototype. */
+export function addTo(row: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== '__proto__') row[name] = value
+  else Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
 /** The part of a key for bytes. */

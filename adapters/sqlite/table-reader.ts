@@ -1,13 +1,12 @@
-import { SourceError } from '../../src/contract/errors.js'
+import type { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { joinKey } from '../../src/util/join-key.js'
-import { mirroredColumns } from '../common/columns.js'
+import { addTo, beyondNumbers, hexOf, mirroredColumns } from '../common/columns.js'
 import { refused } from '../common/source-errors.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
 import { type KeyColumn, MAX_KEY_COLUMNS, quoted, type Table } from './table.js'
 
-/** What a source reads of a table. */
 export interface Selection {
   readonly columns?: readonly string[] | undefined
   readonly sql?: string | undefined
@@ -16,24 +15,18 @@ export interface Selection {
 
 type Rows = readonly (readonly unknown[])[]
 
-/** The position of a row in the order of the table. */
 export type Place = readonly SqliteValue[]
 
-/** Reads rows of one table on one connection, as events. */
 export class TableReader<T> {
   readonly #connection: Connection
   readonly #table: Table & { readonly t: number }
   readonly #names: readonly string[]
   readonly #placeNames: readonly string[]
-  /** The columns of a page, and of changes. */
   readonly #selected: readonly string[]
   readonly #key: readonly KeyColumn[]
-  /** The positions of the key columns in a row. */
   readonly #keyAt: readonly number[]
-  /** The positions of the logged key columns in a row of changes. */
   readonly #loggedAt: readonly number[]
   readonly #areBigInts: boolean
-  /** Whether rows are left out by a condition. */
   readonly #isFiltered: boolean
   readonly #sql: ReturnType<typeof statementsOf>
   /** Whether a row was left out, because its key is NULL or of another type than its column. */
@@ -85,7 +78,6 @@ export class TableReader<T> {
     return this.#events(this.#sql.changes, this.#table.t, after, end).events
   }
 
-  /** Returns the number of rows of the log after `after`. */
   countOfChanges(after: number): number {
     return Number(this.#connection.get(COUNT_SQL, this.#table.t, after)['count'])
   }
@@ -128,17 +120,15 @@ export class TableReader<T> {
         if (Number.isSafeInteger(Number(value))) value = Number(value)
         else tooLarge ??= name
       }
-      if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
-      else object[name] = value
+      addTo(object, name, value)
     }
     const key = this.#keyOf(row, this.#keyAt)
     if (key === undefined) this.hasLeftOut = true
     else if (tooLarge === undefined) events.push({ type: 'put', key, object: trusted<T>(object) })
-    else events.push({ type: 'invalid', key, error: beyondNumbers(tooLarge, key) })
+    else events.push({ type: 'invalid', key, error: beyondNumbers(quoted(tooLarge), key) })
     return true
   }
 
-  /** The key in these columns of a row. */
   #keyOf(row: readonly unknown[], at: readonly number[]): string | undefined {
     const parts: string[] = []
     for (const [i, { type }] of this.#key.entries()) {
@@ -150,13 +140,10 @@ export class TableReader<T> {
   }
 }
 
-/** The most that LIMIT allows. */
 const NO_LIMIT = -1
 const LOGGED_NAMES = Array.from({ length: MAX_KEY_COLUMNS }, (_, i) => `listwatch_k${i + 1}`)
 const COUNT_SQL = 'SELECT count(*) AS count FROM main.listwatch_log WHERE t = ? AND n > ?'
-const PLAIN = { writable: true, enumerable: true, configurable: true }
 
-/** A row has the columns of the user's type. */
 function trusted<T>(row: object): T {
   return row as T
 }
@@ -166,13 +153,9 @@ function isSafe(value: unknown): boolean {
 }
 
 function cutText(table: string): SourceError {
-  const message = `a text in the key of ${quoted(table)} has a NUL, at which this driver cuts it; use Node 24 or better-sqlite3`
-  return new SourceError(message, { code: 'PROTOCOL' })
-}
-
-function beyondNumbers(column: string, key: string): SourceError {
-  const message = `the column ${quoted(column)} has an integer beyond 2^53, which a number cannot hold; set integers: 'bigint'`
-  return new SourceError(message, { code: 'DECODE', key })
+  return refused(
+    `a text in the key of ${quoted(table)} has a NUL, at which this driver cuts it; use Node 24 or better-sqlite3`,
+  )
 }
 
 /**
@@ -182,7 +165,7 @@ function beyondNumbers(column: string, key: string): SourceError {
  */
 export function keyPart(value: unknown, type: KeyColumn['type']): string | undefined {
   if (value instanceof Uint8Array) {
-    const hex = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')
+    const hex = hexOf(value)
     return type === 'blob' ? hex : type === 'any' ? `x'${hex}'` : undefined
   }
   if (typeof value === 'number' || typeof value === 'bigint') return type === 'any' ? String(value) : undefined

@@ -1,14 +1,13 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Invalid, ListEvent, Put } from '../../../src/contract/source.js'
 import { joinKey, splitKey } from '../../../src/util/join-key.js'
-import { hexOf, mirroredColumns } from '../../common/columns.js'
+import { addTo, beyondNumbers, hexOf, mirroredColumns } from '../../common/columns.js'
 import { refused } from '../../common/source-errors.js'
 import type { KeyKind } from '../binlog/binlog-types.js'
 import type { Row, Session } from '../connection/session.js'
 import { quotedName, text } from '../sql-text.js'
 import type { Table } from './table.js'
 
-/** What a source reads of a table. */
 export interface Selection {
   readonly columns?: readonly string[] | undefined
   readonly sql?: string | undefined
@@ -16,7 +15,6 @@ export interface Selection {
   readonly maxObjectBytes?: number | undefined
 }
 
-/** A statement that reads the current state of keys. */
 export interface KeyRead {
   readonly keys: readonly string[]
   readonly sql: string
@@ -25,16 +23,13 @@ export interface KeyRead {
 /** The greatest number of keys of one statement, and of the characters of these keys: the packets of a server are bounded. */
 const KEYS = 500
 const KEY_CHARACTERS = 40_000
-/** The least number of consecutive integers that are read as a range. */
 const RANGE = 10
 
 /** Reads rows of one table, as events. Listed and changed rows are read by the same statement and decoded alike. */
 export class RowReader<T> {
   readonly table: Table
   readonly #names: readonly string[]
-  /** The positions of the key columns in a row. */
   readonly #keyAt: readonly number[]
-  /** The positions of BIGINT columns in a row. */
   readonly #bigintsAt: readonly number[]
   readonly #areBigInts: boolean
   readonly #maxObjectBytes: number
@@ -63,20 +58,17 @@ export class RowReader<T> {
     })
   }
 
-  /** Yields all rows in pages. */
   async *all(session: Session, pageSize: number): AsyncGenerator<ListEvent<T>[]> {
     const where = this.#condition === undefined ? '' : ` WHERE ${this.#condition}`
     for await (const page of session.pages(this.#select + where, pageSize)) yield page.map((row) => this.#event(row))
   }
 
-  /** Yields statements that read the current state of keys. */
   *reads(keys: Iterable<string>): Generator<KeyRead> {
     const condition = this.#condition === undefined ? '' : ` AND ${this.#condition}`
     for (const part of partsOf(keys))
       yield { keys: part, sql: `${this.#select} WHERE ${this.#keyCondition(part)}${condition}` }
   }
 
-  /** Reads the current state of keys. */
   async keys(session: Session, keys: Iterable<string>): Promise<ListEvent<T>[]> {
     // The server reads the next rows while those that have arrived are decoded.
     const parts = Array.from(this.reads(keys), async (read) => this.changes(read, await session.rows(read.sql)))
@@ -118,8 +110,7 @@ export class RowReader<T> {
     for (const [at, name] of this.#names.entries()) {
       const value = row[at]
       if (typeof value === 'string' || value instanceof Uint8Array) length += value.length
-      if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
-      else object[name] = value
+      addTo(object, name, value)
     }
     for (const at of this.#bigintsAt) {
       const name = this.#names[at] ?? ''
@@ -127,7 +118,7 @@ export class RowReader<T> {
       if (value === null) continue
       if (this.#areBigInts) object[name] = BigInt(String(value))
       else if (Number.isSafeInteger(Number(value))) object[name] = Number(value)
-      else return { type: 'invalid', key, error: beyondNumbers(name, key) }
+      else return { type: 'invalid', key, error: beyondNumbers(quotedName(name), key) }
     }
     // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
     const bytes = length * 3 > this.#maxObjectBytes ? bytesOf(row) : length
@@ -146,9 +137,6 @@ function bytesOf(row: Row): number {
   }, 0)
 }
 
-const PLAIN = { writable: true, enumerable: true, configurable: true }
-
-/** A row has the columns of the user's type. */
 function trusted<T>(row: object): T {
   return row as T
 }
@@ -168,7 +156,6 @@ function keyText(value: unknown, { type }: KeyKind, column: string): string {
   return keyPart(value)
 }
 
-/** Parts that fit into one statement. */
 function* partsOf(keys: Iterable<string>): Generator<readonly string[]> {
   let part: string[] = []
   let characters = 0
@@ -204,9 +191,4 @@ function conditionOf(column: string, kind: KeyKind, keys: readonly string[]): st
 function literal(part: string, { type }: KeyKind): string {
   if (type === 'binary') return `x'${part}'`
   return type === 'text' ? text(part) : String(BigInt(part))
-}
-
-function beyondNumbers(column: string, key: string): SourceError {
-  const message = `the column ${quotedName(column)} has an integer beyond 2^53, which a number cannot hold; set integers: 'bigint'`
-  return new SourceError(message, { code: 'DECODE', key })
 }
