@@ -283,7 +283,6 @@ function isSame(a: SchemaObject, b: SchemaObject): boolean {
   return a.name === b.name && a.sql === b.sql
 }
 
-/** The rows that the installed trigger keeps. */
 function keptRows(objects: readonly SchemaObject[]): number {
   const trim = objects.find(({ name }) => name === 'listwatch_trim')
   return Number(/NEW\.n - (\d+)/.exec(trim?.sql ?? '')?.[1] ?? KEEP_ROWS)

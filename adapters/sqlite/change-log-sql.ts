@@ -8,12 +8,10 @@ export interface SchemaObject {
   readonly sql: string
 }
 
-/** The default of `keepRows`. */
 export const KEEP_ROWS = 1_000_000
 /** The log is trimmed once in this number of rows. */
 const TRIM_EVERY = 1_024
 
-/** The objects that all tables share. */
 export function sharedObjects(keepRows: number): readonly SchemaObject[] {
   return [
     {
@@ -74,11 +72,8 @@ export function triggersOf({ name, key, uniques }: Table, t: number): readonly S
   ]
 }
 
-/** The change log of one table, as the file has it. */
 export interface InstalledLog {
-  /** The number of the table in the log. */
   readonly t: number
-  /** The names of the key columns. */
   readonly key: readonly string[]
   readonly triggers: readonly SchemaObject[]
 }

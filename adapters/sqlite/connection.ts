@@ -9,17 +9,13 @@ import { isBusy, isOutOfRange, sqliteError } from './sqlite-errors.js'
 /** The longest delay of another attempt while the file is locked, in milliseconds. */
 const LONGEST_RETRY_MS = 50
 
-/** What a read needs that may have to wait for a lock. */
 export interface Waiting {
-  /** How long it waits, in milliseconds. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
 }
 
-/** A connection of the user's driver to one file, which it reads. */
 export class Connection {
-  /** The path of the file, as SQLite has resolved it. */
   readonly path: string
   readonly #database: SqliteDatabase
   readonly #statements = new Map<string, SqliteStatement>()
@@ -67,22 +63,17 @@ export class Connection {
     this.#database.exec(sql)
   }
 
-  /** Returns the first row. */
   get(sql: string, ...values: SqliteValue[]): Properties {
     return propertiesOf(this.#statement(sql).get(...values))
   }
 
-  /** Returns the rows. */
   all(sql: string, ...values: SqliteValue[]): readonly Properties[] {
     return this.#statement(sql)
       .all(...values)
       .map(propertiesOf)
   }
 
-  /**
-   * Returns the columns `names` of the rows; undefined if an integer is not a safe number and the driver says so.
-   * `areExact`: all integers are bigints.
-   */
+  /** Undefined if an integer is not a safe number and the driver says so. `areExact`: all integers are bigints. */
   rows(
     sql: string,
     names: readonly string[],
@@ -191,7 +182,6 @@ function areArrays(rows: readonly unknown[]): rows is readonly (readonly unknown
   return Array.isArray(rows[0])
 }
 
-/** The identity of a file; undefined if there is none. */
 function inodeOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stat && `${stat.dev}:${stat.ino}`

@@ -14,7 +14,6 @@ const NAMES: Readonly<Record<number, string>> = {
   26: 'SQLITE_NOTADB',
 }
 
-/** Returns the name of SQLite's primary result code; undefined for any other error. */
 function resultOf(thrown: unknown): string | undefined {
   const { errcode, code } = propertiesOf(thrown)
   if (typeof errcode === 'number') return NAMES[errcode & 0xff] ?? 'other'
@@ -35,7 +34,6 @@ export function isOutOfRange(thrown: unknown): boolean {
 
 const INSTALL = ' (nothing is installed in this file; run: npx listwatch sqlite install <file> --table <table>)'
 
-/** Converts an error of the driver or of SQLite. */
 export function sqliteError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const result = resultOf(thrown)

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { ABORTED, messageOf, SourceError } from '../../src/contract/errors.js'
+import { ABORTED, isEpochChange, messageOf } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListEvent,
@@ -59,10 +59,10 @@ class ChangeLogSource<T> implements SqliteSource<T> {
   readonly selection: string
   readonly heartbeatMs: number
   readonly key: SqliteSource<T>['key'] = keyOf
+  readonly hasReached: SqliteSource<T>['hasReached'] = includesMark
   readonly #options: SqliteSourceOptions
   readonly #pollIntervalMs: number
   readonly #timeoutMs: number
-  /** The path of the file, once it is known. */
   #path: string | undefined
   readonly #warnings = new Set<string>()
 
@@ -85,7 +85,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
       const { reader, at, end } = await connection.snapshot(
         waiting,
         () => {
-          const floor = context.floor === undefined ? undefined : parseVersion(context.floor)
+          const floor = context.floor === undefined ? undefined : versions.parse(context.floor)
           const reader = this.#reader(connection)
           const state = this.#state(connection, floor?.n ?? 0)
           if (floor?.epoch === state.at.epoch) assertSameHistory(state, floor)
@@ -120,7 +120,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         },
       )
       this.#warn(connection, reader, context)
-      yield { events, version: formatVersion(version) }
+      yield { events, version: versions.format(version) }
     } finally {
       connection.close()
     }
@@ -130,7 +130,7 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     const { signal, clock, onProgressRequest } = context
     const waiting = this.#waiting(context)
     const timer = new PollTimer(clock, Math.min(this.#pollIntervalMs, CHECK_MS))
-    let at = parseVersion(context.after)
+    let at = versions.parse(context.after)
     let reader: TableReader<T> | undefined
     let dataVersion: unknown
     let isRequested = true
@@ -173,13 +173,13 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         if (isRequested || now - yieldedAt >= CHECK_MS) {
           isRequested = false
           yieldedAt = now
-          yield { events, version: formatVersion(at) }
+          yield { events, version: versions.format(at) }
         }
         await timer.next(signal)
         if (signal.aborted) throw ABORTED
       }
     } catch (error) {
-      if (isForked(error)) startEpoch(connection, at)
+      if (isEpochChange(error)) startEpoch(connection, at)
       throw error
     } finally {
       endWake?.()
@@ -194,10 +194,6 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     } finally {
       connection.close()
     }
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    return includesMark(at, mark)
   }
 
   mark(database: Pick<SqliteDatabase, 'prepare'>): Version {
@@ -236,7 +232,6 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     return new TableReader<T>(connection, table, this.#options)
   }
 
-  /** Reads the changes after a version, in one snapshot. */
   async #delta(
     connection: Connection,
     from: SqliteVersion,
@@ -262,7 +257,6 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     return found
   }
 
-  /** Reports each problem once. */
   #warn(connection: Connection, { hasLeftOut }: TableReader<T>, { warn }: SourceContext): void {
     const table = quoted(this.#options.table)
     const { journal_mode: mode } = connection.get('PRAGMA main.journal_mode')
@@ -332,7 +326,6 @@ function watchFiles(path: string, onWrite: () => void, onReplace: () => void): (
   }
 }
 
-/** A position in the history of a file: a row of the change log. */
 interface Position {
   readonly epoch: string
   /** The number of the row. It grows with each commit. */
@@ -341,13 +334,11 @@ interface Position {
   readonly stamp: number
 }
 
-/** The version of a mirrored table. */
 interface SqliteVersion extends Position {
   /** SQLite's `schema_version`, which every DDL changes. A change of the schema may change rows without a log. */
   readonly schema: number
 }
 
-/** The kind of source in messages. */
 const OF = 'a SQLite source'
 
 const epoch = textField(/^[0-9a-f]{16}$/)
@@ -355,14 +346,10 @@ const versions = versionFormat<SqliteVersion>('sl1', OF, { epoch, schema: intege
 /** The text of the view `listwatch_mark`. */
 const marks = versionFormat<Position>('slm1', OF, { epoch, n: integer, stamp: integer })
 
-const formatVersion = (version: SqliteVersion): Version => versions.format(version)
-const parseVersion = (version: Version): SqliteVersion => versions.parse(version)
-
 function parsePosition(version: Version): Position {
   return version.startsWith('slm1.') ? marks.parse(version) : versions.parse(version)
 }
 
-/** Returns whether `at` includes `mark`. Both are versions or marks. */
 function includesMark(at: Version, mark: Version): boolean {
   const [ours, theirs] = [parsePosition(at), parsePosition(mark)]
   if (ours.epoch !== theirs.epoch) throw otherHistory('it is of another epoch')
@@ -390,8 +377,4 @@ function assertSameHistory({ at, known }: LogState, from: SqliteVersion): void {
   if (at.epoch !== from.epoch) throw forked('the file has another epoch')
   if (at.n < from.n) throw forked('the file is an older copy')
   if (known !== undefined && known !== from.stamp) throw forked('an older copy of the file was written to')
-}
-
-function isForked(thrown: unknown): boolean {
-  return thrown instanceof SourceError && thrown.code === 'EPOCH_CHANGED'
 }

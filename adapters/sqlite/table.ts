@@ -5,7 +5,6 @@ import { notFound, refused } from '../common/source-errors.js'
 /** Reads all rows of a query. Integers are numbers. */
 export type Query = (sql: string, ...values: string[]) => readonly Properties[]
 
-/** A column of a unique index, and the collation by which the index compares it. */
 export interface IndexColumn {
   readonly name: string
   readonly collation: string
@@ -19,7 +18,6 @@ export interface KeyColumn extends IndexColumn {
 /** Columns of which no two rows have equal values: REPLACE deletes the other row. */
 export type UniqueColumns = readonly IndexColumn[]
 
-/** A table that can be mirrored. */
 export interface Table {
   readonly name: string
   /** All columns that `SELECT *` returns. */
@@ -27,7 +25,6 @@ export interface Table {
   readonly key: readonly KeyColumn[]
   /** The order of the rows on disk, in SQL: the rowid, or the primary key of a WITHOUT ROWID table. */
   readonly order: readonly string[]
-  /** Apart from the key. */
   readonly uniques: readonly UniqueColumns[]
 }
 
@@ -50,7 +47,6 @@ interface Unique {
   readonly hasExpression: boolean
 }
 
-/** Looks a table up. `wanted`: the columns of its key; default: its primary key. Throws if it cannot be mirrored. */
 export function findTable(query: Query, given: string, wanted?: readonly string[]): Table {
   const [found] = query(
     `SELECT l.name, l.type, l.wr FROM pragma_table_list AS l WHERE l.schema = 'main' AND l.name = ? COLLATE NOCASE`,
@@ -103,12 +99,10 @@ export function findTable(query: Query, given: string, wanted?: readonly string[
   }
 }
 
-/** Quotes a name for SQL, and for messages. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** The command that installs the change log of a table. */
 export function installCommand(path: string, table: string): string {
   return `npx listwatch sqlite install ${shellQuoted(path)} --table ${shellQuoted(table)}`
 }
