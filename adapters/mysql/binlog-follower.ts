@@ -22,7 +22,6 @@ export interface PendingTransaction {
   readonly point: Position
 }
 
-/** The limit and the versions of a table when the stream begins. */
 export interface FollowedTable {
   /** If more keys than this are pending, the table is listed. */
   readonly maxKeys: number
@@ -31,9 +30,7 @@ export interface FollowedTable {
 }
 
 export interface FollowerOptions {
-  /** The place at which the stream has begun. */
   readonly from: Position
-  /** Identifies the server of the stream. */
   readonly server: string
   readonly clock: Clock
   /** By the ids of tables. */
@@ -42,10 +39,7 @@ export interface FollowerOptions {
 
 /** Receives the stream of the binlog, and holds the touched keys until the rows have been read. */
 export class BinlogFollower {
-  readonly #from: Position
-  readonly #server: string
-  readonly #tables: ReadonlyMap<string, FollowedTable>
-  readonly #clock: Clock
+  readonly #options: FollowerOptions
   readonly #timer: WakeableTimer
   #pending: PendingTransaction[] = []
   /** The number of pending keys of each table; Infinity if it has to be listed. */
@@ -53,22 +47,15 @@ export class BinlogFollower {
   /** The last transaction of which nothing is kept, of each table that has to be listed. */
   readonly #dropped = new Map<string, Place>()
   /** Everything up to here has been received. */
-  #received: Position
-  #isVerified = false
+  received: Position
+  /** Whether the history of the server has been compared with that of the first position. */
+  isVerified = false
   #failure: { readonly error: unknown } | undefined
 
-  constructor({ from, server, clock, tables }: FollowerOptions) {
-    this.#from = from
-    this.#received = from
-    this.#server = server
-    this.#tables = tables
-    this.#clock = clock
-    this.#timer = new WakeableTimer(clock)
-  }
-
-  /** Everything up to here has been received. */
-  get received(): Position {
-    return this.#received
+  constructor(options: FollowerOptions) {
+    this.#options = options
+    this.received = options.from
+    this.#timer = new WakeableTimer(options.clock)
   }
 
   /** Whether a transaction has touched a table since the last `advance`. */
@@ -76,12 +63,6 @@ export class BinlogFollower {
     return this.#pending.length > 0
   }
 
-  /** Whether the history of the server has been compared with that of the first position. */
-  get isVerified(): boolean {
-    return this.#isVerified
-  }
-
-  /** Reads the stream until it fails. */
   async run(stream: AsyncIterable<readonly BinlogItem[]>): Promise<void> {
     for await (const items of stream) {
       for (const item of items) this.#add(item)
@@ -89,7 +70,6 @@ export class BinlogFollower {
     }
   }
 
-  /** Ends the waits with an error. */
   fail(error: unknown): void {
     this.#failure = { error }
     this.#timer.wake()
@@ -101,11 +81,11 @@ export class BinlogFollower {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Resolves with whether everything up to a position was received within a time. */
   async receiveUpTo(position: Position, timeoutMs: number): Promise<boolean> {
-    const until = this.#clock.now() + timeoutMs
-    while (!covers(this.#received, position)) {
-      const leftMs = until - this.#clock.now()
+    const { clock } = this.#options
+    const until = clock.now() + timeoutMs
+    while (!covers(this.received, position)) {
+      const leftMs = until - clock.now()
       if (leftMs <= 0) return false
       await this.wait(leftMs)
     }
@@ -116,7 +96,6 @@ export class BinlogFollower {
     this.#timer.wake()
   }
 
-  /** Returns the transactions up to a position. */
   upTo(upper: Position): readonly PendingTransaction[] {
     return this.#pending.filter(({ place }) => includes(upper, place))
   }
@@ -135,44 +114,41 @@ export class BinlogFollower {
     return { keys }
   }
 
-  /**
-   * Forgets the transactions before the first one that `lower` does not include. Returns the position before that one,
-   * or `from` if it is the first of all.
-   */
+  /** Forgets what `lower` includes. Returns the position before the rest, or `from` if nothing was forgotten. */
   advance(lower: Position, from: Position): Position {
     const first = this.#pending.findIndex(({ place }) => !includes(lower, place))
     const done = this.#pending.splice(0, first < 0 ? this.#pending.length : first)
     if (done.length > 0) this.#recount()
-    return this.#pending.length === 0 ? this.#received : (done.at(-1)?.point ?? from)
+    return this.#pending.length === 0 ? this.received : (done.at(-1)?.point ?? from)
   }
 
   #add(item: BinlogItem): void {
     this.#verify(item)
     if (item.type === 'heartbeat') return
     if (item.type !== 'transaction') {
-      this.#received = afterMove(this.#received, item, this.#server)
+      this.received = afterMove(this.received, item, this.#options.server)
       this.#extend()
       return
     }
-    const place = placeOf(item, this.#received, this.#server)
-    if (includes(this.#received, place)) return
-    this.#received = afterTransaction(this.#received, item, place)
+    const place = placeOf(item, this.received, this.#options.server)
+    if (includes(this.received, place)) return
+    this.received = afterTransaction(this.received, item, place)
     const tables = this.#limited(item, place)
     if (tables.size === 0) this.#extend()
-    else this.#pending.push({ place, committedAt: item.committedAt, tables, point: this.#received })
+    else this.#pending.push({ place, committedAt: item.committedAt, tables, point: this.received })
   }
 
   /** What touches no table is not pending by itself. */
   #extend(): void {
     const last = this.#pending.at(-1)
-    if (last !== undefined) this.#pending[this.#pending.length - 1] = { ...last, point: this.#received }
+    if (last !== undefined) this.#pending[this.#pending.length - 1] = { ...last, point: this.received }
   }
 
   /** Without the tables that have to be listed anyway, of which nothing more is kept. */
   #limited({ tables }: LoggedTransaction, place: Place): ReadonlyMap<string, TouchedRows> {
     const limited = new Map<string, TouchedRows>()
     for (const [table, rows] of tables) {
-      const { maxKeys = 0, versions = [] } = this.#tables.get(table) ?? {}
+      const { maxKeys = 0, versions = [] } = this.#options.tables.get(table) ?? {}
       if (versions.every((version) => includes(version, place))) continue
       const known = this.#keys.get(table) ?? 0
       if (known === Infinity) {
@@ -194,15 +170,14 @@ export class BinlogFollower {
     for (const table of this.#dropped.keys()) if (this.#keys.get(table) !== Infinity) this.#dropped.delete(table)
   }
 
-  /** Throws if the history of the server is not the one of the first position. */
   #verify(item: BinlogItem): void {
-    if (this.#isVerified || item.type === 'heartbeat') return
-    const from = this.#from
+    if (this.isVerified || item.type === 'heartbeat') return
+    const { from, server } = this.#options
     if (item.type === 'format') {
-      const isSame = from.flavor === 'mariadb' && from.server === this.#server
+      const isSame = from.flavor === 'mariadb' && from.server === server
       if (isSame && from.format !== undefined && from.file === item.file && from.format !== stampOf(item))
         throw forked(`the server has created its binlog ${from.file} again`)
-      this.#isVerified = from.flavor === 'mariadb' ? !isSame || from.last === undefined : from.last?.gtid === undefined
+      this.isVerified = from.flavor === 'mariadb' ? !isSame || from.last === undefined : from.last?.gtid === undefined
       return
     }
     if (item.type !== 'transaction' || from.last === undefined) return
@@ -214,7 +189,7 @@ export class BinlogFollower {
       if (item.committedMicros !== from.last.micros)
         throw forked(`the server has another transaction ${from.last.gtid}`)
     }
-    this.#isVerified = true
+    this.isVerified = true
   }
 }
 

@@ -1,16 +1,11 @@
-/** Transactions first to last, both included. */
 export interface GtidInterval {
   readonly first: number
   readonly last: number
 }
 
-/**
- * A set of transactions of MySQL: intervals, sorted and not adjacent, by their origin. The origin is the UUID of a
- * server, or `<uuid>:<tag>`.
- */
+/** Intervals, sorted and not adjacent, by their origin: the UUID of a server, or `<uuid>:<tag>`. */
 export type GtidSet = ReadonlyMap<string, readonly GtidInterval[]>
 
-/** One transaction of MySQL. */
 export interface Gtid {
   readonly origin: string
   readonly number: number
@@ -19,7 +14,6 @@ export interface Gtid {
 /** The last transaction of each domain of MariaDB. */
 export type GtidPosition = ReadonlyMap<number, DomainGtid>
 
-/** One transaction of MariaDB. */
 export interface DomainGtid {
   readonly domain: number
   readonly server: number
@@ -81,7 +75,6 @@ export function containsGtid(set: GtidSet, { origin, number }: Gtid): boolean {
   return contains(set.get(origin), number, number)
 }
 
-/** Whether `set` contains all transactions of `other`. */
 export function containsSet(set: GtidSet, other: GtidSet): boolean {
   for (const [origin, intervals] of other) {
     const ours = set.get(origin)
@@ -110,7 +103,6 @@ export function union(set: GtidSet, other: GtidSet): GtidSet {
   return both
 }
 
-/** The transactions of `set` that are not in `other`. */
 export function subtract(set: GtidSet, other: GtidSet): GtidSet {
   const rest = new Map<string, readonly GtidInterval[]>()
   for (const [origin, intervals] of set) {

@@ -127,7 +127,6 @@ export function mysqlSource<T = unknown>(options: MysqlSourceOptions): MysqlSour
 /** Random server ids are above those that administrators choose. */
 const MIN_SERVER_ID = 2 ** 31
 const SERVER_IDS = 2 ** 31 - 1
-/** In the status of the server that the driver returns. */
 const IN_TRANSACTION = 1
 /** The shortest and the longest delay before another snapshot, if the server has not finished a commit. */
 const MIN_DELAY_MS = 1
@@ -141,7 +140,6 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
   readonly #options: MysqlDatabaseOptions
   readonly #timeoutMs: number
   readonly #tables = new Map<string, MysqlTableOptions>()
-  /** The session of the watch that is open, and its server. */
   #watching: { readonly session: Session; readonly server: Server } | undefined
 
   constructor(options: MysqlDatabaseOptions) {
@@ -289,7 +287,7 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
     const maxKeys = Math.max(...[...followed.values()].map((each) => each.maxKeys))
     const follower = new BinlogFollower({ from, server: server.id, clock, tables: followed })
     const watch = new TableWatch(session, server, follower, { from, tables, lost, timeoutMs: this.#timeoutMs, clock })
-    const reader = new TransactionReader({ maxKeys })
+    const reader = new TransactionReader(maxKeys)
     for (const table of tables) reader.watch(table.reader.table)
     const own = new OwnSignal(signal)
     const running = this.#stream(from, server, { ...context, signal: own.signal }, reader)

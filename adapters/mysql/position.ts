@@ -23,10 +23,8 @@ import {
   withoutGtid,
 } from './gtid.js'
 
-/** The kind of source in messages. */
 const OF = 'a MariaDB or MySQL source'
 
-/** A place in the binlog of MariaDB. */
 export interface MariaDbPosition {
   readonly flavor: 'mariadb'
   /** Identifies the server: files and positions are its own. */
@@ -40,7 +38,6 @@ export interface MariaDbPosition {
   readonly last: { readonly start: number; readonly crc: number } | undefined
 }
 
-/** A set of transactions of MySQL. */
 export interface MySqlPosition {
   readonly flavor: 'mysql'
   readonly gtids: GtidSet
@@ -110,7 +107,6 @@ export function formatMark(gtids: string): Version {
   return `mym1.${gtids.replaceAll(/\s/g, '')}`
 }
 
-/** Returns whether `at`, a version, includes `mark`: a version, a mark or a head. */
 export function includesMark(at: Version, mark: Version): boolean {
   const ours = parseVersion(at)
   if (!mark.startsWith('mym1.')) {
@@ -141,10 +137,7 @@ export function isInGtids(position: Position, text: string): boolean {
     : [...position.gtids.values()].every((gtid) => hasReachedGtid(parseGtidPosition(text) ?? new Map(), gtid))
 }
 
-/**
- * Throws if two positions cannot be of one history: the one that is earlier in the binlog is later by the clock of the
- * server.
- */
+/** Throws if the position that is earlier in the binlog is later by the clock of the server. */
 function assertOneHistory(a: Position, b: Position): void {
   if (a.flavor !== b.flavor) throw forked(`one server is ${a.flavor}, the other ${b.flavor}`)
   if (a.flavor === 'mariadb' && b.flavor === 'mariadb' && a.server !== b.server) return
@@ -174,7 +167,6 @@ function timeOf(position: Position): number {
     : (position.last?.micros ?? Number.NaN)
 }
 
-/** Whether everything up to `other` is included in `position`. */
 export function covers(position: Position, other: Position): boolean {
   if (position.flavor === 'mysql') return other.flavor === 'mysql' && containsSet(position.gtids, other.gtids)
   if (other.flavor !== 'mariadb') return false
@@ -185,7 +177,6 @@ export function covers(position: Position, other: Position): boolean {
 
 /** The place of a transaction in the history, parsed once. */
 export interface Place {
-  /** The server that it was read from. */
   readonly server: string
   readonly file: string
   readonly position: number
@@ -204,14 +195,12 @@ export function placeOf({ gtid, file, end }: LoggedTransaction, { flavor }: Posi
   }
 }
 
-/** Whether a transaction is included in a position. */
 export function includes(position: Position, place: Place): boolean {
   if (position.flavor === 'mysql') return place.gtid !== undefined && containsGtid(position.gtids, place.gtid)
   if (position.server === place.server) return compareFiles(position, place) >= 0
   return place.domainGtid !== undefined && hasReachedGtid(position.gtids, place.domainGtid)
 }
 
-/** Returns the position after a transaction. */
 export function afterTransaction(position: Position, item: LoggedTransaction, place: Place): Position {
   if (position.flavor === 'mysql') {
     const { gtid, committedMicros } = item
@@ -232,7 +221,6 @@ export function afterTransaction(position: Position, item: LoggedTransaction, pl
   }
 }
 
-/** Returns the position after an item of the stream that is not a transaction. */
 export function afterMove(position: Position, item: MovedPosition | LoggedFormat, server: string): Position {
   if (position.flavor === 'mysql') return position
   const { file, position: at } = item

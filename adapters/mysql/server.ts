@@ -5,10 +5,8 @@ import { parseGtidPosition, parseGtidSet, union } from './gtid.js'
 import { type MariaDbPosition, type MySqlPosition, numberOf, type Position } from './position.js'
 import { text } from './sql-text.js'
 
-/** A server whose binlog can be followed. */
 export interface Server {
   readonly flavor: 'mariadb' | 'mysql'
-  /** Identifies it. */
   readonly id: string
   /** Whether the binlog has the rows that foreign keys change. */
   readonly logsCascades: boolean
@@ -35,13 +33,9 @@ export function flavorOf(version: unknown): Server['flavor'] {
   return /mariadb/i.test(String(version)) ? 'mariadb' : 'mysql'
 }
 
-/** Runs a statement, and returns its rows. */
 export type Query = (sql: string) => Promise<readonly Properties[]>
 
-/**
- * Returns the GTIDs of everything that was committed before the call: those that count as executed, and all. The rest
- * may be of transactions that have not ended.
- */
+/** What was committed before the call: it counts as executed, or is in all, which may have unfinished ones. */
 export async function readGtids(
   query: Query,
   flavor: Server['flavor'],
@@ -57,7 +51,6 @@ function gtidsOf(owned: unknown, executed: unknown): string {
   return all.filter(Boolean).join(',')
 }
 
-/** Identifies the server. Throws if its binlog cannot be followed. */
 export async function identify(session: Session): Promise<Server> {
   const [found] = await session.query(FLAVOR_SQL)
   const version = found?.['version']
@@ -74,7 +67,6 @@ export async function identify(session: Session): Promise<Server> {
   return { flavor, id: String(id), logsCascades: flavor === 'mysql' && (await logsCascades(session, String(version))) }
 }
 
-/** Throws if the binlog lacks what the server receives as a replica. */
 async function assertLogsReceived(session: Session, flavor: Server['flavor']): Promise<void> {
   const [setting] = await session.query(
     `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_slave_updates', 'log_replica_updates')`,
@@ -96,10 +88,7 @@ async function logsCascades(session: Session, version: string): Promise<boolean>
   return native?.['Value'] !== 'ON'
 }
 
-/**
- * Begins a transaction that reads one snapshot, and returns its bounds in the binlog. `reads`: statements that are sent in
- * the same packet.
- */
+/** Returns the bounds of a snapshot in the binlog. `reads`: statements that are sent in the same packet. */
 export async function beginSnapshot(
   session: Session,
   server: Server,

@@ -1,4 +1,3 @@
-/** Quotes names for SQL, and for messages. */
 export function quotedName(...names: readonly string[]): string {
   return names.map((name) => `\`${name.replaceAll('`', '``')}\``).join('.')
 }

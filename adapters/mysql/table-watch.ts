@@ -10,11 +10,19 @@ import { covers, formatVersion, includesGtids, isInGtids, type Position } from '
 import { beginSnapshot, isBehind, readGtids, type Server } from './server.js'
 import type { KeyRead, RowReader } from './table/row-reader.js'
 
-/** A table that is watched, and its version. */
 export interface WatchedTable {
   readonly collection: string
   readonly reader: RowReader<unknown>
   from: Position
+}
+
+export interface TableWatchOptions {
+  readonly from: Position
+  readonly tables: readonly WatchedTable[]
+  /** The tables that could not be found, or have to be listed. Each batch takes them. */
+  readonly lost: Map<string, SourceError>
+  readonly timeoutMs: number
+  readonly clock: Clock
 }
 
 /** A statement that is sent with the begin of a snapshot, for keys that were known before. */
@@ -35,19 +43,14 @@ const MAX_CHANGED = 5
 /** After this many checks without an event the position is of another history. */
 const MAX_UNVERIFIED = 3
 
-/** Reads the rows whose keys the binlog has named, for all tables in one snapshot. */
 export class TableWatch {
   readonly #session: Session
   readonly #server: Server
   readonly #follower: BinlogFollower
-  readonly #timeoutMs: number
-  readonly #clock: Clock
+  readonly #options: TableWatchOptions
   #tables: readonly WatchedTable[]
   /** The version of all tables; undefined before the first batch. */
   #at: Position | undefined
-  readonly #from: Position
-  readonly #lost: Map<string, SourceError>
-  /** How many snapshots were begun. */
   #snapshots = 0
   #changed = 0
   /** The GTIDs that the server had at the last check, and what had been received. */
@@ -56,29 +59,14 @@ export class TableWatch {
   /** How many checks in succession have found that nothing proves the history. */
   #unverified = 0
 
-  /** `lost`: the tables that could not be found. */
-  constructor(
-    session: Session,
-    server: Server,
-    follower: BinlogFollower,
-    options: {
-      readonly from: Position
-      readonly tables: readonly WatchedTable[]
-      readonly lost: Map<string, SourceError>
-      readonly timeoutMs: number
-      readonly clock: Clock
-    },
-  ) {
+  constructor(session: Session, server: Server, follower: BinlogFollower, options: TableWatchOptions) {
     this.#session = session
     this.#server = server
     this.#follower = follower
-    this.#from = options.from
+    this.#options = options
     this.#tables = options.tables
     const isOne = options.tables.every(({ from }) => formatVersion(from) === formatVersion(options.from))
     this.#at = isOne ? options.from : undefined
-    this.#lost = options.lost
-    this.#timeoutMs = options.timeoutMs
-    this.#clock = options.clock
   }
 
   /** Whether all tables can have one version now. */
@@ -87,15 +75,11 @@ export class TableWatch {
     return isVerified && (this.#at !== undefined || this.#tables.every(({ from }) => covers(received, from)))
   }
 
-  /** Whether a batch would be later than the last one. */
   get isBehind(): boolean {
     return this.#at !== this.#follower.received
   }
 
-  /**
-   * Throws if the server has forgotten what the stream has received, or if the stream has not received what the server
-   * had at the last call. A stream over a binlog that was created again stays silent.
-   */
+  /** Throws if the server forgot what was received, or if the stream lacks what the server had at the last call. */
   async assertComplete(): Promise<void> {
     const { received } = this.#follower
     const [last, isUnchanged] = [this.#gtids, received === this.#checked]
@@ -113,7 +97,7 @@ export class TableWatch {
 
   /** Returns the error of a stream. A purged binlog and one that was created again look alike to MariaDB. */
   async explained(error: unknown): Promise<unknown> {
-    const from = this.#from
+    const { from } = this.#options
     const isAnew =
       isExpired(error) &&
       from.flavor === 'mariadb' &&
@@ -122,7 +106,6 @@ export class TableWatch {
     return isAnew ? forked(`the binlog of the server was created again before ${from.file}`) : error
   }
 
-  /** Returns a batch without changes, if the tables have one version now. */
   bookmark(): CollectionBatch | undefined {
     const { hasPending, received } = this.#follower
     const at = this.isReady && !hasPending ? received : this.#at
@@ -140,10 +123,11 @@ export class TableWatch {
       const sql = reads.map((read) => read.sql)
       const { lower, upper, rows } = await beginSnapshot(this.#session, this.#server, sql)
       const early = reads.map((read, n) => ({ ...read, rows: rows[n] ?? [] }))
-      if (!(await this.#follower.receiveUpTo(upper, this.#timeoutMs))) {
+      const { timeoutMs, from: start, lost } = this.#options
+      if (!(await this.#follower.receiveUpTo(upper, timeoutMs))) {
         // The rest is of transactions that have a GTID since their begin.
         if (covers(this.#follower.received, lower)) return undefined
-        throw unavailable(`the binlog was not received up to the snapshot for ${Math.round(this.#timeoutMs)} ms`)
+        throw unavailable(`the binlog was not received up to the snapshot for ${Math.round(timeoutMs)} ms`)
       }
       const transactions = this.#follower.upTo(upper)
       const committedAt = transactions.at(-1)?.committedAt
@@ -153,9 +137,9 @@ export class TableWatch {
         const events = await this.#read(table, transactions, own)
         if (events.length > 0) parts.set(table.collection, events)
       }
-      const from = this.#at ?? this.#from
+      const from = this.#at ?? start
       const at = this.#follower.advance(lower, from)
-      if (at === from && parts.size === 0 && this.#lost.size === 0) return undefined
+      if (at === from && parts.size === 0 && lost.size === 0) return undefined
       this.#changed = 0
       return this.#batch(at, parts, committedAt)
     } catch (error) {
@@ -171,7 +155,7 @@ export class TableWatch {
 
   /** Ends a snapshot, unless the begin of the next one has ended it. */
   async #endSnapshot(snapshot: number): Promise<void> {
-    await this.#clock.sleep(IDLE_MS)
+    await this.#options.clock.sleep(IDLE_MS)
     // A failed connection ends the next step.
     if (snapshot === this.#snapshots) await this.#session.endSnapshot().catch(() => {})
   }
@@ -199,7 +183,8 @@ export class TableWatch {
     transactions: readonly PendingTransaction[],
     early: readonly (KeyRead & { readonly rows: readonly Row[] })[],
   ): Promise<readonly WatchEvent<unknown>[]> {
-    if (this.#lost.has(collection)) return []
+    const { lost } = this.#options
+    if (lost.has(collection)) return []
     const rows = this.#follower.touched(reader.table.id, from, transactions)
     try {
       if ('list' in rows) throw expired(`${reader.table.sql}: ${rows.list}`)
@@ -212,17 +197,17 @@ export class TableWatch {
         ...(await reader.keys(this.#session, others)),
       ]
     } catch (error) {
-      if (isOfTable(error)) this.#lost.set(collection, isOfDdl(error) ? expired(error.message) : error)
+      if (isOfTable(error)) lost.set(collection, isOfDdl(error) ? expired(error.message) : error)
       else if (isTableChanged(error) && this.#changed >= MAX_CHANGED)
-        this.#lost.set(collection, expired(`${reader.table.sql} was changed, and the binlog does not say so`))
+        lost.set(collection, expired(`${reader.table.sql} was changed, and the binlog does not say so`))
       else throw error
       return []
     }
   }
 
   #batch(at: Position, parts: CollectionBatch['parts'], committedAt: number | undefined): CollectionBatch {
-    const lost = new Map(this.#lost)
-    this.#lost.clear()
+    const lost = new Map(this.#options.lost)
+    this.#options.lost.clear()
     this.#tables = this.#tables.filter(({ collection }) => !lost.has(collection))
     for (const table of this.#tables) table.from = at
     this.#at = at

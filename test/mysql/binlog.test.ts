@@ -260,7 +260,7 @@ describeMysql('the changes in the binary log', (server) => {
     expect(await changesOf([minimal], [byK])).toEqual(['u: 1', why])
     const from = await endOf(own.mysql)
     await own.mysql.sql('INSERT INTO u VALUES (2, 2, 1), (3, 3, 1), (4, 4, 1)')
-    const reader = new TransactionReader({ maxKeys: 2 })
+    const reader = new TransactionReader(2)
     reader.watch(byK)
     const [item] = (await itemsFrom(own.mysql, from, reader)).filter((each) => each.type === 'transaction')
     expect(item && textOf(item)).toBe('u! a transaction with more than 2 rows')

@@ -1,13 +1,13 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
+import { unavailable } from '../../common/source-errors.js'
 import { closeCore, type MysqlCommand, type MysqlCore, type MysqlPacket, packetOf } from '../connection/mysql-client.js'
+import { mysqlError } from '../connection/mysql-errors.js'
 import { encodeGtidSet, formatGtidPosition, type GtidPosition, type GtidSet } from '../gtid.js'
-import { binlogError } from './binlog-errors.js'
 import type { BinlogItem } from './binlog-types.js'
 import type { TransactionReader } from './transaction-reader.js'
 
-/** The beginning of a stream. */
 export type BinlogStart =
   | { readonly file: string; readonly position: number }
   /** MySQL: after the transactions of the set, and without them. */
@@ -31,7 +31,6 @@ const MOST_WAITING = 20_000
 
 const DUMP = 0x12
 const DUMP_GTID = 0x1e
-/** The position is given by GTIDs. */
 const THROUGH_GTID = 4
 const EVENT = 0x00
 const FAILED = 0xff
@@ -56,11 +55,11 @@ export async function* openBinlog(
   const dump = new DumpCommand(commandOf(from, serverId), reader, core)
   const received = new ReceivedBytes(() => core.stream.bytesRead, clock)
   const late = (): never => {
-    throw new SourceError(`the server sent nothing for ${ms} ms`, { code: 'UNAVAILABLE' })
+    throw unavailable(`the server sent nothing for ${ms} ms`)
   }
   // An event may take longer, and a process whose event loop was blocked has not read the bytes that have arrived.
   const deadline = () => ({ ms: ms / 4, extendMs: received.extension(ms / 4, 4), late })
-  core.on('error', (error) => scope.end(binlogError(error)))
+  core.on('error', (error) => scope.end(mysqlError(error)))
   scope.onEnd(() => closeCore(core))
   try {
     signal.throwIfAborted()
@@ -68,7 +67,7 @@ export async function* openBinlog(
     core.addCommand(dump)
     for (;;) yield await scope.race(dump.next(), deadline())
   } catch (error) {
-    throw binlogError(error)
+    throw mysqlError(error)
   } finally {
     scope.end(new SourceError('the stream was closed', { code: 'STOPPED' }))
     closeCore(core) // The signal may have aborted before.
@@ -169,7 +168,7 @@ class DumpCommand implements MysqlCommand {
     const { buffer, start, end } = packet
     const first = buffer[start + 4]
     if (first === FAILED) this.#fail(packet.asError('utf8'))
-    else if (first !== EVENT) this.#fail(new SourceError('the server ended its log', { code: 'UNAVAILABLE' }))
+    else if (first !== EVENT) this.#fail(unavailable('the server ended its log'))
     else {
       try {
         this.#add(this.#reader.read(buffer.subarray(start + 5, end)))
@@ -191,7 +190,7 @@ class DumpCommand implements MysqlCommand {
   }
 
   #fail(error: unknown): void {
-    this.#error ??= binlogError(error)
+    this.#error ??= mysqlError(error)
     this.#wake()
   }
 }

@@ -21,7 +21,6 @@ export interface KeyColumn {
   readonly kind: KeyKind
 }
 
-/** A table whose changes the reader collects. */
 export interface LoggedTable {
   readonly database: string
   readonly table: string
@@ -36,12 +35,10 @@ export interface LoggedTable {
   readonly cascadesFrom?: readonly ParentTable[] | 'any' | undefined
 }
 
-/** The key of a table in maps. */
 export function idOf({ database, table }: Pick<LoggedTable, 'database' | 'table'>): string {
   return joinKey([database, table])
 }
 
-/** A table that foreign keys reference. */
 export interface ParentTable {
   readonly database: string
   readonly table: string
@@ -49,10 +46,7 @@ export interface ParentTable {
   readonly referenced: ReadonlySet<number> | 'any'
 }
 
-/**
- * The touched rows of a table: their keys as `joinKey` of the parts, or why the table has to be listed. Its columns may
- * have changed then: keys of later transactions are those of the old columns.
- */
+/** Why a table has to be listed: its columns may have changed, and later keys are those of the old columns. */
 export type TouchedRows = { readonly keys: ReadonlySet<string> } | { readonly list: string }
 
 /** A transaction, a DDL statement, or one part of an XA transaction. */
@@ -60,11 +54,8 @@ export interface LoggedTransaction {
   readonly type: 'transaction'
   /** MariaDB: `0-1-17`; MySQL: `<uuid>:17` or `<uuid>:<tag>:17`; undefined for an anonymous transaction of MySQL. */
   readonly gtid: string | undefined
-  /** The file of its last event. */
   readonly file: string
-  /** The position of its last event. */
   readonly start: number
-  /** The position after its last event. */
   readonly end: number
   /** The checksum of its last event; undefined if the server writes none. */
   readonly crc: number | undefined
@@ -95,7 +86,6 @@ export interface MovedPosition {
   /** The position of the last event; equal to `position` if the log has no event before it. */
   readonly start: number
   readonly position: number
-  /** The checksum of the last event. */
   readonly crc: number | undefined
 }
 

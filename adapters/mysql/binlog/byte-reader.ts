@@ -1,8 +1,8 @@
-import { SourceError } from '../../../src/contract/errors.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import { refused } from '../../common/source-errors.js'
 
-/** Bytes that the format of the binary log does not allow. */
 export function malformed(detail: string): SourceError {
-  return new SourceError(`the binary log cannot be read: ${detail}`, { code: 'PROTOCOL' })
+  return refused(`the binary log cannot be read: ${detail}`)
 }
 
 /** Reads little-endian values of an event in order. Throws a SourceError with code `PROTOCOL` beyond the end. */
@@ -27,7 +27,6 @@ export class ByteReader {
     return at
   }
 
-  /** An unsigned integer of 1 to 6 bytes. */
   uint(size: number): number {
     return this.bytes.readUIntLE(this.skip(size), size)
   }

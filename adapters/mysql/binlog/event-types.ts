@@ -45,7 +45,6 @@ export const EventType = {
   compressedDeleteRows: 171,
 } as const
 
-/** Types that say nothing about rows. */
 const WITHOUT_ROWS = new Set<number>([
   EventType.stop,
   EventType.intvar,
@@ -72,7 +71,6 @@ export function mayChangeRows(type: number, flags: number): boolean {
   return !WITHOUT_ROWS.has(type) && (flags & IGNORABLE_FLAG) === 0
 }
 
-/** How the rows of an event are written. */
 export interface RowsForm {
   readonly action: 'write' | 'update' | 'delete'
   /** Whether the header of the rows has additional data. */
@@ -90,7 +88,6 @@ const FORMS: ReadonlyMap<number, RowsForm> = new Map([
   [EventType.partialUpdateRows, { action: 'update', isV2: true, isCompressed: false, isPartial: true }],
 ])
 
-/** Returns undefined for an event without rows. */
 export function rowsFormOf(type: number): RowsForm | undefined {
   return FORMS.get(type)
 }

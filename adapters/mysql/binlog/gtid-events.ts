@@ -1,8 +1,6 @@
 import { ByteReader, malformed } from './byte-reader.js'
 
-/** What the first event of a transaction says. */
 export interface TransactionStart {
-  /** Undefined if the transaction is anonymous. */
   readonly gtid: string | undefined
   readonly committedMicros: number | undefined
   /** Whether further events follow until one that ends the transaction. Otherwise the next one decides. */

@@ -1,6 +1,5 @@
 import type { KeyKind } from './binlog-types.js'
 
-/** Returns the text of a value of a key column. */
 export type KeyDecoder = (bytes: Buffer, start: number, end: number) => string
 
 /**
@@ -28,30 +27,23 @@ export function isKnownCharset(charset: string): boolean {
   return decodeOf(charset) !== undefined
 }
 
-function decodeOf(charset: string): Decode | undefined {
-  switch (charset) {
-    case 'utf8mb4':
-    case 'utf8mb3':
-    case 'utf8':
-    case 'ascii':
-      return (bytes) => bytes.toString('utf8')
-    case 'latin1':
-      return (bytes) =>
-        bytes.toString('latin1').replace(/[\x80-\x9f]/g, (character) => LATIN1.charAt(character.charCodeAt(0) - 0x80))
-    case 'utf16le':
-      return (bytes) => bytes.toString('utf16le')
-    case 'ucs2':
-    case 'utf16':
-      return (bytes) => Buffer.from(bytes).swap16().toString('utf16le')
-    case 'utf32':
-      return utf32
-    default:
-      return decoderOf(SINGLE_BYTE.get(charset))
-  }
-}
+const utf8: Decode = (bytes) => bytes.toString('utf8')
+const utf16: Decode = (bytes) => Buffer.from(bytes).swap16().toString('utf16le')
+const DECODERS: ReadonlyMap<string, Decode> = new Map([
+  ['utf8mb4', utf8],
+  ['utf8mb3', utf8],
+  ['utf8', utf8],
+  ['ascii', utf8],
+  ['latin1', latin1],
+  ['utf16le', (bytes) => bytes.toString('utf16le')],
+  ['ucs2', utf16],
+  ['utf16', utf16],
+  ['utf32', utf32],
+])
 
-function decoderOf(label: string | undefined): Decode | undefined {
-  if (label === undefined) return undefined
+function decodeOf(charset: string): Decode | undefined {
+  const label = SINGLE_BYTE.get(charset)
+  if (label === undefined) return DECODERS.get(charset)
   try {
     const decoder = new TextDecoder(label)
     return (bytes) => decoder.decode(bytes)
@@ -60,13 +52,16 @@ function decoderOf(label: string | undefined): Decode | undefined {
   }
 }
 
+function latin1(bytes: Buffer): string {
+  return bytes.toString('latin1').replace(/[\x80-\x9f]/g, (each) => LATIN1.charAt(each.charCodeAt(0) - 0x80))
+}
+
 function utf32(bytes: Buffer): string {
   let text = ''
   for (let at = 0; at < bytes.length; at += 4) text += String.fromCodePoint(bytes.readUInt32BE(at))
   return text
 }
 
-/** How a value of this type is stored. */
 export interface StoredType {
   readonly type: 'integer' | 'string' | 'other'
   /** The greatest number of bytes. */

@@ -11,7 +11,6 @@ const PARTIAL_JSON = 1
 const ABSENT = -1
 const NULL = -2
 
-/** The beginning of an event with rows. */
 export interface RowsHeader {
   /** The number of the table; see `readTableMap`. */
   readonly table: number
@@ -25,10 +24,7 @@ export function readRowsHeader(reader: ByteReader, { isV2 }: RowsForm): RowsHead
   return { table, endsStatement: (flags & END_OF_STATEMENT) !== 0 }
 }
 
-/**
- * Calls `add` with the keys of the rows, before and after. Returns why the keys are not known, or undefined. `reader` is
- * behind the header.
- */
+/** Calls `add` with the keys before and after. Returns why they are not known. `reader` is behind the header. */
 export function readRowKeys(
   reader: ByteReader,
   form: RowsForm,
@@ -53,7 +49,6 @@ export function changesReferences(reader: ByteReader, form: RowsForm, layout: Ro
   return false
 }
 
-/** The rows of an event, one after the other. */
 class Rows {
   readonly before: RowImage
   readonly after: RowImage | undefined
@@ -73,7 +68,6 @@ class Rows {
     this.#bytes = form.isCompressed ? inflated(reader.rest()) : reader.rest()
   }
 
-  /** Reads the next row. Returns false if there are no more. */
   next(): boolean {
     const start = this.#at
     if (start === this.#bytes.length) return false
@@ -97,12 +91,11 @@ class Rows {
 /** One image of a row: the columns that it has, and the positions of the parts of the last read row. */
 class RowImage {
   readonly #layout: RowLayout
-  /** The ordinals of the columns in it. */
   readonly #columns: number[] = []
   readonly #starts: number[]
   readonly #ends: number[]
   #rows: Buffer = Buffer.alloc(0)
-  #hasNull = false
+  hasNull = false
 
   constructor(present: Buffer, layout: RowLayout) {
     this.#layout = layout
@@ -117,25 +110,19 @@ class RowImage {
     return this.#columns.filter((ordinal) => places[ordinal] !== 0).length === partCount
   }
 
-  /** Whether a part of the last read row is NULL. */
-  get hasNull(): boolean {
-    return this.#hasNull
-  }
-
-  /** Reads the row at a position. Returns the position after it. */
   read(rows: Buffer, start: number): number {
     const { prefixes, sizes, places } = this.#layout
     const columns = this.#columns
     const count = columns.length
     let at = start + ((count + 7) >> 3)
     this.#rows = rows
-    this.#hasNull = false
+    this.hasNull = false
     for (let index = 0; index < count; index++) {
       const ordinal = columns[index] ?? 0
       const place = (places[ordinal] ?? 0) - 1
       if (bit(rows, start, index)) {
         if (place >= 0) {
-          this.#hasNull = true
+          this.hasNull = true
           this.#starts[place] = NULL
           this.#ends[place] = NULL
         }

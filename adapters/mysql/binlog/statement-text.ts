@@ -1,6 +1,5 @@
 import type { LoggedTable } from './binlog-types.js'
 
-/** What the text of a statement in the binary log means for its transaction. */
 export type StatementKind = 'begin' | 'end' | 'part' | 'statement'
 
 /** `part`: neither ends a transaction nor changes rows that remain. */
@@ -16,7 +15,6 @@ export interface XaDecision {
   readonly xid: string
 }
 
-/** Undefined if a statement does not decide about an XA transaction. */
 export function xaDecisionOf(text: string): XaDecision | undefined {
   const [, verb, xid] = /^XA\s+(COMMIT|ROLLBACK)\s+(X'[\da-f]*',X'[\da-f]*',\d+)$/i.exec(text) ?? []
   return verb === undefined || xid === undefined
@@ -34,13 +32,11 @@ const HARMLESS =
 /** A table that is there is not changed. If another one was there before, its removal has listed the table. */
 const CREATE_TABLE = /^CREATE\s+TABLE\b/i
 const DDL = /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|REPAIR)\b/i
-/** What a DDL statement is about. */
 const OBJECT =
   /^(?:CREATE|ALTER|DROP|RENAME)\s+(?:(?:OR\s+REPLACE|TEMPORARY|UNIQUE|AGGREGATE|DEFINER\s*=\s*\S+|ALGORITHM\s*=\s*\w+|SQL\s+SECURITY\s+\w+)\s+)*(DATABASE|SCHEMA|INDEX|TRIGGER|VIEW|PROCEDURE|FUNCTION|EVENT|USER|ROLE|PACKAGE)\b/i
 const WITHOUT_ROWS = /^(TRIGGER|VIEW|PROCEDURE|FUNCTION|EVENT|USER|ROLE|PACKAGE)$/i
 const DATABASE = /^(DATABASE|SCHEMA)$/i
 
-/** Decides what kind of statement a text is. */
 const HEAD_LENGTH = 65_536
 
 /**

@@ -14,12 +14,10 @@ interface ColumnLength {
   readonly stored?: StoredType
 }
 
-/** A table of a transaction, as the binary log describes it before its rows. */
 export interface MappedTable {
   readonly id: string
   /** How to read its keys. Undefined if the table is not watched. */
   readonly keys: RowLayout | undefined
-  /** Why the keys of a watched table cannot be read. */
   readonly flaw: string | undefined
   /** How to read the columns that foreign keys reference. Undefined if there are none, or they are not known. */
   readonly references: RowLayout | undefined
@@ -40,10 +38,8 @@ export interface RowLayout {
   readonly decoders: readonly KeyDecoder[]
 }
 
-/** What a reader wants to know of a table. */
 export interface Wanted {
   readonly table: LoggedTable | undefined
-  /** The ordinals of the columns that foreign keys reference. */
   readonly referenced: ReadonlySet<number> | undefined
 }
 
@@ -77,7 +73,7 @@ function layoutsOf(reader: ByteReader, { table, referenced }: Wanted): Omit<Mapp
   const metadata = new ByteReader(reader.take(reader.length()))
   const columns: ColumnLength[] = []
   for (const type of types) {
-    const column = columnLength(type, metadata)
+    const column = LENGTHS[type]?.(metadata)
     if (column === undefined) return { ...UNWANTED, flaw: `a column has the unknown type ${type}` }
     columns.push(column)
   }
@@ -103,7 +99,6 @@ function partsOf(ordinals: readonly number[], columnCount: number): Pick<RowLayo
   return { places, partCount: ordinals.length }
 }
 
-/** Undefined if the columns are not those of the table. */
 function decodersOf(table: LoggedTable, columns: readonly ColumnLength[]): readonly KeyDecoder[] | undefined {
   const decoders: KeyDecoder[] = []
   for (const { ordinal, kind } of table.key) {
@@ -115,69 +110,39 @@ function decodersOf(table: LoggedTable, columns: readonly ColumnLength[]): reado
   return decoders
 }
 
-/** Undefined for a type that is not known. Reads what the metadata says about the column. */
-function columnLength(type: number, metadata: ByteReader): ColumnLength | undefined {
-  switch (type) {
-    case 1: // TINYINT
-      return integer(1)
-    case 2: // SMALLINT
-      return integer(2)
-    case 3: // INT
-      return integer(4)
-    case 8: // BIGINT
-      return integer(8)
-    case 9: // MEDIUMINT
-      return integer(3)
-    case 4: // FLOAT
-    case 5: // DOUBLE
-      return fixed(metadata.uint(1))
-    case 6: // NULL
-      return fixed(0)
-    case 13: // YEAR
-      return fixed(1)
-    case 7: // TIMESTAMP before MySQL 5.6
-      return fixed(4)
-    case 10: // DATE
-    case 11: // TIME before MySQL 5.6
-    case 14: // DATE
-      return fixed(3)
-    case 12: // DATETIME before MySQL 5.6
-      return fixed(8)
-    case 17: // TIMESTAMP
-      return fixed(4 + fraction(metadata))
-    case 18: // DATETIME
-      return fixed(5 + fraction(metadata))
-    case 19: // TIME
-      return fixed(3 + fraction(metadata))
-    case 15: // VARCHAR, VARBINARY, MariaDB's VECTOR
-    case 253:
-    case 141: // VARCHAR COMPRESSED of MariaDB
-      return string(metadata.uint(2), false, type !== 141)
-    case 254: // CHAR, BINARY, ENUM, SET, MariaDB's UUID and INET
-      return charLength(metadata)
-    case 16: {
-      // BIT
-      const bits = metadata.uint(1)
-      return fixed(metadata.uint(1) + (bits > 0 ? 1 : 0))
-    }
-    case 246: {
-      // DECIMAL
-      const precision = metadata.uint(1)
-      const scale = metadata.uint(1)
-      return fixed(digitBytes(precision - scale) + digitBytes(scale))
-    }
-    case 242: // VECTOR
-    case JSON_TYPE:
-    case 249: // TINYBLOB
-    case 250: // MEDIUMBLOB
-    case 251: // LONGBLOB
-    case 252: // BLOB, TEXT
-    case 255: // GEOMETRY
-    case 140: // BLOB COMPRESSED of MariaDB
-      return blob(metadata.uint(1))
-    default:
-      return undefined
-  }
+/** By the number of a type: reads what the metadata says about the column. */
+const LENGTHS: Readonly<Record<number, (metadata: ByteReader) => ColumnLength | undefined>> = {
+  1: () => integer(1), // TINYINT
+  2: () => integer(2), // SMALLINT
+  3: () => integer(4), // INT
+  4: (metadata) => fixed(metadata.uint(1)), // FLOAT
+  5: (metadata) => fixed(metadata.uint(1)), // DOUBLE
+  6: () => fixed(0), // NULL
+  7: () => fixed(4), // TIMESTAMP before MySQL 5.6
+  8: () => integer(8), // BIGINT
+  9: () => integer(3), // MEDIUMINT
+  10: () => fixed(3), // DATE
+  11: () => fixed(3), // TIME before MySQL 5.6
+  12: () => fixed(8), // DATETIME before MySQL 5.6
+  13: () => fixed(1), // YEAR
+  14: () => fixed(3), // DATE
+  15: (metadata) => string(metadata.uint(2), false), // VARCHAR, VARBINARY, MariaDB's VECTOR
+  16: bitLength, // BIT
+  17: (metadata) => fixed(4 + fraction(metadata)), // TIMESTAMP
+  18: (metadata) => fixed(5 + fraction(metadata)), // DATETIME
+  19: (metadata) => fixed(3 + fraction(metadata)), // TIME
+  140: blob, // BLOB COMPRESSED of MariaDB
+  141: (metadata) => string(metadata.uint(2), false, false), // VARCHAR COMPRESSED of MariaDB
+  242: blob, // VECTOR
+  [JSON_TYPE]: blob,
+  246: decimalLength, // DECIMAL
+  249: blob, // TINYBLOB
+  250: blob, // MEDIUMBLOB
+  251: blob, // LONGBLOB
+  252: blob, // BLOB, TEXT
+  253: (metadata) => string(metadata.uint(2), false), // VARCHAR, VARBINARY
+  254: charLength, // CHAR, BINARY, ENUM, SET, MariaDB's UUID and INET
+  255: blob, // GEOMETRY
 }
 
 function fixed(size: number): ColumnLength {
@@ -193,8 +158,20 @@ function string(size: number, isPadded: boolean, isReadable = true): ColumnLengt
   return isReadable ? { ...column, stored: { type: 'string', size, isPadded } } : column
 }
 
-function blob(prefix: number): ColumnLength | undefined {
+function blob(metadata: ByteReader): ColumnLength | undefined {
+  const prefix = metadata.uint(1)
   return prefix >= 1 && prefix <= 4 ? { prefix, size: 0 } : undefined
+}
+
+function bitLength(metadata: ByteReader): ColumnLength {
+  const bits = metadata.uint(1)
+  return fixed(metadata.uint(1) + (bits > 0 ? 1 : 0))
+}
+
+function decimalLength(metadata: ByteReader): ColumnLength {
+  const precision = metadata.uint(1)
+  const scale = metadata.uint(1)
+  return fixed(digitBytes(precision - scale) + digitBytes(scale))
 }
 
 /** The first byte has the true type, and two bits of the length if the length needs them. */

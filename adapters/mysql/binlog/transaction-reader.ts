@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { SourceError } from '../../../src/contract/errors.js'
-import { type BinlogItem, idOf, type LoggedTable } from './binlog-types.js'
+import { type BinlogItem, idOf, type LoggedTable, type TouchedRows } from './binlog-types.js'
 import { ByteReader, malformed } from './byte-reader.js'
 import { decompressedPayload, inflated } from './decompress.js'
 import { EventType, mayChangeRows, type RowsForm, rowsFormOf } from './event-types.js'
@@ -8,15 +8,12 @@ import { mariadbGtid, type TransactionStart, taggedGtid, untaggedGtid } from './
 import { changesReferences, readRowKeys, readRowsHeader } from './row-keys.js'
 import { effectOf, statementKind, xaDecisionOf, xidText } from './statement-text.js'
 import { type MappedTable, readTableMap } from './table-map.js'
-import { Touched } from './touched.js'
 
 const HEADER_BYTES = 19
 const CHECKSUM_BYTES = 4
 /** An event that the server made for this stream; the log does not have it. */
 const ARTIFICIAL_FLAG = 0x20
-/** How many keys of a table a transaction keeps. */
 const MOST_KEYS = 250_000
-/** How many prepared transactions of XA the reader keeps. */
 const MOST_PREPARED = 1_000
 /** How much of a statement is read: it may be longer than a string can be, but DDL is not. */
 const MOST_TEXT_BYTES = 2 ** 24
@@ -35,12 +32,38 @@ interface Header {
   readonly flags: number
 }
 
-export interface TransactionReaderOptions {
-  /** A transaction that touches more keys of a table is one that lists the table. Default: 250 000. */
-  readonly maxKeys?: number | undefined
+/** The rows that a transaction has touched, by the ids of tables. */
+class Touched {
+  readonly #tables = new Map<string, { readonly keys: Set<string> } | { readonly list: string }>()
+
+  get tables(): ReadonlyMap<string, TouchedRows> {
+    return this.#tables
+  }
+
+  /** The set for further keys of a table; undefined if the table has to be listed anyway. */
+  keysOf(id: string): Set<string> | undefined {
+    let rows = this.#tables.get(id)
+    if (rows === undefined) {
+      rows = { keys: new Set() }
+      this.#tables.set(id, rows)
+    }
+    return 'keys' in rows ? rows.keys : undefined
+  }
+
+  /** Only the first reason counts. */
+  list(id: string, reason: string): void {
+    const rows = this.#tables.get(id)
+    if (rows === undefined || 'keys' in rows) this.#tables.set(id, { list: reason })
+  }
+
+  addAll(other: Touched): void {
+    for (const [id, rows] of other.#tables) {
+      if ('list' in rows) this.list(id, rows.list)
+      else for (const key of rows.keys) this.keysOf(id)?.add(key)
+    }
+  }
 }
 
-/** The transaction whose events are being read. */
 class Group {
   readonly touched = new Touched()
   /** By the numbers that events with rows use. */
@@ -82,7 +105,8 @@ export class TransactionReader {
   /** Whether the log has the first event at the position at which the stream begins. */
   #isAtFirst = false
 
-  constructor({ maxKeys = MOST_KEYS }: TransactionReaderOptions = {}) {
+  /** `maxKeys`: a transaction that touches more keys of a table is one that lists the table. */
+  constructor(maxKeys: number = MOST_KEYS) {
     this.#maxKeys = maxKeys
   }
 
@@ -185,7 +209,6 @@ export class TransactionReader {
     return { type: 'position', file: this.#file, start: this.#position, position: this.#position, crc: undefined }
   }
 
-  /** Returns whether the event moves the position. */
   #moveTo(header: Header): boolean {
     if (header.end === 0 || isArtificial(header)) return false
     // A large transaction makes a file longer than 4 GiB, but events only have 32 bits of its length.
@@ -194,7 +217,6 @@ export class TransactionReader {
     return true
   }
 
-  /** Returns whether the event is the last one of its transaction. */
   #apply(header: Header, body: Buffer): boolean {
     const form = rowsFormOf(header.type)
     if (form !== undefined) return this.#applyRows(new ByteReader(body), form)
@@ -267,7 +289,6 @@ export class TransactionReader {
     }
   }
 
-  /** Returns whether this ends the transaction. */
   #listAll(reason: string): boolean {
     this.#group ??= new Group(WITHOUT_GTID)
     for (const id of this.#tables.keys()) this.#group.touched.list(id, reason)

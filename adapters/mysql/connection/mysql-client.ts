@@ -25,7 +25,6 @@ export interface MysqlPacket {
   /** The position of the packet's header of 4 bytes. */
   readonly start: number
   readonly end: number
-  /** The error of an error packet. */
   asError(encoding?: string): Error
 }
 
@@ -40,7 +39,6 @@ interface OutgoingPacket {
 export interface MysqlCommand {
   /** Called without a packet first, and then with each packet of the server. Returns whether the command has ended. */
   execute(packet: MysqlPacket | undefined, connection: MysqlCore): boolean
-  /** Called if the connection fails. */
   onResult(error: Error): void
   /** Called by mysql2 with the option `debug`. */
   stateName(): string
@@ -65,7 +63,6 @@ export interface MysqlCore {
   on(event: 'error' | 'end', listener: (error: Error) => void): unknown
 }
 
-/** A statement, and how the driver converts its rows. */
 export interface MysqlQuery {
   readonly sql: string
   readonly rowsAsArray?: boolean
@@ -115,7 +112,6 @@ export const allowSeveralStatements: MysqlCommand = {
   stateName: () => 'option',
 }
 
-/** Returns a packet with this content. */
 export function packetOf(content: Buffer): OutgoingPacket {
   const buffer = Buffer.concat([Buffer.alloc(4), content])
   return {

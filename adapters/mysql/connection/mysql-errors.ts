@@ -19,13 +19,16 @@ const CODES: Readonly<Record<string, SourceErrorCode>> = {
   ER_TOO_MANY_USER_CONNECTIONS: 'UNAVAILABLE',
   ER_USER_LIMIT_REACHED: 'UNAVAILABLE',
 }
+const CANNOT_SEND = 1236
+/** The log does not have the position or the transaction, or has other bytes there. A list gets past damaged bytes. */
+const WRONG_POSITION =
+  /impossible position|position > file size|middle of event|bogus data|exceeded max_allowed_packet|crc check|more GTIDs|not in the master|missing the GTID|diverged/i
 /** The classes of SQLSTATE for wrong statements: a wrong number of columns, wrong values, wrong syntax, unknown names. */
 const WRONG_STATEMENT = /^(?:21|22|42)/
 
-/** Converts an error of the driver, the network or the server. */
 export function mysqlError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
-  const { code, sqlState } = propertiesOf(thrown)
+  const { code, errno, sqlState } = propertiesOf(thrown)
   // "YES" after "password:" would be redacted.
   const message = messageOf(thrown).replace(/\(using password: (\w+)\)/, (_, is) =>
     is === 'NO' ? '(without a password)' : '(with a password)',
@@ -34,16 +37,26 @@ export function mysqlError(thrown: unknown): SourceError {
     ? 'the user needs the right SELECT on the table'
     : networkHint(message, 'check the option ssl of the connection')
   return new SourceError(redact(message) + (hint === undefined ? '' : ` (${hint})`), {
-    code: CODES[String(code)] ?? (WRONG_STATEMENT.test(String(sqlState)) ? 'PROTOCOL' : 'UNAVAILABLE'),
+    code: errno === CANNOT_SEND ? binlogCodeOf(message) : (CODES[String(code)] ?? codeOf(sqlState)),
     cause: redactError(thrown),
   })
+}
+
+function codeOf(sqlState: unknown): SourceErrorCode {
+  return WRONG_STATEMENT.test(String(sqlState)) ? 'PROTOCOL' : 'UNAVAILABLE'
+}
+
+function binlogCodeOf(message: string): SourceErrorCode {
+  // Another reader took the id of this one.
+  if (/same server_(uu)?id/i.test(message)) return 'UNAVAILABLE'
+  if (/purged|could not find first log/i.test(message)) return 'VERSION_EXPIRED'
+  return WRONG_POSITION.test(message) ? 'EPOCH_CHANGED' : 'UNAVAILABLE'
 }
 
 function isCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof SourceError && codes.includes(String(propertiesOf(error.cause)['code']))
 }
 
-/** Whether another connection holds a lock on the table for long. */
 export function isLockTimeout(error: unknown): boolean {
   return isCode(error, 'ER_LOCK_WAIT_TIMEOUT')
 }

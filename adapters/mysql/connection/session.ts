@@ -2,6 +2,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { elementsOf, hasMethods, type Properties, propertiesOf } from '../../common/properties.js'
+import { unavailable } from '../../common/source-errors.js'
 import { allowSeveralStatements, closeCore, coreOf, type MysqlCore, type MysqlQuery } from './mysql-client.js'
 import { mysqlError } from './mysql-errors.js'
 
@@ -12,7 +13,6 @@ export interface SessionOptions {
   readonly timeoutMs: number
 }
 
-/** A row, in the order of the selected columns. */
 export type Row = readonly unknown[]
 
 /** How the driver converts rows, whatever the options of the connection are. */
@@ -23,16 +23,11 @@ const EXACT = {
   namedPlaceholders: false,
   rowsAsArray: true,
 } as const
-/** Rows of the server's own tables. */
 const OWN = { ...EXACT, typeCast: (_: unknown, next: () => unknown) => next() } as const
 
-/** The number of pages that may wait for the reader of a list. */
 const MAX_PAGES = 2
 
-/**
- * One connection from the user's factory. Every query has a deadline. After an error of the connection the session
- * cannot be used again.
- */
+/** Every query has a deadline. After an error of the connection the session cannot be used again. */
 export class Session {
   readonly #core: MysqlCore
   readonly #options: SessionOptions
@@ -47,7 +42,7 @@ export class Session {
     this.#scope.onEnd(() => closeCore(core))
     if (options.signal.aborted) this.#scope.end(ABORTED)
     core.on('error', (error) => this.#scope.end(mysqlError(error)))
-    core.on('end', () => this.#scope.end(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
+    core.on('end', () => this.#scope.end(unavailable('the connection was closed')))
   }
 
   static async open(connect: () => unknown, options: SessionOptions): Promise<Session> {
@@ -79,21 +74,16 @@ export class Session {
     return typeof propertiesOf(propertiesOf(this.#core)['config'])['typeCast'] === 'function'
   }
 
-  /** Returns rows as objects. Rejects with a SourceError. */
   async query(sql: string): Promise<readonly Properties[]> {
     return elementsOf(await this.#run({ sql, ...OWN, rowsAsArray: false })).map(propertiesOf)
   }
 
-  /**
-   * Runs several statements in one packet, and returns the rows of each. The rest is not run after an error. `reads`: those
-   * that read tables of the user.
-   */
+  /** Sends one packet. The rest is not run after an error. `reads`: those that read tables of the user. */
   async queries(own: readonly string[], reads: readonly string[] = []): Promise<readonly (readonly Row[])[]> {
     const sql = [...own, ...reads].join(';')
     return elementsOf(await this.#run({ sql, ...(reads.length === 0 ? OWN : EXACT) })).map(rowsOf)
   }
 
-  /** Returns rows as arrays. */
   async rows(sql: string): Promise<readonly Row[]> {
     return rowsOf(await this.#run({ sql, ...EXACT }))
   }
@@ -139,12 +129,10 @@ export class Session {
     yield page
   }
 
-  /** Ends the transaction of a snapshot, unless the connection has failed. */
   async endSnapshot(): Promise<void> {
     if (this.#scope.ending === undefined) await this.query('ROLLBACK')
   }
 
-  /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
   reportActivity(report: () => void): () => void {
     return this.#received.reportActivity(this.#options.timeoutMs / 2, report)
   }
@@ -163,14 +151,13 @@ export class Session {
     return this.#withDeadline(result)
   }
 
-  /** Rejects if the connection fails, or receives nothing for too long. */
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
     const result = work.catch((error: unknown) => {
       throw this.#scope.ending ?? error
     })
     const late = (): never => {
-      const error = new SourceError(`no answer for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+      const error = unavailable(`no answer for ${Math.round(timeoutMs)} ms`)
       this.#scope.end(error)
       throw error
     }
@@ -193,7 +180,7 @@ export async function connectCore(
   const made = Promise.resolve().then(connect)
   try {
     const late = (): never => {
-      throw new SourceError(`no connection for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+      throw unavailable(`no connection for ${Math.round(timeoutMs)} ms`)
     }
     const core = checked(await scope.race(made, { ms: timeoutMs, late }))
     core.on('error', () => {}) // Without a listener it would end the process.
@@ -218,7 +205,6 @@ const USED = 'the connection was returned before'
 /** The connections that a factory has returned. The stream of the binlog, and each session, need one of their own. */
 const used = new WeakSet<MysqlCore>()
 
-/** Throws an OptionError for anything but a new connection of mysql2. */
 function checked(connection: unknown): MysqlCore {
   const core = coreOf(connection)
   if (core !== undefined && !used.has(core)) {

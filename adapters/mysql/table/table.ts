@@ -5,25 +5,19 @@ import type { Session } from '../connection/session.js'
 import type { Server } from '../server.js'
 import { quotedName, text } from '../sql-text.js'
 
-/** A column of the primary key. */
 export interface NamedKeyColumn extends KeyColumn {
   readonly name: string
 }
 
-/** A table that can be mirrored. */
 export interface Table extends LoggedTable {
-  /** The key of the table in maps. */
   readonly id: string
-  /** The quoted name for SQL. */
   readonly sql: string
   /** All columns that `SELECT *` returns. */
   readonly columns: readonly string[]
-  /** The columns of type BIGINT. */
   readonly bigints: ReadonlySet<string>
   readonly key: readonly NamedKeyColumn[]
 }
 
-/** By the server's name of a type. */
 const KEY_TYPES: Readonly<Record<string, KeyKind['type']>> = {
   tinyint: 'integer',
   smallint: 'integer',
@@ -46,7 +40,6 @@ export function parseTableName(
   return { database: parts[1] === undefined ? undefined : plain(parts[1]), name: plain(parts[2]) }
 }
 
-/** Looks a table up. Throws if it cannot be mirrored. */
 export async function findTable(session: Session, server: Server, given: string): Promise<Table> {
   const { database: wanted, name: wantedName } = parseTableName(given) ?? { database: undefined, name: given }
   const [current] = await session.query('SELECT DATABASE() AS name')
@@ -116,10 +109,7 @@ function keyKind(type: KeyKind['type'], declared: string, charset: string, colum
   throw refused(`the key column ${column} has the character set ${charset}; convert it to utf8mb4`)
 }
 
-/**
- * The tables whose changes may change rows of this one without the binlog. A parent that is changed by a parent of its
- * own makes every other table such a one.
- */
+/** A parent that is changed by a parent of its own makes every other table such a one. */
 async function cascadesOf(session: Session, database: string, sql: string): Promise<LoggedTable['cascadesFrom']> {
   const parents = parentsIn(await definitionOf(session, sql), database)
   const found: ParentTable[] = []
