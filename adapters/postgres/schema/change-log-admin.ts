@@ -10,7 +10,7 @@ import {
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
 import { elementsOf, type Properties, propertiesOf } from '../../common/properties.js'
-import { assertConnected } from '../connection/connected-client.js'
+import { assertConnected } from '../connection/client-factory.js'
 import { codeOf, postgresError } from '../connection/postgres-errors.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
 import { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
