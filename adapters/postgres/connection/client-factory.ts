@@ -5,16 +5,6 @@ import type { PgClient } from './pg-client.js'
 /** A query that handles the server's messages itself, by pg's own protocol. */
 export interface Submittable {
   submit(connection: PgConnection): void
-  handleError(error: unknown): void
-  handleReadyForQuery(): void
-  handleCopyData(message: { readonly chunk: Buffer }): void
-  handleCommandComplete(): void
-  handleRowDescription(): void
-  handleDataRow(): void
-  handleEmptyQuery(): void
-  handlePortalSuspended(): void
-  handleCopyInResponse(): void
-  callback: () => void
 }
 
 export interface PgConnection {
