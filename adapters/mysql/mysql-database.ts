@@ -388,13 +388,8 @@ class BinlogHistory implements SharedHistory, MysqlDatabase {
 }
 
 async function readMark(query: Query, known?: Server['flavor']): Promise<Version> {
-  const flavor = known ?? (await readFlavor(query))
+  const flavor = known ?? flavorOf((await query(FLAVOR_SQL))[0]?.['version'])
   return formatMark((await readGtids(query, flavor)).executed)
-}
-
-async function readFlavor(query: Query): Promise<Server['flavor']> {
-  const [server] = await query(FLAVOR_SQL)
-  return flavorOf(server?.['version'])
 }
 
 /** The newest transaction of a set: of the server itself, if there is one. */

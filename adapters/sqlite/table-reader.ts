@@ -5,13 +5,8 @@ import { addTo, beyondNumbers, hexOf, mirroredColumns } from '../common/columns.
 import { refused } from '../common/source-errors.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './sqlite-client.js'
+import type { SqliteSourceOptions } from './sqlite-options.js'
 import { type KeyColumn, MAX_KEY_COLUMNS, quoted, type Table } from './table.js'
-
-export interface Selection {
-  readonly columns?: readonly string[] | undefined
-  readonly sql?: string | undefined
-  readonly integers?: 'number' | 'bigint' | undefined
-}
 
 type Rows = readonly (readonly unknown[])[]
 
@@ -32,7 +27,7 @@ export class TableReader<T> {
   /** Whether a row was left out, because its key is NULL or of another type than its column. */
   hasLeftOut = false
 
-  constructor(connection: Connection, table: Table & { readonly t: number }, selection: Selection) {
+  constructor(connection: Connection, table: Table & { readonly t: number }, selection: SqliteSourceOptions) {
     this.#connection = connection
     this.#table = table
     this.#names = mirroredColumns(table, selection.columns, { table: quoted(table.name), name: quoted })

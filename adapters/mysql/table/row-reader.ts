@@ -5,15 +5,9 @@ import { addTo, beyondNumbers, hexOf, mirroredColumns } from '../../common/colum
 import { refused } from '../../common/source-errors.js'
 import type { KeyKind } from '../binlog/binlog-types.js'
 import type { Row, Session } from '../connection/session.js'
+import type { MysqlTableOptions } from '../mysql-options.js'
 import { quotedName, text } from '../sql-text.js'
 import type { Table } from './table.js'
-
-export interface Selection {
-  readonly columns?: readonly string[] | undefined
-  readonly sql?: string | undefined
-  readonly integers?: 'number' | 'bigint' | undefined
-  readonly maxObjectBytes?: number | undefined
-}
 
 export interface KeyRead {
   readonly keys: readonly string[]
@@ -37,7 +31,7 @@ export class RowReader<T> {
   readonly #sql: string | undefined
   readonly #condition: string | undefined
 
-  constructor(table: Table, { columns, sql, integers, maxObjectBytes = 16 * 1024 * 1024 }: Selection) {
+  constructor(table: Table, { columns, sql, integers, maxObjectBytes = 16 * 1024 * 1024 }: MysqlTableOptions) {
     this.table = table
     this.#names = mirroredColumns(table, columns, { table: table.sql, name: quotedName })
     this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
