@@ -10,11 +10,10 @@ import type { SourceContext } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
 import { unavailable } from '../../common/source-errors.js'
-import { assertGiven, clientFlaw } from '../connection/client.js'
+import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import { nameFlaw } from './collection-keys.js'
 import { CollectionSource } from './collection-source.js'
 import { MAX_CHANGES } from './collection-writer.js'
-import type { RedisCollectionSourceOptions } from './redis-collection-source.js'
 import { SingleWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
 
@@ -30,8 +29,11 @@ import { RedisWriteError } from './write-error.js'
  * const store = redisRelayStore({ client, relay: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
  * ```
  */
-export interface RedisRelayStoreOptions
-  extends Pick<RedisCollectionSourceOptions<unknown>, 'client' | 'heartbeatMs' | 'timeoutMs'> {
+export interface RedisRelayStoreOptions {
+  /**
+   * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
+   */
+  readonly client: RedisClient
   /**
    * The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's
    * `keyPrefix`.
@@ -39,6 +41,12 @@ export interface RedisRelayStoreOptions
   readonly relay: string
   /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
   readonly retention?: number
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 2 000. */
+  readonly heartbeatMs?: number
+  /**
+   * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
+   */
+  readonly timeoutMs?: number
 }
 
 /** What one write may have, in bytes. Redis blocks while it applies a write. */
