@@ -61,13 +61,12 @@ export class VersionWaiters {
     return () => this.#waiting.delete(settle)
   }
 
-  /** Whether `at` includes `mark`; false for a mark of another epoch. */
+  /** Whether `at` includes `mark`; false also for a mark of another epoch, and for one that is not a version. */
   includes(at: Version, mark: Version): boolean {
     try {
       return this.#hasReached(at, mark)
-    } catch (error) {
-      if (isEpochChange(error)) return false
-      throw error
+    } catch {
+      return false
     }
   }
 

@@ -3,7 +3,7 @@ import { type IndexBuilder, Indexer, type SourceError, type Version } from '../.
 import type { Commit } from '../../src/store/write/commit.js'
 import { ChangeRouter } from '../../src/subscriptions/change-router.js'
 import { Feed, type FeedHost } from '../../src/subscriptions/feed.js'
-import type { FeedVersions } from '../../src/subscriptions/feed-wait.js'
+import type { FeedVersions } from '../../src/subscriptions/feed-waits.js'
 import type { FeedWants } from '../../src/subscriptions/feed-wants.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
