@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { messageOf, SourceError } from '../contract/errors.js'
+import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
 import { ChangeQueue, NO_POSITION, type StorePosition } from '../queue/change-queue.js'
@@ -9,7 +9,6 @@ import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
 import { DeliveredBatch } from './delivered-batch.js'
-import { FeedAcceptance } from './feed-acceptance.js'
 import { type FeedCounts, newCounts } from './feed-counts.js'
 import { type FeedReader, NO_READER } from './feed-reader.js'
 import { type AwaitedFeed, type FeedVersions, FeedWaits } from './feed-waits.js'
@@ -50,6 +49,16 @@ export interface FeedRouter<T> {
   remove(feed: Feed<T>): void
 }
 
+/** A feed that accepts no changes, and handles those that wait. */
+interface Draining<T> {
+  /** The position of the store when it stopped accepting changes. */
+  readonly position: StorePosition
+  /** The last commit that is accepted, if it was being routed then. */
+  readonly lastCommit: number | undefined
+  /** Called with the changes that are not accepted. */
+  readonly onSkipped: ((changes: readonly Change<T>[]) => void) | undefined
+}
+
 /**
  * The batches of one subscription, in order: first the objects of the store when the feed began, then every later
  * change in its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
@@ -78,8 +87,10 @@ export class Feed<T> implements AwaitedFeed {
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit: number | undefined
   #closed: SourceError | undefined
-  /** Created when the feed stops accepting changes, and by `resyncMs`: most feeds have none. */
-  #acceptance: FeedAcceptance<T> | undefined
+  /** Set when the feed stops accepting changes. */
+  #draining: Draining<T> | undefined
+  /** Aborts when the feed stops accepting changes; undefined without `resyncMs`. */
+  readonly #resyncing: AbortController | undefined
 
   constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wants: FeedWants = WANTS_ADDS) {
     checkSubscribeOptions(call, options)
@@ -94,8 +105,9 @@ export class Feed<T> implements AwaitedFeed {
     if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void =>
       finish(this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition))
-    this.#acceptance ??= new FeedAcceptance()
-    resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
+    const resyncing = new AbortController()
+    this.#resyncing = resyncing
+    resync(this, options.resyncMs, host.clock, resyncing.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
   get closed(): SourceError | undefined {
@@ -110,7 +122,7 @@ export class Feed<T> implements AwaitedFeed {
   get #position(): StorePosition {
     if (!this.isSynced) return NO_POSITION
     if (this.#closed !== undefined || this.hasQueued || this.#inFlight > 0) return this.#handled
-    return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
+    return this.#draining?.position ?? this.#storePosition
   }
 
   /** The position of the store, as far as its changes were queued here. */
@@ -133,7 +145,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether it accepts no changes, and handles those that wait. */
   get isDraining(): boolean {
-    return this.#closed === undefined && this.#acceptance?.hasEnded === true
+    return this.#closed === undefined && this.#draining !== undefined
   }
 
   /** Whether the initial replay was handled. */
@@ -161,7 +173,7 @@ export class Feed<T> implements AwaitedFeed {
   /** Whether a batch is queued, or is being queued in steps. */
   get hasQueued(): boolean {
     if (this.#closed !== undefined) return false
-    const isLast = this.#acceptance?.isLast(this.#commits) === true
+    const isLast = this.#draining?.lastCommit === this.#commits
     return this.#replay !== undefined || !this.#queue.isEmpty || (isLast && this.isBehind)
   }
 
@@ -270,9 +282,11 @@ export class Feed<T> implements AwaitedFeed {
    * Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then.
    */
   #accepts(changes: readonly Change<T>[]): boolean {
-    const isAccepted = this.#acceptance?.accepts(this.#commits) ?? true
+    if (this.#closed !== undefined) return false
+    const draining = this.#draining
+    const isAccepted = draining === undefined || draining.lastCommit === this.#commits
     if (isAccepted) this.#handled = this.#position
-    else this.#acceptance?.onSkipped?.(changes)
+    else draining.onSkipped?.(changes)
     return isAccepted
   }
 
@@ -339,14 +353,13 @@ export class Feed<T> implements AwaitedFeed {
    * skipped changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
-    if (this.#replayedCommit === undefined || this.#closed !== undefined || this.#acceptance?.hasEnded === true) return
-    this.#acceptance ??= new FeedAcceptance()
+    if (this.#replayedCommit === undefined || this.#closed !== undefined || this.#draining !== undefined) return
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
     this.#handled = this.#position
-    this.#acceptance.position = this.host.router.current
-    this.#acceptance.onSkipped = onSkipped
-    this.#acceptance.end(isBehind ? this.#commits : undefined)
+    const lastCommit = isBehind ? this.#commits : undefined
+    this.#draining = { position: this.host.router.current, lastCommit, onSkipped }
+    this.#resyncing?.abort(ABORTED)
     if (onSkipped === undefined && !isBehind) this.host.router.remove(this)
     this.#waits?.check() // While a commit is routed, the handled batch of it counts from now on.
   }
@@ -356,7 +369,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#handled = this.#position // Later the store advances without this feed.
     this.#closed = reason
     this.#waits?.rejectAll(reason)
-    this.#acceptance?.end()
+    this.#resyncing?.abort(ABORTED)
     this.host.router.remove(this)
     this.scope.close()
     this.#replay?.close()
