@@ -1,9 +1,10 @@
 import { type Change, changesOf, mergePending, type Pending } from '../../queue/change.js'
+import { DEFAULT_CAPACITY } from '../../queue/change-queue.js'
 import { TimeSlice } from '../../util/time-slice.js'
 import type { Feed } from '../feed.js'
+import type { FeedOptions } from '../subscription-types.js'
 import type { HandlerCaller } from './handler-caller.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
-import type { Delivery, DeliveryConsumer } from './serial-delivery.js'
 
 /** A dequeued change for which no handler was called yet. */
 interface Unhandled<T> {
@@ -23,21 +24,16 @@ interface PartialBatch<T> {
   next: number
 }
 
-export interface ConcurrentDeliveryOptions {
-  /** The largest number of keys that are handled at a time. */
-  readonly concurrency: number
-  /** How many changes may wait for the handler of their key before no further batch is dequeued. */
-  readonly capacity: number
-  /** Whether changes that wait for the handler of their key are merged. */
-  readonly wantsLatest: boolean
-}
-
 /** Delivers changes of several keys at a time, and the changes of one key one after the other. */
-export class ConcurrentDelivery<T> implements Delivery {
+export class ConcurrentDelivery<T> {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>
-  readonly #options: ConcurrentDeliveryOptions
-  readonly #consumer: DeliveryConsumer
+  readonly #concurrency: number
+  /** How many changes may wait for the handler of their key before no further batch is dequeued. */
+  readonly #capacity: number
+  /** Whether changes that wait for the handler of their key are merged. */
+  readonly #wantsLatest: boolean
+  readonly #rested: () => void
   readonly #inFlight: InFlightBatches<T>
   /** Changes that may be handled now, the next one last. They come before those of the current batch. */
   #ready: Unhandled<T>[] = []
@@ -49,11 +45,18 @@ export class ConcurrentDelivery<T> implements Delivery {
   readonly #slice: TimeSlice
   unhandled = 0
 
-  constructor(feed: Feed<T>, caller: HandlerCaller<T>, options: ConcurrentDeliveryOptions, consumer: DeliveryConsumer) {
+  constructor(
+    feed: Feed<T>,
+    caller: HandlerCaller<T>,
+    { concurrency = 1, capacity = DEFAULT_CAPACITY, delivery }: FeedOptions<T>,
+    rested: () => void,
+  ) {
     this.#feed = feed
     this.#caller = caller
-    this.#options = options
-    this.#consumer = consumer
+    this.#concurrency = concurrency
+    this.#capacity = capacity
+    this.#wantsLatest = delivery === 'latest'
+    this.#rested = rested
     this.#inFlight = new InFlightBatches(feed)
     this.#slice = new TimeSlice(feed.host.clock)
   }
@@ -92,14 +95,14 @@ export class ConcurrentDelivery<T> implements Delivery {
   }
 
   async #deliver(): Promise<void> {
-    while (this.#feed.closed === undefined && this.#blocked.size < this.#options.concurrency) {
+    while (this.#feed.closed === undefined && this.#blocked.size < this.#concurrency) {
       const next = this.#next()
       if (next === undefined) break
       this.#start(next)
       if (this.#slice.isOverAfterCall()) await this.#slice.turn()
     }
     this.#isDelivering = false
-    this.#consumer.rested()
+    this.#rested()
   }
 
   /** Takes the next change. Dequeues a batch if none is left, and the capacity allows it. */
@@ -110,7 +113,7 @@ export class ConcurrentDelivery<T> implements Delivery {
       const current = this.#current
       const change = current?.changes[current.next++]
       if (current !== undefined && change !== undefined) return { change, batch: current.batch, at: current.since }
-      this.#current = this.#blockedCount < this.#options.capacity ? this.#dequeue() : undefined
+      this.#current = this.#blockedCount < this.#capacity ? this.#dequeue() : undefined
       if (this.#current === undefined) return undefined
     }
   }
@@ -175,7 +178,7 @@ export class ConcurrentDelivery<T> implements Delivery {
       this.#inFlight.ack(unhandled.batch)
       return
     }
-    if (!this.#options.wantsLatest || first === undefined) {
+    if (!this.#wantsLatest || first === undefined) {
       blocked.push(unhandled)
       this.#blockedCount++
       return

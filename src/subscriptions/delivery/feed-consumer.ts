@@ -99,7 +99,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected ended(): void {}
 
   /** Subclasses call it after each round of work. */
-  rested(): void {
+  protected rested(): void {
     if (this.isBusy) return
     if (this.feed.closed !== undefined) this.release()
     this.#notifyIdle()

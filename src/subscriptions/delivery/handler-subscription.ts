@@ -1,39 +1,27 @@
 import type { SourceError } from '../../contract/errors.js'
-import { DEFAULT_CAPACITY } from '../../queue/change-queue.js'
 import type { Feed } from '../feed.js'
+import type { FeedOptions } from '../subscription-types.js'
 import { ConcurrentDelivery } from './concurrent-delivery.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { HandlerCaller } from './handler-caller.js'
 import type { Handlers } from './handler-types.js'
-import { type Delivery, SerialDelivery } from './serial-delivery.js'
+import { SerialDelivery } from './serial-delivery.js'
 import type { SlowestCall } from './slow-handler-monitor.js'
-
-export interface HandlerOptions {
-  readonly concurrency?: number | undefined
-  readonly timeoutMs?: number | undefined
-  readonly capacity?: number | undefined
-  readonly delivery?: 'every' | 'latest' | undefined
-  readonly signal?: AbortSignal | undefined
-}
 
 /** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
 export class HandlerSubscription<T> extends FeedConsumer<T> {
   readonly #caller: HandlerCaller<T>
-  readonly #delivery: Delivery
+  readonly #delivery: SerialDelivery<T> | ConcurrentDelivery<T>
 
-  constructor(feed: Feed<T>, handlers: Handlers<T>, options: HandlerOptions) {
+  constructor(feed: Feed<T>, handlers: Handlers<T>, options: FeedOptions<T>) {
     super(feed, 'subscription', options.signal)
-    const { concurrency = 1, capacity = DEFAULT_CAPACITY, delivery, timeoutMs } = options
+    const { concurrency = 1, timeoutMs } = options
+    const rested = (): void => this.rested()
     this.#caller = new HandlerCaller(feed, handlers, timeoutMs, () => this.backlog.keys)
     this.#delivery =
       concurrency === 1
-        ? new SerialDelivery(feed, this.#caller, this)
-        : new ConcurrentDelivery(
-            feed,
-            this.#caller,
-            { concurrency, capacity, wantsLatest: delivery === 'latest' },
-            this,
-          )
+        ? new SerialDelivery(feed, this.#caller, rested)
+        : new ConcurrentDelivery(feed, this.#caller, options, rested)
     this.connect()
   }
 

@@ -3,47 +3,25 @@ import type { DeliveredBatch } from '../delivered-batch.js'
 import type { Feed } from '../feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 
-/** How a subscription delivers changes to its handlers. */
-export interface Delivery {
-  /** The number of dequeued changes for which no handler was called yet. */
-  readonly unhandled: number
-  /** Since when the oldest of these changes has waited, if there are any. */
-  readonly unhandledSince: number
-  /** Whether it is delivering changes, or some wait for the handler of their key. */
-  readonly isBusy: boolean
-  /** The number of dequeued batches that are tracked. */
-  readonly batchesInFlight: number
-  /** Starts delivering, unless it is already. */
-  wake(): void
-  /** Drops the changes for which no handler was called. */
-  clear(): void
-}
-
-/** The subscription of a delivery. */
-export interface DeliveryConsumer {
-  /** Called when the delivery has delivered all changes that are ready now. */
-  rested(): void
-}
-
 const READY = Promise.resolve()
 
 /** Delivers one change after the other. */
-export class SerialDelivery<T> implements Delivery {
+export class SerialDelivery<T> {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>
-  readonly #consumer: DeliveryConsumer
+  readonly #rested: () => void
+  /** The number of dequeued changes for which no handler was called yet. */
   unhandled = 0
+  /** Since when the oldest of these changes has waited, if there are any. */
   unhandledSince = 0
   isBusy = false
+  readonly batchesInFlight = 0
 
-  constructor(feed: Feed<T>, caller: HandlerCaller<T>, consumer: DeliveryConsumer) {
+  /** `rested` is called when all changes that are ready now were delivered. */
+  constructor(feed: Feed<T>, caller: HandlerCaller<T>, rested: () => void) {
     this.#feed = feed
     this.#caller = caller
-    this.#consumer = consumer
-  }
-
-  get batchesInFlight(): number {
-    return 0
+    this.#rested = rested
   }
 
   wake(): void {
@@ -92,7 +70,7 @@ export class SerialDelivery<T> implements Delivery {
       isOver = slice.isOverAfterCall()
     }
     this.isBusy = false
-    this.#consumer.rested()
+    this.#rested()
   }
 
   #dequeue(): DeliveredBatch<T> | undefined {
