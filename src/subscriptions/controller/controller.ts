@@ -116,7 +116,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   get waitsFor(): string | undefined {
-    return this.#gate.others.missing
+    return this.#gate.missing
   }
 
   get slowest(): SlowestCall | undefined {
@@ -228,7 +228,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for queued changes.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced && !isBehind && !hasQueued
-    if (mayRun && this.#gate.others.areMet) this.#replicas?.ready()
+    if (mayRun && this.#gate.areOthersSynced) this.#replicas?.ready()
     while (mayRun && this.#queue.running < this.#concurrency && this.#queue.ready > 0 && this.#gate.take()) {
       const key = this.#queue.dequeue()
       if (key === undefined) break

@@ -6,88 +6,88 @@ import type { RateLimit, ReconcileOptions } from './controller-types.js'
 /** An informer or a group. */
 export type Syncable = NonNullable<ReconcileOptions<unknown>['after']>[number]
 
+/** The part of a token that rounding may lose. */
+const ROUNDING = 1e-6
+
+/** The time after which a failed wait for an informer begins again, in milliseconds. */
+const AGAIN_MS = 1_000
+
+/** If an informer was not started for this time, that is reported, in milliseconds. */
+const NOT_STARTED_MS = 10_000
+
+interface GateHooks {
+  /** A run may start again, unless it was paused. */
+  wake(): void
+  /** No run may start: an informer of `after` was stopped before its first list, or was not started for 10 s. */
+  blocked(reason: string): void
+}
+
 /**
  * Decides whether runs of a controller may start: not while it is paused, before other informers are synced, or too
  * often.
  */
 export class RunGate {
   isPaused = false
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+  readonly #hooks: GateHooks
   /** The informers of `after` that are not synced. */
-  readonly others: Prerequisites
-  readonly #limiter: RunLimiter | undefined
+  readonly #missing: Set<Syncable>
+  #hasStopped = false
+  readonly #rate: Required<RateLimit> | undefined
+  /** The tokens of the bucket at this time. At the first run the bucket is full. */
+  #tokens = 0
+  #at = -Infinity
+  #isWaiting = false
 
-  /**
-   * `wake` is called when a run may start again, unless it was paused. `blocked` is called with the reason if no run may
-   * start because an informer of `after` was stopped before its first list, or was not started for 10 s.
-   */
   constructor(
     { after = [], rateLimit }: { readonly after?: readonly Syncable[]; readonly rateLimit?: RateLimit },
     clock: Clock,
     signal: AbortSignal,
-    { wake, blocked }: { readonly wake: () => void; readonly blocked: (reason: string) => void },
+    hooks: GateHooks,
   ) {
-    this.others = new Prerequisites(after, clock, signal, { changed: wake, blocked })
-    if (rateLimit !== undefined) this.#limiter = new RunLimiter(rateLimit, clock, signal, wake)
+    this.#clock = clock
+    this.#signal = signal
+    this.#hooks = hooks
+    this.#missing = new Set(after)
+    this.#rate = rateLimit && { perSecond: rateLimit.perSecond, burst: rateLimit.burst ?? 1 }
+    for (const other of this.#missing) this.#waitFor(other).catch(() => {}) // Aborted.
   }
 
   /** Whether time alone does not let runs start: it is paused, or an informer of `after` was stopped. */
   get isShut(): boolean {
-    return this.isPaused || this.others.areStopped
+    return this.isPaused || this.#hasStopped
   }
 
-  /** The last run that was counted did not start. */
-  giveBack(): void {
-    this.#limiter?.giveBack()
+  /** Whether all informers of `after` are synced. */
+  get areOthersSynced(): boolean {
+    return this.#missing.size === 0
   }
 
-  /** Returns whether a run may start now, and counts it. */
-  take(): boolean {
-    if (this.isPaused || !this.others.areMet) return false
-    return this.#limiter?.take() ?? true
-  }
-}
-
-/** The part of a token that rounding may lose. */
-const ROUNDING = 1e-6
-
-/** Limits how many runs of a controller start: a token bucket. */
-class RunLimiter {
-  readonly #clock: Clock
-  readonly #perMs: number
-  readonly #burst: number
-  readonly #signal: AbortSignal
-  readonly #wake: () => void
-  #tokens: number
-  #at: number
-  #isWaiting = false
-
-  /** `wake` is called when the next run may start, after `take` has returned false. */
-  constructor({ perSecond, burst = 1 }: RateLimit, clock: Clock, signal: AbortSignal, wake: () => void) {
-    this.#clock = clock
-    this.#perMs = perSecond / 1_000
-    this.#burst = burst
-    this.#signal = signal
-    this.#wake = wake
-    this.#tokens = burst
-    this.#at = clock.now()
+  get missing(): string | undefined {
+    const missing = Array.from(this.#missing, describe).filter((each) => each !== '')
+    return missing.length === 0 ? undefined : missing.join(', ')
   }
 
   /** Returns whether a run may start now, and counts it. */
   take(): boolean {
+    if (this.isPaused || !this.areOthersSynced) return false
+    if (this.#rate === undefined) return true
+    const perMs = this.#rate.perSecond / 1_000
     const now = this.#clock.now()
-    this.#tokens = Math.min(this.#burst, this.#tokens + Math.max(0, now - this.#at) * this.#perMs)
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + Math.max(0, now - this.#at) * perMs)
     this.#at = now
     if (this.#tokens >= 1 - ROUNDING) {
       this.#tokens--
       return true
     }
-    this.#wakeIn((1 - this.#tokens) / this.#perMs)
+    this.#wakeIn((1 - this.#tokens) / perMs)
     return false
   }
 
-  /** The run that was counted does not start. */
+  /** The last run that was counted did not start. */
   giveBack(): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + 1)
+    if (this.#rate !== undefined) this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1)
   }
 
   #wakeIn(ms: number): void {
@@ -96,65 +96,19 @@ class RunLimiter {
     this.#clock.sleep(ms, this.#signal).then(
       () => {
         this.#isWaiting = false
-        this.#wake()
+        this.#hooks.wake()
       },
       () => {}, // Closed.
     )
   }
-}
 
-/** The time after which a failed wait for an informer begins again, in milliseconds. */
-const AGAIN_MS = 1_000
-
-/** If an informer was not started for this time, that is reported, in milliseconds. */
-const NOT_STARTED_MS = 10_000
-
-/** Waits until other informers have their first lists. */
-class Prerequisites {
-  readonly #clock: Clock
-  readonly #signal: AbortSignal
-  readonly #waiting: Set<Syncable>
-  readonly #blocked: (reason: string) => void
-  #areStopped = false
-
-  /** `changed` is called when all informers are synced, and when one of them was stopped before. */
-  constructor(
-    others: readonly Syncable[],
-    clock: Clock,
-    signal: AbortSignal,
-    { changed, blocked }: { readonly changed: () => void; readonly blocked: (reason: string) => void },
-  ) {
-    this.#clock = clock
-    this.#signal = signal
-    this.#waiting = new Set(others)
-    this.#blocked = blocked
-    for (const other of this.#waiting) {
-      this.#synced(other).then(
-        (isSynced) => {
-          if (isSynced) this.#waiting.delete(other)
-          else {
-            this.#areStopped = true
-            blocked('an informer of "after" or "watches" was stopped before its first list')
-          }
-          if (!isSynced || this.areMet) changed()
-        },
-        () => {}, // Aborted.
-      )
+  async #waitFor(other: Syncable): Promise<void> {
+    if (await this.#synced(other)) this.#missing.delete(other)
+    else {
+      this.#hasStopped = true
+      this.#hooks.blocked('an informer of "after" or "watches" was stopped before its first list')
     }
-  }
-
-  get areMet(): boolean {
-    return this.#waiting.size === 0
-  }
-
-  get missing(): string | undefined {
-    const missing = Array.from(this.#waiting, describe).filter((each) => each !== '')
-    return missing.length === 0 ? undefined : missing.join(', ')
-  }
-
-  /** Whether they cannot be met, because an informer was stopped before its first list. */
-  get areStopped(): boolean {
-    return this.#areStopped
+    if (this.#hasStopped || this.areOthersSynced) this.#hooks.wake()
   }
 
   /** Returns false if the informer was stopped before its first list. */
@@ -169,7 +123,7 @@ class Prerequisites {
         if (code === 'STOPPED') return false
         if (code === 'TIMEOUT') {
           timeoutMs = undefined
-          if (describe(other).includes(NOT_STARTED)) this.#blocked(`it waits for ${describe(other)}: call start()`)
+          if (describe(other).includes(NOT_STARTED)) this.#hooks.blocked(`it waits for ${describe(other)}: call start()`)
           continue
         }
       }
