@@ -5,10 +5,15 @@ import type { StoreIndex } from '../store/indexes/store-index.js'
 import type { InformerContext } from './informer-context.js'
 import type { InformerStatus } from './observation/informer-status.js'
 import type { InformerSources } from './sources/informer-sources.js'
-import type { RelayedMirror } from './sources/relayed-mirror.js'
+import type { SourceRunner } from './sources/source-runner.js'
 
-export type { RelayedMirror } from './sources/relayed-mirror.js'
 export { commonVersion } from './sources/view-inputs.js'
+
+/** The mirror of one source, as a relay of it needs it. */
+export type RelayedMirror = Pick<
+  SourceRunner<unknown, unknown>,
+  'source' | 'fingerprint' | 'resumeState' | 'restored' | 'hasFiltered' | 'onAccessLost'
+>
 
 /** The parts of an informer that other entry points of this package use beside its public methods. */
 export interface Internals {

@@ -2,8 +2,8 @@ import type { Clock } from '../../contract/clock.js'
 import { ABORTED, messageOf, SourceError, toSourceError } from '../../contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, PackedContent, SavedMirror } from '../../contract/mirror-cache.js'
 import type { ListerWatcher } from '../../contract/source.js'
-import type { Proof } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
+import type { Reflector } from '../../reflector/reflector.js'
 import type { RestoreTransaction, ServedContent, WarmStart } from '../../reflector/reflector-hooks.js'
 import { PackedSnapshot } from '../../store/packed/packed-snapshot.js'
 import type { CommitOrigin } from '../../store/write/commit.js'
@@ -14,6 +14,7 @@ import type { InformerContext } from '../informer-context.js'
 import type { InformerEvents } from '../informer-events.js'
 import { type HeadContext, requestHead } from './head-request.js'
 import type { ReadOnlyCache } from './source-options.js'
+import type { SourceProof } from './source-proof.js'
 
 /** `stop` waits at most this time for the last save, in milliseconds. */
 const LAST_SAVE_MS = 10_000
@@ -28,14 +29,10 @@ export interface CachedMirror<T> {
   readonly fingerprint: string
   /** The version of the store, if the source has confirmed it and its history has not ended. */
   readonly reached: Version | undefined
-  /** Whether a list has to complete the mirror. A later process would resume from its version, and never list. */
-  readonly isRepairDue: boolean
   /** Whether the watch is live. */
   readonly isLive: boolean
-  readonly proof: Proof | undefined
-  readonly resumeState: string | undefined
-  /** Reads the source again: an object of the saved content is missing. */
-  relist(reason: string): void
+  readonly proofs: Pick<SourceProof, 'current'>
+  readonly reflector: Pick<Reflector<unknown>, 'isRepairDue' | 'resumeState' | 'relist'>
 }
 
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
@@ -93,7 +90,7 @@ export class SourceCache<T> implements WarmStart {
   serve(saved: SavedMirror, content: PackedContent): ServedContent {
     const damaged = (error: unknown): void => {
       this.warn(`a saved object cannot be used: ${messageOf(error)}; the source is listed`)
-      this.#mirror.relist('a saved object cannot be used')
+      this.#mirror.reflector.relist('a saved object cannot be used')
     }
     const snapshot = new PackedSnapshot(content)
     if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
@@ -184,9 +181,10 @@ export class SourceCache<T> implements WarmStart {
 
   /** Whether the version of the mirror, or its content, differs from that of the last save. */
   get #hasMoved(): boolean {
-    const { reached, isRepairDue } = this.#mirror
+    const { reached, reflector } = this.#mirror
     const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version
-    return reached !== undefined && !isRepairDue && hasChanged
+    // A later process would resume from the version of a mirror that a list has to complete, and never list.
+    return reached !== undefined && !reflector.isRepairDue && hasChanged
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
@@ -267,7 +265,8 @@ export class SourceCache<T> implements WarmStart {
       await part.prepareIndexes()
       // A write may begin before `idle` has resolved.
       while (part.isBusy) await part.idle()
-      const { reached: version, proof } = this.#mirror
+      const { reached: version, proofs, reflector } = this.#mirror
+      const { current: proof } = proofs
       // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
       if (version === undefined || !this.#hasMoved || part.isAbandoned) return
       signal = this.#saves.signal
@@ -277,15 +276,9 @@ export class SourceCache<T> implements WarmStart {
       this.#saved = { version, at: this.#clock.now() }
       try {
         const { size } = pinned
-        const { resumeState } = this.#mirror
-        const mirror = {
-          version,
-          proof,
-          resumeState,
-          size,
-          records: () => pinned.records(),
-          pack: pinned.pack.bind(pinned),
-        }
+        const { resumeState } = reflector
+        const records = () => pinned.records()
+        const mirror = { version, proof, resumeState, size, records, pack: pinned.pack.bind(pinned) }
         await cache.save(mirror, this.#context(signal))
         this.#failure = undefined
       } finally {

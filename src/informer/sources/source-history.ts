@@ -7,40 +7,24 @@ import type { Version } from '../../contract/version.js'
  */
 export class SourceHistory {
   readonly #listeners = new Set<(error: SourceError) => void>()
-  #listed = 0
-  #isCleared = false
+  /** The number of the last list that is in the store; 0 before the first one. */
+  lists = 0
+  /** Whether a list was committed, or saved content that the source has confirmed. */
+  isListed = false
+  /** Whether the objects were deleted because access was lost, until the next list. */
+  isCleared = false
+  /** Whether the store shows a history that has not ended. */
+  isCurrent = false
   /** The version when access was lost, until the next list or the end of that history. */
   #lostAt: Version | undefined
   /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
   #number = 0
-  #isCurrent = false
   /** Whether the store shows saved content that the source has not confirmed. */
   #isStale = false
-  #isListed = false
-
-  /** The number of the last list that is in the store; 0 before the first one. */
-  get lists(): number {
-    return this.#listed
-  }
-
-  /** Whether a list was committed, or saved content that the source has confirmed. */
-  get isListed(): boolean {
-    return this.#isListed
-  }
-
-  /** Whether the objects were deleted because access was lost, until the next list. */
-  get isCleared(): boolean {
-    return this.#isCleared
-  }
-
-  /** Whether the store shows a history that has not ended. */
-  get isCurrent(): boolean {
-    return this.#isCurrent
-  }
 
   /** The number of the history that the store shows; undefined from its end to the next list. */
   get number(): number | undefined {
-    return this.#isCurrent ? this.#number : undefined
+    return this.isCurrent ? this.#number : undefined
   }
 
   /**
@@ -48,7 +32,7 @@ export class SourceHistory {
    * positions that subscriptions have in it are then positions of that history.
    */
   get shown(): number | undefined {
-    return this.#isCurrent || this.#isStale ? this.#number : undefined
+    return this.isCurrent || this.#isStale ? this.#number : undefined
   }
 
   /** The store shows saved content that the source has not confirmed. */
@@ -59,18 +43,18 @@ export class SourceHistory {
 
   /** The source has confirmed the saved content. `lists` is the number of lists. */
   confirmed(lists: number): void {
-    this.#isCurrent = true
+    this.isCurrent = true
     this.listed(lists)
   }
 
   /** A list was committed; `lists` is its number. Or saved content that the source had confirmed before. */
   listed(lists: number): void {
-    this.#listed = lists
-    this.#isListed = true
-    this.#isCleared = false
+    this.lists = lists
+    this.isListed = true
+    this.isCleared = false
     this.#lostAt = undefined
-    if (!this.#isCurrent) this.#number++
-    this.#isCurrent = true
+    if (!this.isCurrent) this.#number++
+    this.isCurrent = true
     this.#isStale = false
   }
 
@@ -79,20 +63,15 @@ export class SourceHistory {
    */
   cleared(reached: Version | undefined): void {
     this.#lostAt ??= reached
-    this.#isCleared = true
-    this.#isCurrent = false
+    this.isCleared = true
+    this.isCurrent = false
     this.#isStale = false
-  }
-
-  /** The objects could not be deleted. */
-  notCleared(): void {
-    this.#isCleared = false
   }
 
   /** The history has ended. Returns its last version, if the store has shown it. */
   ended(reached: Version | undefined): Version | undefined {
     const at = reached ?? this.#lostAt
-    this.#isCurrent = false
+    this.isCurrent = false
     this.#isStale = false
     this.#lostAt = undefined
     return at

@@ -3,7 +3,7 @@ import { ABORTED, messageOf, type SourceError, type SourceErrorCode, toSourceErr
 import type { SavedMirror } from '../../contract/mirror-cache.js'
 import { isCollection } from '../../contract/shared-history.js'
 import type { ListerWatcher, Sink } from '../../contract/source.js'
-import type { Proof, Status } from '../../contract/status.js'
+import type { Status } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
 import { Reflector } from '../../reflector/reflector.js'
 import type { AuditRequest, ReflectorHooks } from '../../reflector/reflector-hooks.js'
@@ -18,7 +18,6 @@ import { acquireAll } from '../relist-limiter.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import { HistoryMember, membersOfHistory } from './history-members.js'
-import type { RelayedMirror } from './relayed-mirror.js'
 import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceHistory } from './source-history.js'
 import type { SourceOptions } from './source-options.js'
@@ -51,12 +50,13 @@ interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
-export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, RelayedMirror {
+export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly name: string
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
+  /** Names the source, its selection, and the functions that change its objects. */
   readonly fingerprint: string
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
@@ -76,9 +76,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Set if the source is a collection of a history: its informers change in one step. */
   readonly member: HistoryMember | undefined
   #isRunning = false
-  #refusal: unknown
+  /** The reason why the runner ended; undefined while it runs. */
+  refusal: unknown
   #startedAt: number | undefined
-  #lagMs: number | undefined
+  lagMs: number | undefined
 
   constructor(
     source: ListerWatcher<S>,
@@ -207,10 +208,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.reflector.state.name === 'live'
   }
 
-  get isRepairDue(): boolean {
-    return this.reflector.isRepairDue
-  }
-
+  /** The saved content with which it began; undefined if it began with a list. */
   get restored(): SavedMirror | undefined {
     return this.warmStart?.restored
   }
@@ -224,16 +222,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#context.onAccessLost
   }
 
+  /** What a later process needs to resume the watch. */
   get resumeState(): string | undefined {
     return this.reflector.resumeState
-  }
-
-  relist(reason: string): void {
-    this.reflector.relist(reason)
-  }
-
-  get proof(): Proof | undefined {
-    return this.proofs.current
   }
 
   get isCleared(): boolean {
@@ -243,15 +234,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** The version that answers waits; undefined if only the next list can answer them. */
   get reached(): Version | undefined {
     return this.history.isCurrent ? this.version : undefined
-  }
-
-  get lagMs(): number | undefined {
-    return this.#lagMs
-  }
-
-  /** The reason why the runner ended; undefined while it runs. */
-  get refusal(): unknown {
-    return this.#refusal
   }
 
   /** Starts to read the source, unless the runner was ended. */
@@ -288,7 +270,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   /** Ends the runner. Resolves when the source has closed its list or watch; never if the source is stalled. */
   async end(reason: unknown): Promise<void> {
-    this.#refusal ??= reason
+    this.refusal ??= reason
     this.#ending.abort(ABORTED)
     if (!this.#isRunning) this.#run()
     this.waiters.rejectAll(reason)
@@ -315,7 +297,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const failed = (thrown: unknown): void => {
       if (this.#ending.signal.aborted) return
       // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
-      this.history.notCleared()
+      this.history.isCleared = false
       this.#context.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
     try {
@@ -379,7 +361,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     }
     this.warmStart?.start.check(this.version)
     if (committedAt !== undefined && Number.isFinite(committedAt))
-      this.#lagMs = Math.max(0, wallNowOf(this.#context.clock) - committedAt)
+      this.lagMs = Math.max(0, wallNowOf(this.#context.clock) - committedAt)
     return this.#hooks.committed(this, commit)
   }
 
@@ -407,7 +389,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       lastError,
       lastContactAt,
       silentMs: now - (lastContactAt ?? this.#startedAt ?? now),
-      lagMs: this.#lagMs,
+      lagMs: this.lagMs,
       proof: this.proofs.current,
       attempt: state.attempt,
       retryInMs: 'retryAt' in state ? Math.max(0, state.retryAt - now) : undefined,
