@@ -144,7 +144,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
 
   get flaw(): string | undefined {
     for (const { input } of this.#inputs) {
-      const { isReady, reason } = input.status.health({})
+      const { isReady, reason } = input.observation.health({})
       if (!isReady) return `the informer "${input.name}" is not ready: ${reason}`
     }
     return this.isCurrent ? undefined : 'the view does not show what its inputs show'

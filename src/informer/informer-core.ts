@@ -8,7 +8,6 @@ import type { InformerContext } from './informer-context.js'
 import { InformerSubscriptions } from './informer-subscriptions.js'
 import { InformerWaits } from './informer-waits.js'
 import { CommitSignal, type PackableMirror, type PinnedMirror, rememberInternals, type ViewInput } from './internals.js'
-import { InformerStatus } from './observation/informer-status.js'
 import { Observation } from './observation/observation.js'
 import { informers, type Observable } from './observation/registry.js'
 import { InformerSources } from './sources/informer-sources.js'
@@ -40,7 +39,6 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
   readonly context: InformerContext<T>
   readonly #signal = new CommitSignal()
   readonly sources: InformerSources<S, T>
-  readonly status: InformerStatus<S, T>
   readonly waits: InformerWaits<S, T>
   readonly subscriptions: InformerSubscriptions<S, T>
   readonly observation: Observation<S, T>
@@ -54,9 +52,8 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
   ) {
     this.context = context
     this.sources = new InformerSources<S, T>(source, options, context, this, view)
-    this.status = new InformerStatus(context, this.sources)
-    this.waits = new InformerWaits(context, this.sources, this.status)
-    this.observation = new Observation(context, this.sources, this.status, name)
+    this.observation = new Observation(context, this.sources, name)
+    this.waits = new InformerWaits(context, this.sources, this.observation)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
   }
 
@@ -183,7 +180,7 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     const { synced, events } = this.context
     this.observation.stateChanged(runner, before)
     if (runner.reflector.state.name === 'failed') synced.rejectAll(thrownFor(runner.reflector.lastError))
-    events.status(() => [this.status.current(), this.status.current(runner, before)])
+    events.status(() => [this.observation.status(), this.observation.status(runner, before)])
   }
 
   /**

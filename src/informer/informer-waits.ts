@@ -4,7 +4,7 @@ import { checkVersionWait, type VersionWait } from '../subscriptions/version-wai
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import { assertSynchronous } from '../util/type-guards.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerStatus } from './observation/informer-status.js'
+import type { Observation } from './observation/observation.js'
 import { requestHead } from './sources/head-request.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { SourceRunner } from './sources/source-runner.js'
@@ -17,15 +17,15 @@ const NOT_STARTED_MS = 10_000
 export class InformerWaits<S, T> {
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
-  readonly #status: InformerStatus<S, T>
+  readonly #observation: Observation<S, T>
   /** The checks of pending waits for a state of the store or of the sources; each settles its wait if it can. */
   readonly #checks = new Set<() => void>()
   #isStartReminded = false
 
-  constructor(context: InformerContext<T>, sources: InformerSources<S, T>, status: InformerStatus<S, T>) {
+  constructor(context: InformerContext<T>, sources: InformerSources<S, T>, observation: Observation<S, T>) {
     this.#context = context
     this.#sources = sources
-    this.#status = status
+    this.#observation = observation
   }
 
   synced(wait: Wait): Promise<void> {
@@ -229,7 +229,7 @@ export class InformerWaits<S, T> {
         leave()
       }
     }
-    const whyNot = (): string => `${this.#status.text}${details()}`
+    const whyNot = (): string => `${this.#observation.text}${details()}`
     return withDeadline(what, wait, this.#context.clock, registerWithReminder, whyNot)
   }
 

@@ -172,11 +172,11 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   }
 
   get status(): Status {
-    return this.#core.status.current()
+    return this.#core.observation.status()
   }
 
   health(options: HealthOptions = {}): Health {
-    return this.#core.status.health(options)
+    return this.#core.observation.health(options)
   }
 
   on(event: 'error' | 'status', listener: (...args: never[]) => void): this {

@@ -3,7 +3,7 @@ import type { Entry } from '../contract/source.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerStatus } from './observation/informer-status.js'
+import type { Observation } from './observation/observation.js'
 import type { InformerSources } from './sources/informer-sources.js'
 import type { SourceRunner } from './sources/source-runner.js'
 
@@ -33,7 +33,7 @@ export interface ViewInput {
   readonly name: string
   readonly context: InformerContext<unknown>
   readonly sources: InformerSources<unknown, unknown>
-  readonly status: InformerStatus<unknown, unknown>
+  readonly observation: Observation<unknown, unknown>
 }
 
 const internals = new WeakMap<object, Internals>()

@@ -1,5 +1,5 @@
 import { messageOf } from '../../contract/errors.js'
-import type { Proof, Status } from '../../contract/status.js'
+import type { MirrorState, Proof, Status } from '../../contract/status.js'
 import type { DeclaredIndex } from '../../store/indexes/index-builder.js'
 import type { StoreIndex } from '../../store/indexes/store-index.js'
 import type { Store } from '../../store/store.js'
@@ -9,7 +9,6 @@ import type { Subscription } from '../../subscriptions/subscription-types.js'
 import type { InformerContext } from '../informer-context.js'
 import type { ViewInputs } from '../sources/view-inputs.js'
 import type { Inspection } from './inspect-types.js'
-import type { Transition } from './transition-log.js'
 
 /** The number of sources, of subscriptions and of indexes in a picture. */
 const MAX_PARTS = 50
@@ -22,6 +21,15 @@ const LARGEST = 10
 const MAX_READ = 100_000
 /** The number of characters of a text. */
 const MAX_TEXT = 200
+
+/** A change of state of a source. */
+export interface Transition {
+  readonly at: number
+  readonly source: string
+  readonly from: MirrorState
+  readonly to: MirrorState
+  readonly reason: string
+}
 
 /**
  * Describes an informer, with the status of all of it and of each source by name. All texts and collections in the

@@ -1,40 +1,40 @@
+import type { Clock } from '../../contract/clock.js'
+import type { Proof, Status } from '../../contract/status.js'
 import type { ReflectorState } from '../../reflector/reflector-state-types.js'
 import type { Commit } from '../../store/write/commit.js'
+import type { Feed } from '../../subscriptions/feed.js'
 import { CountsByName, type FeedCounts, type SubscriptionKind } from '../../subscriptions/feed-counts.js'
 import { channels } from '../../util/telemetry.js'
+import { checkOptions, isPositive } from '../../util/validate-options.js'
 import type { InformerContext } from '../informer-context.js'
+import type { Health, HealthOptions } from '../informer-types.js'
 import type { InformerSources } from '../sources/informer-sources.js'
 import type { SourceRunner } from '../sources/source-runner.js'
-import type { InformerStatus } from './informer-status.js'
-import { inspect } from './inspect.js'
+import type { ViewInputs } from '../sources/view-inputs.js'
+import { inspect, type Transition } from './inspect.js'
 import type { Inspection } from './inspect-types.js'
 import type { Measurements, SubscriptionMeasurements } from './measurements.js'
 import { informers } from './registry.js'
-import { TransitionLog } from './transition-log.js'
 
 /** The number of characters of a name that is made of the names of sources. */
 const MAX_NAME = 100
+/** The number of transitions that are kept. */
+const MAX_TRANSITIONS = 50
 
-/** What an informer shows of itself: inspection, metrics, and messages on diagnostics channels. */
+/** What an informer shows of itself: status, health, inspection, metrics, and messages on diagnostics channels. */
 export class Observation<S, T> {
   /** Unique among the informers of the process that were not stopped. */
   readonly name: string
   readonly #number = informers.nextNumber()
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
-  readonly #status: InformerStatus<S, T>
-  readonly #transitions = new TransitionLog()
+  /** The last changes of state, the latest last. */
+  readonly #transitions: Transition[] = []
   readonly #counts = new CountsByName()
 
-  constructor(
-    context: InformerContext<T>,
-    sources: InformerSources<S, T>,
-    status: InformerStatus<S, T>,
-    name: string | undefined,
-  ) {
+  constructor(context: InformerContext<T>, sources: InformerSources<S, T>, name: string | undefined) {
     this.#context = context
     this.#sources = sources
-    this.#status = status
     this.name = informers.freeName(name ?? [...sources.runners.keys()].join(', ').slice(0, MAX_NAME))
   }
 
@@ -49,13 +49,9 @@ export class Observation<S, T> {
     // Otherwise only saved content became stale or current.
     if (state.name !== before.name) {
       this.#context.events.log('info', `${title} is ${state.name}: ${state.reason}`, { previous: before.name })
-      this.#transitions.add({
-        at: this.#context.clock.now(),
-        source: name,
-        from: before.name,
-        to: state.name,
-        reason: state.reason,
-      })
+      const at = this.#context.clock.now()
+      this.#transitions.push({ at, source: name, from: before.name, to: state.name, reason: state.reason })
+      if (this.#transitions.length > MAX_TRANSITIONS) this.#transitions.shift()
     }
     if (channels.status.hasSubscribers) {
       const [status, previous] = [runner.status(), runner.status(before)]
@@ -75,10 +71,62 @@ export class Observation<S, T> {
     channels.batch.publish({ informer, source: source.name, origin, changes: changes.length, version, position, lagMs })
   }
 
+  /** The status now; with `before`, the status when `changed` was in that state. */
+  status(changed?: SourceRunner<S, T>, before?: ReflectorState): Status {
+    const { runners, isSet, isStarted } = this.#sources
+    const [only] = runners.values()
+    const { view } = this.#sources
+    if (view !== undefined && only !== undefined) return this.#ofView(only.status(before), view)
+    if (!isSet && only !== undefined) return only.status(before)
+    const each = new Map<string, Status>()
+    for (const [name, one] of runners) each.set(name, one.status(one === changed ? before : undefined))
+    const state = this.#context.stopped.aborted ? 'stopped' : isStarted ? undefined : 'idle'
+    return statusOf(each, state, this.#context.synced.isOpen)
+  }
+
+  /** Of a view that works: of the source in the worst state below it. Otherwise its own state. */
+  #ofView(own: Status, { roots }: ViewInputs): Status {
+    const each = new Map(Array.from(roots, ([name, runner]) => [name, runner.status()]))
+    const below = statusOf(each, undefined, own.isSynced)
+    const isBelow = own.state === 'live' || (!own.isSynced && own.state === 'listing' && below.state !== 'live')
+    const { state, reason } = isBelow ? below : own
+    const lastError = own.lastError ?? below.lastError
+    return { ...below, state, reason, version: own.version, lastError, sources: Object.fromEntries(each) }
+  }
+
+  /** The state and its reason, for messages. */
+  get text(): string {
+    const { state, reason } = this.status()
+    return state === reason ? state : `${state}: ${reason}`
+  }
+
+  health(options: HealthOptions): Health {
+    const { clock, subscriptions } = this.#context
+    checkOptions('health', options, { silentAfterMs: isPositive, stuckAfterMs: isPositive })
+    const status = this.status()
+    const { silentMs } = status
+    // A view runs, whatever the state of the sources below it.
+    const { state } = (this.#sources.view === undefined ? undefined : this.#sources.only?.status()) ?? status
+    const isLive = state !== 'idle' && state !== 'stopped'
+    const isStale = silentMs > (options.silentAfterMs ?? Infinity)
+    const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
+    const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
+    const input = this.#sources.view?.flaw
+    const waiting = waitingController(subscriptions.keys())
+    const flaw = input ?? stuck ?? waiting
+    const isWhole = cleared === undefined && this.#sources.only?.hasLeft !== true
+    const isReady = isLive && this.#context.synced.isOpen && !isStale && isWhole && flaw === undefined
+    const stale = isStale ? `; nothing was heard from the source for ${Math.round(silentMs / 1_000)} s` : ''
+    const clear =
+      cleared === undefined ? '' : `; access to ${cleared.source.name} was lost, and its objects were deleted`
+    const flaws = [input, waiting, stuck].flatMap((each) => (each === undefined ? [] : `; ${each}`)).join('')
+    return { isLive, isReady, reason: `${this.text}${stale}${clear}${flaws}` }
+  }
+
   inspect(): Inspection {
     const sources = new Map(Array.from(this.#sources.runners, ([name, runner]) => [name, runner.status()]))
     const { view } = this.#sources
-    return inspect(this.name, this.#context, this.#status.current(), sources, this.#transitions.all, view)
+    return inspect(this.name, this.#context, this.status(), sources, this.#transitions, view)
   }
 
   measure(): Measurements {
@@ -90,7 +138,7 @@ export class Observation<S, T> {
       name: this.name,
       number: this.#number,
       now: clock.now(),
-      isSynced: this.#status.current().isSynced,
+      isSynced: this.status().isSynced,
       objects: indexer.size,
       invalid: indexer.invalid.size,
       indexValues,
@@ -119,4 +167,91 @@ export class Observation<S, T> {
     }
     return [...all.values()]
   }
+}
+
+/** Describes a controller that runs no key because other informers are not synced. */
+function waitingController(feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>): string | undefined {
+  for (const { name, reader } of feeds) {
+    if (reader.waitsFor === undefined) continue
+    return `reconcile${name === undefined ? '' : ` "${name}"`} waits for ${reader.waitsFor}`
+  }
+  return undefined
+}
+
+/** Describes a handler or a run that has been running for longer than `ms`. */
+function stuckHandler(
+  feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>,
+  ms: number,
+  clock: Clock,
+): string | undefined {
+  for (const { name, reader } of feeds) {
+    const running = reader.longestRunning
+    const ranMs = clock.now() - (running?.since ?? Infinity)
+    if (running === undefined || ranMs <= ms) continue
+    const of = name === undefined ? '' : ` of "${name}"`
+    return `a handler${of} has not settled for ${(ranMs / 1_000).toFixed(ranMs < 10_000 ? 1 : 0)} s at key "${running.key}"`
+  }
+  return undefined
+}
+
+/** The status of a source set. State and reason are those of the source in the worst state, unless `state` is given. */
+function statusOf(
+  sources: ReadonlyMap<string, Status>,
+  state: 'idle' | 'stopped' | undefined,
+  isSynced: boolean,
+): Status {
+  const all = [...sources.values()]
+  const [worst] = [...sources].toSorted(([, a], [, b]) => RANKS.indexOf(b.state) - RANKS.indexOf(a.state))
+  const times = (of: (status: Status) => number | undefined): readonly number[] =>
+    all.map(of).filter((time) => time !== undefined)
+  return {
+    state: state ?? worst?.[1].state ?? 'live',
+    isSynced,
+    version: undefined,
+    reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
+    lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
+    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
+    silentMs: Math.max(0, ...times(({ silentMs }) => silentMs)),
+    lagMs: greatest(times(({ lagMs }) => lagMs)),
+    proof: proofOf(all.map(({ proof }) => proof)),
+    attempt: Math.max(0, ...times(({ attempt }) => attempt)),
+    retryInMs: least(times(({ retryInMs }) => retryInMs)),
+    relists: sum(times(({ relists }) => relists)),
+    reconnects: sum(times(({ reconnects }) => reconnects)),
+    sources: Object.fromEntries(sources),
+  }
+}
+
+/** The worst last. */
+const RANKS: readonly Status['state'][] = [
+  'live',
+  'stopped',
+  'idle',
+  'relisting',
+  'connecting',
+  'restoring',
+  'stale',
+  'listing',
+  'backing-off',
+  'failed',
+]
+
+/** The oldest proof of several sources, with all differences. Undefined if a source has no proof. */
+function proofOf(proofs: readonly (Proof | undefined)[]): Proof | undefined {
+  const known = proofs.filter((proof) => proof !== undefined)
+  const [oldest] = known.toSorted((a, b) => a.at - b.at)
+  if (oldest === undefined || known.length < proofs.length) return undefined
+  return { ...oldest, foundDrift: sum(known.map(({ foundDrift }) => foundDrift)) }
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers)
+}
+
+function greatest(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.max(...numbers)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
 }
