@@ -20,7 +20,7 @@ import {
 } from '../util/validate-options.js'
 import { EdgeTable } from './edge-table.js'
 import type { Summands } from './group-sums.js'
-import { RecordedReads, RefusedReads } from './recorded-reads.js'
+import { RecordedReads, refusedReads } from './recorded-reads.js'
 import { type OtherStore, type ReadInput, type Results, View } from './view.js'
 import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
 import { GroupRows, ObjectRows, SingleRow, type ViewRows } from './view-rows.js'
@@ -184,11 +184,12 @@ function flawIn(value: unknown): string | undefined {
 
 function inputOf({ input }: Internals, view: string, edges: EdgeTable, number: number): ReadInput {
   const { writer } = input.context.indexer
-  const why = (call: string): string => {
+  const refuse = (call: string): never => {
     const what = `the function of the view "${view}" may not use "${call}" of the informer "${input.name}"`
-    return `${what}: it would depend on all objects; get, has and reads of indexes are allowed`
+    const why = 'it would depend on all objects; get, has and reads of indexes are allowed'
+    throw new OptionError(`${what}: ${why}`, { option: 'each' })
   }
-  return { input, writer, reads: new RecordedReads<unknown>(writer, edges, number, why) }
+  return { input, writer, reads: new RecordedReads<unknown>(writer, edges, number, refuse) }
 }
 
 function rowsOf(
@@ -214,7 +215,9 @@ function otherStores(inputs: readonly ReadInput[], view: string): readonly Other
     const its = internalsOf(informer)
     if (its === undefined || named.has(its.input)) return []
     const what = `the function of the view "${view}" reads the informer "${its.input.name}"`
-    const why = (): string => `${what}, which the option "reads" does not name`
-    return [{ store: its.input.context.indexer.store, reads: new RefusedReads<unknown>(why, 'reads') }]
+    const refuse = (): never => {
+      throw new OptionError(`${what}, which the option "reads" does not name`, { option: 'reads' })
+    }
+    return [{ store: its.input.context.indexer.store, reads: refusedReads<unknown>(refuse) }]
   })
 }

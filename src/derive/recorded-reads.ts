@@ -1,4 +1,3 @@
-import { OptionError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import type { Compound, Equal, IndexRange, Ordered } from '../store/indexes/index-types.js'
 import type { Tuple } from '../store/indexes/order/sorted-tuples.js'
@@ -6,7 +5,7 @@ import { isScalar, isScalars, type Scalar } from '../store/indexes/scalar.js'
 import type { SortedRange } from '../store/indexes/sorted-index.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
 import type { Ordinal } from '../store/ordinals.js'
-import type { Pin, TrackedReads } from '../store/pin.js'
+import type { TrackedReads } from '../store/pin.js'
 import type { Store } from '../store/store.js'
 import type { StoreWriter } from '../store/write/store-writer.js'
 import type { EdgeTable } from './edge-table.js'
@@ -15,67 +14,41 @@ import { type HashNodes, KeyNodes, nodesOf, SortedNodes } from './input-nodes.js
 /** A function that reads more keys and values than this in one call fails. */
 const MAX_READS = 100_000
 
-/** What a function of a view sees of an informer that it may not read: each read throws an OptionError. */
-export class RefusedReads<T> implements TrackedReads<T> {
-  readonly #why: (call: string) => string
-  readonly #option: string
-
-  constructor(why: (call: string) => string, option: 'each' | 'reads') {
-    this.#why = why
-    this.#option = option
-  }
-
-  protected refuse(call: string): never {
-    throw new OptionError(this.#why(call), { option: this.#option })
-  }
-
-  entryOf(_key: string): Entry<T> | undefined {
-    return this.refuse('get')
-  }
-
-  accessorOf(_index: object): unknown {
-    return this.refuse('by')
-  }
-
-  ordinalOf(): never {
-    return this.refuse('entry')
-  }
-
-  entryAt(): never {
-    return this.refuse('entry')
-  }
-
-  get size(): number {
-    return this.refuse('size')
-  }
-
-  get ordinalStart(): number {
-    return this.refuse('subscribe')
-  }
-
-  get ordinalLimit(): number {
-    return this.refuse('subscribe')
-  }
-
-  keys(): never {
-    return this.refuse('keys')
-  }
-
-  entries(): never {
-    return this.refuse('entries')
-  }
-
-  list(): never {
-    return this.refuse('list')
-  }
-
-  pin(): Pin<T> {
-    return this.refuse('snapshot')
+/**
+ * What a function of a view sees of an informer of which it may read only what is `allowed`. Each other read calls
+ * `refuse` with the public name of the call.
+ */
+export function refusedReads<T>(
+  refuse: (call: string) => never,
+  allowed: Partial<Pick<TrackedReads<T>, 'entryOf' | 'accessorOf'>> = {},
+): TrackedReads<T> {
+  const { entryOf = () => refuse('get'), accessorOf = () => refuse('by') } = allowed
+  return {
+    entryOf,
+    accessorOf,
+    ordinalOf: () => refuse('entry'),
+    entryAt: () => refuse('entry'),
+    keys: () => refuse('keys'),
+    entries: () => refuse('entries'),
+    list: () => refuse('list'),
+    pin: () => refuse('snapshot'),
+    get size() {
+      return refuse('size')
+    },
+    get ordinalStart() {
+      return refuse('subscribe')
+    },
+    get ordinalLimit() {
+      return refuse('subscribe')
+    },
   }
 }
 
 /** What a function of a view sees of an input: the current state of the store. Each read is an edge of the row. */
-export class RecordedReads<T> extends RefusedReads<T> {
+export class RecordedReads<T> {
+  /** What readers of the store see while the function runs. */
+  readonly shown: TrackedReads<T>
+  readonly #refuse: (call: string) => never
   #keyNodes: KeyNodes
   /** The nodes of the indexes that were read, by index. */
   readonly indexNodes: Map<StoreIndex<T>, HashNodes<T> | SortedNodes<T>> = new Map()
@@ -87,8 +60,12 @@ export class RecordedReads<T> extends RefusedReads<T> {
   readonly #accessors = new Map<object, unknown>()
   readonly #untrack: (() => void)[] = []
 
-  constructor(writer: StoreWriter<T>, edges: EdgeTable, number: number, why: (call: string) => string) {
-    super(why, 'each')
+  constructor(writer: StoreWriter<T>, edges: EdgeTable, number: number, refuse: (call: string) => never) {
+    this.#refuse = refuse
+    this.shown = refusedReads(refuse, {
+      entryOf: (key) => this.#entryOf(key),
+      accessorOf: (index) => this.#accessorOf(index),
+    })
     this.#number = number
     this.#writer = writer
     this.#store = writer.store
@@ -96,7 +73,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
     this.#keyNodes = new KeyNodes(edges)
   }
 
-  override entryOf(key: string): Entry<T> | undefined {
+  #entryOf(key: string): Entry<T> | undefined {
     const store = this.#store
     // Most calls read what the last one has read, and a comparison is faster than a search.
     const expected = this.#edges.expected(this.#number)
@@ -114,7 +91,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
     if (node !== undefined) touch(node)
   }
 
-  override accessorOf(index: object): unknown {
+  #accessorOf(index: object): unknown {
     const known = this.#accessors.get(index)
     if (known !== undefined) return known
     for (const declared of this.#writer.indexes.values()) {
@@ -129,7 +106,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
       this.#accessors.set(index, accessor)
       return accessor
     }
-    return this.refuse('by')
+    return this.#refuse('by')
   }
 
   /** Calls `read`, which reads the current state and records nothing. */
@@ -138,7 +115,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
     try {
       return read()
     } finally {
-      this.#store.show(this)
+      this.#store.show(this.shown)
     }
   }
 
@@ -164,7 +141,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
     return Object.assign((value: Scalar) => recorded(objects, value, () => index(value)), {
       entries: (value: Scalar) => recorded(objects, value, () => index.entries(value)),
       count: (value: Scalar) => recorded(counts, value, () => index.count(value)),
-      values: () => this.refuse('values'),
+      values: () => this.#refuse('values'),
     })
   }
 
@@ -185,7 +162,7 @@ export class RecordedReads<T> extends RefusedReads<T> {
       if (isScalars(head)) this.#read(all.of(head))
       return this.unrecorded(read)
     }
-    const values = (): never => this.refuse('values')
+    const values = (): never => this.#refuse('values')
     if ('entriesIn' in index) {
       return Object.assign((range: SortedRange = {}) => ofRange([], range, () => index(range as IndexRange<Scalar>)), {
         entriesIn: (range: SortedRange = {}) => ofRange([], range, () => [...index.entriesIn(range)]).values(),

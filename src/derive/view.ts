@@ -466,7 +466,7 @@ export class View<R> implements Dependent {
   /** From now on readers of the inputs see their current state, and are recorded. */
   #show(): void {
     for (const { store, reads } of this.#others) store.show(reads)
-    for (const { writer, reads } of this.#of.inputs) writer.store.show(reads)
+    for (const { writer, reads } of this.#of.inputs) writer.store.show(reads.shown)
   }
 
   #showHeld(): void {
