@@ -42,8 +42,10 @@ export class EdgeTable {
   #call = 0
   #reads = 0
   #firstRead = 0
-  #edges = 0
-  #hasChanged = false
+  /** The number of edges. */
+  size = 0
+  /** Whether the last call has read other nodes, or in another order, than the call of its row before it. */
+  hasChanged = false
 
   constructor(inputs: number) {
     this.#inputBits = 32 - Math.clz32(inputs)
@@ -66,16 +68,6 @@ export class EdgeTable {
     return (ordinal << this.#inputBits) | input
   }
 
-  /** The number of edges. */
-  get size(): number {
-    return this.#edges
-  }
-
-  /** Whether the last call has read other nodes, or in another order, than the call of its row before it. */
-  get hasChanged(): boolean {
-    return this.#hasChanged
-  }
-
   idOf(node: number): unknown {
     return this.#ids[node >>> this.#inputBits]
   }
@@ -87,7 +79,7 @@ export class EdgeTable {
     this.#before = 0
     this.#call++
     this.#reads = 0
-    this.#hasChanged = false
+    this.hasChanged = false
   }
 
   /** Returns the ordinal of the object of this input that the last call of the row read at this place, if it did. */
@@ -142,7 +134,7 @@ export class EdgeTable {
     for (const list of [...ofEdges, ...ofNodes, this.#firstOfRow]) list.clear()
     this.#lastEdge = 0
     this.#freeEdge = 0
-    this.#edges = 0
+    this.size = 0
     this.#owners.length = 1
     this.#ids.length = 1
     this.#freeNodes.length = 0
@@ -171,8 +163,8 @@ export class EdgeTable {
   }
 
   #append(node: number): void {
-    this.#hasChanged = true
-    this.#edges++
+    this.hasChanged = true
+    this.size++
     const edge = this.#freeEdge === 0 ? ++this.#lastEdge : this.#freeEdge
     if (edge === this.#freeEdge) this.#freeEdge = this.#nextOfRow.get(edge)
     this.#rows.set(edge, this.#row)
@@ -190,13 +182,13 @@ export class EdgeTable {
 
   /** Removes the edges from `#at` on. */
   #cut(): void {
-    this.#hasChanged = true
+    this.hasChanged = true
     if (this.#before === 0) this.#firstOfRow.set(this.#row, 0)
     else this.#nextOfRow.set(this.#before, 0)
     for (let edge = this.#at; edge !== 0; ) {
       const after = this.#nextOfRow.get(edge)
       this.#unlink(edge)
-      this.#edges--
+      this.size--
       this.#nextOfRow.set(edge, this.#freeEdge)
       this.#freeEdge = edge
       edge = after

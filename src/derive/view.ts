@@ -83,24 +83,16 @@ export class View<R> implements Dependent {
   #followed = 0
   /** The rows that the audit in progress has still to call. */
   #unaudited: Iterator<number> | undefined
-  #isCurrent = false
-  #isListing = false
+  /** Whether it shows what its inputs show. */
+  isCurrent = false
+  /** Whether all rows are called, not those that a commit of an input concerns. */
+  isListing = false
   #isEnded = false
 
   constructor(of: Definition, part: Partition<R>, writer: StoreWriter<R>) {
     this.#of = of
     this.#part = part
     this.#writer = writer
-  }
-
-  /** Whether it shows what its inputs show. */
-  get isCurrent(): boolean {
-    return this.#isCurrent
-  }
-
-  /** Whether all rows are called, not those that a commit of an input concerns. */
-  get isListing(): boolean {
-    return this.#isListing
   }
 
   get #isFirst(): boolean {
@@ -154,7 +146,7 @@ export class View<R> implements Dependent {
   /** Leaves the domain. */
   end(): void {
     this.#isEnded = true
-    this.#isCurrent = false
+    this.isCurrent = false
     this.#writer.domain.remove(this)
     for (const { reads } of this.#of.inputs) reads.clear()
     this.#of.rows.end?.()
@@ -165,8 +157,8 @@ export class View<R> implements Dependent {
     const { store, domain } = this.#writer
     const { rows, edges, inputs, hasVersion } = this.#of
     const version = hasVersion ? inputs[0]?.input.context.indexer.version : undefined
-    this.#isCurrent = false
-    this.#isListing = true
+    this.isCurrent = false
+    this.isListing = true
     this.#undoAbandoned()
     try {
       rows.clear?.()
@@ -187,19 +179,19 @@ export class View<R> implements Dependent {
       yield* store.prepareIndexes()
       this.#keys.commit()
       if (!domain.has(this)) domain.add(this)
-      this.#isCurrent = true
+      this.isCurrent = true
       store.isVisible = true
       yield* transaction.commit(version)
     } catch (error) {
       this.#keys.rollback()
       throw error
     } finally {
-      this.#isListing = false
+      this.isListing = false
     }
   }
 
   *#auditSome(found: Found): Steps {
-    if (!this.#isCurrent) return
+    if (!this.isCurrent) return
     this.#undoAbandoned()
     const { rows, hasVersion } = this.#of
     const version = hasVersion ? this.#writer.position : undefined
@@ -235,7 +227,7 @@ export class View<R> implements Dependent {
   *advance(parts: readonly DomainPart[]): Generator<void, DomainPart | undefined> {
     const below = parts.filter(({ writer }) => this.#of.inputs.some((each) => each.writer === writer))
     const [first] = below
-    if (first === undefined || !this.#isCurrent) return undefined
+    if (first === undefined || !this.isCurrent) return undefined
     const { store } = this.#writer
     const { name, clock, warn } = this.#of
     this.#undoAbandoned()
@@ -264,7 +256,7 @@ export class View<R> implements Dependent {
       this.#keys.rollback()
       this.#writer.abandoned()
       store.release()
-      this.#isCurrent = false
+      this.isCurrent = false
       this.#of.failed(error)
       return undefined
     }

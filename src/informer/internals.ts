@@ -88,12 +88,8 @@ export interface PackableMirror {
  */
 export class CommitSignal {
   readonly #listeners = new Set<() => void>()
-  #commits = 0
-
   /** The number of commits that changed what readers see. */
-  get commits(): number {
-    return this.#commits
-  }
+  commits = 0
 
   get listenerCount(): number {
     return this.#listeners.size
@@ -109,7 +105,7 @@ export class CommitSignal {
 
   /** Called after each commit that readers see. */
   notify(): void {
-    this.#commits++
+    this.commits++
     for (const listener of [...this.#listeners]) listener()
   }
 }

@@ -78,7 +78,8 @@ export class Feed<T> implements AwaitedFeed {
   #waits: FeedWaits | undefined
   /** The position of the last synced batch that was acknowledged. */
   #handled = NO_POSITION
-  #isSynced = false
+  /** Whether the initial replay was handled. */
+  isSynced = false
   /** The number of dequeued batches that were not acknowledged. */
   #inFlight = 0
   /** The matched changes of the commit that is being routed. */
@@ -86,7 +87,7 @@ export class Feed<T> implements AwaitedFeed {
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit: number | undefined
-  #closed: SourceError | undefined
+  closed: SourceError | undefined
   /** Set when the feed stops accepting changes. */
   #draining: Draining<T> | undefined
   /** Aborts when the feed stops accepting changes; undefined without `resyncMs`. */
@@ -110,10 +111,6 @@ export class Feed<T> implements AwaitedFeed {
     resync(this, options.resyncMs, host.clock, resyncing.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
-  get closed(): SourceError | undefined {
-    return this.#closed
-  }
-
   /** The version up to which every change was handled; undefined with several sources, which have a version each. */
   get version(): Version | undefined {
     return this.host.versions.isOfSet ? undefined : this.#position.version
@@ -121,7 +118,7 @@ export class Feed<T> implements AwaitedFeed {
 
   get #position(): StorePosition {
     if (!this.isSynced) return NO_POSITION
-    if (this.#closed !== undefined || this.hasQueued || this.#inFlight > 0) return this.#handled
+    if (this.closed !== undefined || this.hasQueued || this.#inFlight > 0) return this.#handled
     return this.#draining?.position ?? this.#storePosition
   }
 
@@ -145,12 +142,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether it accepts no changes, and handles those that wait. */
   get isDraining(): boolean {
-    return this.#closed === undefined && this.#draining !== undefined
-  }
-
-  /** Whether the initial replay was handled. */
-  get isSynced(): boolean {
-    return this.#isSynced
+    return this.closed === undefined && this.#draining !== undefined
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -166,13 +158,13 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether a batch can be dequeued. */
   get hasMore(): boolean {
-    if (this.#closed !== undefined) return false
+    if (this.closed !== undefined) return false
     return this.#replay === undefined ? !(this.#queue.isEmpty || this.#queue.isBusy) : this.#replay.isReady
   }
 
   /** Whether a batch is queued, or is being queued in steps. */
   get hasQueued(): boolean {
-    if (this.#closed !== undefined) return false
+    if (this.closed !== undefined) return false
     const isLast = this.#draining?.lastCommit === this.#commits
     return this.#replay !== undefined || !this.#queue.isEmpty || (isLast && this.isBehind)
   }
@@ -192,7 +184,7 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   #startReplay(): void {
-    if (this.#closed !== undefined) return
+    if (this.closed !== undefined) return
     const { indexer, clock, router } = this.host
     const { slices, scans } = router
     this.#replayedCommit = this.#commits
@@ -210,7 +202,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Closes the feed, because it is unknown which changes it misses. Reports the error. */
   fail(thrown: unknown): void {
-    if (this.#closed !== undefined) return
+    if (this.closed !== undefined) return
     const message = `${this.named('a subscription')} was closed by an error: ${messageOf(thrown)}`
     const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: thrown })
     this.host.report(error)
@@ -223,7 +215,7 @@ export class Feed<T> implements AwaitedFeed {
    */
   match({ changes, memberships, tracked }: Commit<T>, i: number, keepsValue: boolean): Change<T> | undefined {
     const change = changes[i]
-    if (change === undefined || this.#closed !== undefined || this.#isReplayed) return undefined
+    if (change === undefined || this.closed !== undefined || this.#isReplayed) return undefined
     this.#replay?.decide(change.key)
     return keepsValue && this.scope.isOneValue ? change : this.scope.match(change, memberships[i], tracked)
   }
@@ -248,7 +240,7 @@ export class Feed<T> implements AwaitedFeed {
    * returned.
    */
   enqueue(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps | undefined {
-    if (this.#closed !== undefined || this.#isReplayed) return undefined
+    if (this.closed !== undefined || this.#isReplayed) return undefined
     try {
       return this.#enqueue(changes, position, source)
     } catch (error) {
@@ -270,7 +262,7 @@ export class Feed<T> implements AwaitedFeed {
     try {
       for (const _ of this.#queue.merge()) {
         yield
-        if (this.#closed !== undefined) return
+        if (this.closed !== undefined) return
       }
       this.reader.wake()
     } catch (error) {
@@ -282,7 +274,7 @@ export class Feed<T> implements AwaitedFeed {
    * Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then.
    */
   #accepts(changes: readonly Change<T>[]): boolean {
-    if (this.#closed !== undefined) return false
+    if (this.closed !== undefined) return false
     const draining = this.#draining
     const isAccepted = draining === undefined || draining.lastCommit === this.#commits
     if (isAccepted) this.#handled = this.#position
@@ -323,7 +315,7 @@ export class Feed<T> implements AwaitedFeed {
   ackThrough(position: StorePosition | undefined, batches: number): void {
     this.#inFlight -= batches
     if (position !== undefined) {
-      this.#isSynced = true
+      this.isSynced = true
       this.#handled = position
     }
     this.#waits?.check()
@@ -353,7 +345,7 @@ export class Feed<T> implements AwaitedFeed {
    * skipped changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
-    if (this.#replayedCommit === undefined || this.#closed !== undefined || this.#draining !== undefined) return
+    if (this.#replayedCommit === undefined || this.closed !== undefined || this.#draining !== undefined) return
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
     this.#handled = this.#position
@@ -365,9 +357,9 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   close(reason: SourceError): void {
-    if (this.#closed !== undefined) return
+    if (this.closed !== undefined) return
     this.#handled = this.#position // Later the store advances without this feed.
-    this.#closed = reason
+    this.closed = reason
     this.#waits?.rejectAll(reason)
     this.#resyncing?.abort(ABORTED)
     this.host.router.remove(this)

@@ -21,8 +21,10 @@ export class ScopeScan<T> {
    * meanwhile.
    */
   #undecided: Uint8Array | undefined
-  #undecidedCount: number
-  #hasEnded = false
+  /** The number of candidates that are not decided. */
+  undecided: number
+  /** Whether `found` is complete. */
+  hasEnded = false
 
   /** `isInScope` is called for each candidate. The keys that are in scope are added to `keys`. */
   constructor(
@@ -36,17 +38,7 @@ export class ScopeScan<T> {
     this.#isInScope = isInScope
     this.#keys = keys
     this.#wantsObjects = wantsObjects
-    this.#undecidedCount = candidates?.length ?? objects.size
-  }
-
-  /** The number of candidates that are not decided. */
-  get undecided(): number {
-    return this.#undecidedCount
-  }
-
-  /** Whether `found` is complete. */
-  get hasEnded(): boolean {
-    return this.#hasEnded
+    this.undecided = candidates?.length ?? objects.size
   }
 
   /** From now on the store may change between the steps. */
@@ -64,7 +56,7 @@ export class ScopeScan<T> {
     const candidates = this.#candidates
     const { ordinalStart, ordinalLimit } = this.#objects
     const end = candidates?.length ?? ordinalLimit
-    for (let at = candidates === undefined ? ordinalStart : 0; at < end && !this.#hasEnded; at++) {
+    for (let at = candidates === undefined ? ordinalStart : 0; at < end && !this.hasEnded; at++) {
       this.#decide(candidates?.[at] ?? at)
       yield
     }
@@ -81,14 +73,14 @@ export class ScopeScan<T> {
 
   /** Decides about a key before its first change, so that it is known whether that change concerns the scope. */
   decide(key: string): void {
-    const ordinal = this.#hasEnded ? undefined : this.#objects.ordinalOf(key)
+    const ordinal = this.hasEnded ? undefined : this.#objects.ordinalOf(key)
     if (ordinal !== undefined) this.#decide(ordinal)
   }
 
   /** Ends the search, and unpins the store. */
   close(): void {
-    this.#hasEnded = true
-    this.#undecidedCount = 0
+    this.hasEnded = true
+    this.undecided = 0
     this.#undecided = undefined
     this.#pin?.close()
   }
@@ -101,9 +93,9 @@ export class ScopeScan<T> {
     }
     const entry = this.#objects.entryAt(ordinal)
     if (entry === undefined) return
-    this.#undecidedCount--
+    this.undecided--
     // `isInScope` may end the search.
-    if (!this.#isInScope(entry) || this.#hasEnded) return
+    if (!this.#isInScope(entry) || this.hasEnded) return
     if (this.#wantsObjects) this.found.push(entry)
     this.#keys.add(entry.key)
   }

@@ -63,7 +63,8 @@ export class HistoryMembers {
   readonly #members = new Set<HistoryMember>()
   readonly #progressListeners = new Set<() => void>()
   #upstream: Upstream | undefined
-  #closing: Promise<unknown> = Promise.resolve()
+  /** Settles when the closed watches have ended; never if the source is stalled. */
+  closing: Promise<unknown> = Promise.resolve()
   /** Ends the timers of the current wait of some members for others. */
   #hold: AbortController | undefined
 
@@ -71,11 +72,6 @@ export class HistoryMembers {
     this.history = history
     this.#clock = clock
     this.#writer = new StoreWriter<unknown>({ clock, slices })
-  }
-
-  /** Settles when the closed watches have ended; never if the source is stalled. */
-  get closing(): Promise<unknown> {
-    return this.#closing
   }
 
   /** Adds a member that starts. The others wait for its list, unless some of them show a commit. */
@@ -238,7 +234,7 @@ export class HistoryMembers {
     this.#upstream = undefined
     this.#progressListeners.clear()
     upstream.ending.abort(ABORTED)
-    this.#closing = Promise.all([this.#closing, close(upstream.batches)]).then(() => {})
+    this.closing = Promise.all([this.closing, close(upstream.batches)]).then(() => {})
   }
 
   async #read(upstream: Upstream): Promise<void> {

@@ -18,8 +18,8 @@ export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
   readonly #runners = new Map<string, SourceRunner<S, T>>()
-  /** The runner of a single source. */
-  readonly #only: SourceRunner<S, T> | undefined
+  /** The runner of a single source; undefined for a source set. */
+  readonly only: SourceRunner<S, T> | undefined
   /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
   readonly #removing = new Map<string, SourceRunner<S, T>>()
   readonly #options: SourceOptions
@@ -29,7 +29,7 @@ export class InformerSources<S, T> {
   readonly view: ViewInputs | undefined
   /** The only root, whose versions are those of the informer; undefined if there may be several. */
   readonly #root: SourceRunner<unknown, unknown> | undefined
-  #isStarted = false
+  isStarted = false
   #unfollow: () => void = () => {}
 
   constructor(
@@ -52,16 +52,11 @@ export class InformerSources<S, T> {
         removed: (name) => this.#whenFree(() => this.#remove(name)),
       })
     } else {
-      this.#only = this.#runnerFor(source.name, source)
-      this.#runners.set(source.name, this.#only)
+      this.only = this.#runnerFor(source.name, source)
+      this.#runners.set(source.name, this.only)
     }
     const [root] = this.roots.values()
     this.#root = this.isOfSet ? undefined : root
-  }
-
-  /** The runner of a single source; undefined for a source set. */
-  get only(): SourceRunner<S, T> | undefined {
-    return this.#only
   }
 
   get isSet(): boolean {
@@ -78,13 +73,9 @@ export class InformerSources<S, T> {
     return this.view?.roots ?? (this.#runners as ReadonlyMap<string, SourceRunner<unknown, unknown>>)
   }
 
-  get isStarted(): boolean {
-    return this.#isStarted
-  }
-
   /** The names of the informer and of the inputs of a view that were not started; of the informer alone if it is one. */
   get unstarted(): readonly string[] {
-    return this.#isStarted ? (this.view?.unstarted ?? []) : [this.title]
+    return this.isStarted ? (this.view?.unstarted ?? []) : [this.title]
   }
 
   /** All runners, by name. */
@@ -122,7 +113,7 @@ export class InformerSources<S, T> {
 
   /** Whether readers see objects of each source, which may be saved content that its source has not confirmed. */
   get areFilled(): boolean {
-    return this.areListed || this.#only?.isStale === true
+    return this.areListed || this.only?.isStale === true
   }
 
   /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
@@ -151,7 +142,7 @@ export class InformerSources<S, T> {
   }
 
   start(): void {
-    this.#isStarted = true
+    this.isStarted = true
     for (const [name, runner] of [...this.#runners]) if (!this.#removing.has(name)) runner.start()
   }
 
@@ -165,7 +156,7 @@ export class InformerSources<S, T> {
 
   /** Saves the content a last time, if there is a cache. */
   async saved(): Promise<void> {
-    await this.#only?.warmStart?.end()
+    await this.only?.warmStart?.end()
   }
 
   #runnerFor(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
@@ -190,7 +181,7 @@ export class InformerSources<S, T> {
     this.#runners.set(name, runner)
     if (this.#options.audit && source.hasReached === undefined)
       this.#context.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
-    if (this.#isStarted && !this.#removing.has(name)) runner.start()
+    if (this.isStarted && !this.#removing.has(name)) runner.start()
   }
 
   #remove(name: string): void {
@@ -210,7 +201,7 @@ export class InformerSources<S, T> {
     const dropped = (): void => {
       this.#removing.delete(name)
       this.#hooks.sourceRemoved()
-      if (this.#isStarted) this.#runners.get(name)?.start()
+      if (this.isStarted) this.#runners.get(name)?.start()
     }
     const failed = (thrown: unknown): void => this.#dropLater(name, removed, thrown)
     try {

@@ -46,7 +46,8 @@ export class SourceCache<T> implements WarmStart {
   #saves = new AbortController()
   /** The content that is being written to the store. */
   #restoring: SavedMirror | undefined
-  #restored: SavedMirror | undefined
+  /** The content that was written to the store. */
+  restored: SavedMirror | undefined
   /** The version and the time of the last save; no version if none has begun. */
   #saved: { readonly version: Version | undefined; readonly at: number } | undefined
   /** The number of changes since then; infinite if the last save failed. */
@@ -76,11 +77,6 @@ export class SourceCache<T> implements WarmStart {
     this.#mirror = mirror
     this.#clock = clock
     this.#events = events
-  }
-
-  /** The content that was written to the store. */
-  get restored(): SavedMirror | undefined {
-    return this.#restored
   }
 
   async open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined> {
@@ -130,7 +126,7 @@ export class SourceCache<T> implements WarmStart {
     const restored = this.#restoring
     if (restored !== undefined) {
       this.#restoring = undefined
-      this.#restored = restored
+      this.restored = restored
       // A save is due as if this process had made the last one.
       this.#saved = { version: restored.version, at: Math.min(restored.savedAt, this.#clock.now()) }
       return restored

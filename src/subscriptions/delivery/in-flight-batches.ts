@@ -25,14 +25,10 @@ export interface InFlightBatch {
 export class InFlightBatches<T> {
   readonly #feed: Feed<T>
   #last: InFlightBatch | undefined
-  #size = 0
+  size = 0
 
   constructor(feed: Feed<T>) {
     this.#feed = feed
-  }
-
-  get size(): number {
-    return this.#size
   }
 
   /** Adds a batch that was just dequeued, with one pending change. The caller acknowledges that one after `expect`. */
@@ -41,7 +37,7 @@ export class InFlightBatches<T> {
     const tracked: InFlightBatch = { pending: 1, end: position, position, batches: 1, previous, next: undefined }
     if (previous !== undefined) previous.next = tracked
     this.#last = tracked
-    this.#size++
+    this.size++
     return tracked
   }
 
@@ -56,7 +52,7 @@ export class InFlightBatches<T> {
   }
 
   #settle({ previous, next, end, batches }: InFlightBatch): void {
-    this.#size--
+    this.size--
     if (next === undefined) this.#last = previous
     else next.previous = previous
     if (previous === undefined) {

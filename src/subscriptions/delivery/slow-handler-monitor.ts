@@ -27,7 +27,8 @@ export class SlowHandlerMonitor {
   readonly #running = new Set<Running>()
   #timer: AbortController | undefined
   #isStopped = false
-  #slowest: SlowestCall | undefined
+  /** Of the calls that have ended, the one that took the longest time. */
+  slowest: SlowestCall | undefined
 
   constructor(clock: Clock, report: (key: string, ms: number) => void, limitMs: number = SLOW_MS) {
     this.#clock = clock
@@ -43,11 +44,6 @@ export class SlowHandlerMonitor {
   get longest(): { readonly key: string; readonly since: number } | undefined {
     const [first] = this.#running
     return first
-  }
-
-  /** Of the calls that have ended, the one that took the longest time. */
-  get slowest(): SlowestCall | undefined {
-    return this.#slowest
   }
 
   /** Monitors `work` until it settles. The returned promise settles in the same way. */
@@ -87,7 +83,7 @@ export class SlowHandlerMonitor {
     this.#running.delete(running)
     const endedAt = this.#clock.now()
     const ms = endedAt - running.since
-    if (this.#slowest === undefined || ms > this.#slowest.ms) this.#slowest = { key: running.key, ms, endedAt }
+    if (this.slowest === undefined || ms > this.slowest.ms) this.slowest = { key: running.key, ms, endedAt }
   }
 
   #startTimer(): AbortController {

@@ -75,7 +75,7 @@ export class Membership {
   readonly #stopMs: number
   readonly #expiryMs: number
   readonly #deadlineMs: number
-  #member: string
+  member: string
   #nextRenewal = 0
   #pending: LeaseRequest | undefined
   /** The last record that was sent. */
@@ -83,12 +83,13 @@ export class Membership {
   /** The moment before the last successful renewal was sent. The lease begins there. */
   #leased: Instant | undefined
   /** Invariant: only keys that every record which may be in the store claims. */
-  #ownership: Ownership = Ownership.none
+  ownership: Ownership = Ownership.none
   /** The other records of the last view. */
   #others: readonly LeaseRecord[] = []
   /** When this replica first saw the current renewal of each other member. */
   readonly #seen = new Map<string, { readonly renewal: number; readonly at: number; readonly expiryMs: number }>()
-  #fence = -Infinity
+  /** The fence of the last view. */
+  fence = -Infinity
   #epoch: { readonly name: string; readonly firstSeen: number } | undefined
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
   #isClaiming = false
@@ -113,25 +114,12 @@ export class Membership {
     this.#expiryMs = leaseMs * EXPIRY_PART
     this.#deadlineMs = leaseMs * DEADLINE_PART
     this.#retry = backoff(Math.min(FIRST_RETRY_MS, renewMs), renewMs)
-    this.#member = newMember(options.random)
-  }
-
-  get member(): string {
-    return this.#member
+    this.member = newMember(options.random)
   }
 
   /** The members over which it computes owners. */
   get members(): readonly string[] {
     return this.#published?.record.members ?? []
-  }
-
-  get ownership(): Ownership {
-    return this.#ownership
-  }
-
-  /** The fence of the last view. */
-  get fence(): number {
-    return this.#fence
   }
 
   get hasLeft(): boolean {
@@ -148,7 +136,7 @@ export class Membership {
 
   /** Whether a run of the key may begin. */
   mayRun(key: string, at: Instant): boolean {
-    return this.leaseEndsInMs(at) > 0 && this.#ownership.includes(key)
+    return this.leaseEndsInMs(at) > 0 && this.ownership.includes(key)
   }
 
   /** It can run keys. Before, it claims none. */
@@ -186,7 +174,7 @@ export class Membership {
   leave(): void {
     if (this.#phase === 'left') return
     this.#phase = 'leaving'
-    this.#ownership = Ownership.none
+    this.ownership = Ownership.none
   }
 
   /** The reply to a request. Returns whether the lease was lost, as `step` does. @throws SourceError `PROTOCOL`. */
@@ -205,11 +193,11 @@ export class Membership {
     // A store that always forgets new members must not be asked without a delay.
     if (record.renewal > 0) this.#retry = reset(this.#retry)
     this.#retryAt = -Infinity
-    this.#fence = view.fence
+    this.fence = view.fence
     if (this.#epoch?.name !== view.epoch) this.#epoch = { name: view.epoch, firstSeen: at.now }
     this.#observe(view, at.now)
     for (const member of released) this.#released.delete(member)
-    this.#ownership = this.#ownershipAfter(request)
+    this.ownership = this.#ownershipAfter(request)
     const foreign = this.#foreign
     if (foreign !== undefined) throw new SourceError(this.#differenceTo(foreign), { code: 'PROTOCOL' })
     return false
@@ -243,7 +231,7 @@ export class Membership {
     if (this.#phase === 'leaving' && this.#running.size === 0) {
       this.#phase = 'left'
       // A record that was never sent does not exist.
-      const leave = this.#published === undefined ? undefined : this.#member
+      const leave = this.#published === undefined ? undefined : this.member
       return { ...none, leave, wakeAt: Infinity }
     }
     const isDue = this.#pending === undefined && at.now >= this.#dueAt(at.now)
@@ -258,9 +246,9 @@ export class Membership {
     const { mode, leaseMs } = this.#options
     const claim = new Owners(mode, members)
     const renewal = this.#nextRenewal++
-    const holds = renewal === 0 ? [] : [...this.#running.keys()].filter((key) => !claim.owns(this.#member, hashOf(key)))
-    this.#ownership = this.#ownership.within(claim)
-    const record = { member: this.#member, renewal, members, holds, mode, leaseMs }
+    const holds = renewal === 0 ? [] : [...this.#running.keys()].filter((key) => !claim.owns(this.member, hashOf(key)))
+    this.ownership = this.ownership.within(claim)
+    const record = { member: this.member, renewal, members, holds, mode, leaseMs }
     const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
     const request = { record, evict, released: [...this.#released], sent }
     this.#published = { record, sentAt: sent.now }
@@ -276,7 +264,7 @@ export class Membership {
       ({ member, members }) =>
         members.length > 0 && !this.#former.has(member) && !this.#released.has(member) && this.#expiresAt(member) > now,
     )
-    return [this.#member, ...live.map(({ member }) => member)].sort()
+    return [this.member, ...live.map(({ member }) => member)].sort()
   }
 
   /** When no lease of an earlier epoch is valid any more: the store may have forgotten its holder. */
@@ -314,7 +302,7 @@ export class Membership {
   }
 
   #observe({ records }: LeaseView, now: number): void {
-    this.#others = records.filter(({ member }) => member !== this.#member)
+    this.#others = records.filter(({ member }) => member !== this.member)
     const names = new Set(this.#others.map(({ member }) => member))
     for (const member of this.#former) if (!names.has(member)) this.#former.delete(member)
     for (const member of this.#seen.keys()) if (!names.has(member)) this.#seen.delete(member)
@@ -327,15 +315,15 @@ export class Membership {
   #ownershipAfter({ record, sent }: LeaseRequest): Ownership {
     if (this.#phase !== 'member' || sent.now < this.#settledAt || this.#foreign !== undefined) return Ownership.none
     const { mode } = this.#options
-    const next = Ownership.after(mode, this.#member, new Owners(mode, record.members), this.#others)
-    return next.isSame(this.#ownership) ? this.#ownership : next
+    const next = Ownership.after(mode, this.member, new Owners(mode, record.members), this.#others)
+    return next.isSame(this.ownership) ? this.ownership : next
   }
 
   /** Why a store cannot be relied on; undefined if nothing is wrong. */
   #flawIn({ fence, epoch, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
     if (!Number.isSafeInteger(fence)) return `the fence ${fence} is not a safe integer`
-    if (fence <= this.#fence) {
-      const flaw = `the fence ${fence} is not greater than the last one, ${this.#fence}`
+    if (fence <= this.fence) {
+      const flaw = `the fence ${fence} is not greater than the last one, ${this.fence}`
       return this.#epoch?.name === epoch ? flaw : `${flaw}, ${RESTORED}`
     }
     if (records.some((record) => record.member === member && record.renewal === renewal)) return undefined
@@ -348,14 +336,14 @@ export class Membership {
 
   /** Joins again as a new member. What still runs is published as held. */
   #lost(): true {
-    this.#former.add(this.#member)
+    this.#former.add(this.member)
     for (const key of this.#running.keys()) this.#strays.add(key)
-    this.#member = newMember(this.#options.random)
+    this.member = newMember(this.#options.random)
     this.#nextRenewal = 0
     this.#pending = undefined
     this.#published = undefined
     this.#leased = undefined
-    this.#ownership = Ownership.none
+    this.ownership = Ownership.none
     this.#others = []
     this.#released.clear()
     this.#isClaiming = false

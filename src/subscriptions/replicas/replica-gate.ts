@@ -55,10 +55,11 @@ export class ReplicaGate {
   /** The ownerships since `takePast`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
-  #failure: SourceError | undefined
+  /** The error of the last request; undefined if it was successful. */
+  failure: SourceError | undefined
   #isLeaving = false
   /** Its record was removed, or could not be. */
-  #hasLeft = false
+  hasLeft = false
 
   constructor(leases: Leases, host: GateHost, random: Random, hooks: GateHooks) {
     const { mode, leaseMs, renewMs } = leases
@@ -73,15 +74,6 @@ export class ReplicaGate {
       this.#pump()
     }, this.#end.signal)
     this.#pump()
-  }
-
-  get hasLeft(): boolean {
-    return this.#hasLeft
-  }
-
-  /** The error of the last request; undefined if it was successful. */
-  get failure(): SourceError | undefined {
-    return this.#failure
   }
 
   /** Whether it claims no key yet, because an earlier member may still run keys. That lasts `settleMs`. */
@@ -191,7 +183,7 @@ export class ReplicaGate {
     this.#request = abort
     try {
       const view = await this.#session.renew(request.record, request.evict, abort.signal)
-      this.#failure = undefined
+      this.failure = undefined
       if (this.#membership.replied(request, view, this.#instant)) this.#lost('it was not renewed in time')
     } catch (error) {
       if (this.#membership.failed(request, this.#instant, error)) this.#lost(messageOf(error))
@@ -253,7 +245,7 @@ export class ReplicaGate {
       await session.close().catch((error: unknown) => this.#report(error))
     }
     await settleWithin(this.#leases.leaseMs, over(), this.#host.clock)
-    this.#hasLeft = true
+    this.hasLeft = true
     this.#hooks.left()
   }
 
@@ -263,7 +255,7 @@ export class ReplicaGate {
     const isOurs = thrown instanceof SourceError && thrown.message.includes(name)
     const message = isOurs ? thrown.message : `${name}: ${messageOf(thrown)}`
     const error = new SourceError(message, { code, cause: thrown, phase: 'handle' })
-    this.#failure = error
+    this.failure = error
     const now = this.#host.clock.now()
     if (now - (this.#reportedAt.get(code) ?? -Infinity) < REPORT_MS) return
     this.#reportedAt.set(code, now)
