@@ -1,6 +1,5 @@
 import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
-import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
@@ -73,8 +72,19 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
     options: ReconcileOptions<T, I, W>,
   ): Controller {
-    const feedOf = (scope: FeedOptions<T>): Feed<T> => this.#feed('reconcile', scope)
-    const { feed, controller, others } = newController(feedOf, fn, options, this.#context.random)
+    if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
+    checkReconcileOptions(options)
+    const { retry, rateLimit, priority, leases, watches, after = [], ...scope } = options
+    const watched: readonly ControllerWatch<W[number]>[] = watches ?? []
+    const others = [...after, ...watched.map(({ informer }) => informer)]
+    const feed = this.#feed('reconcile', scope)
+    const controller = new FeedController(feed, fn, { ...options, after: others, random: this.#context.random })
+    try {
+      for (const watch of watched) controller.watch(watch)
+    } catch (error) {
+      void controller.close()
+      throw error
+    }
     this.#dependencies.set(feed, others)
     return this.#own(feed, controller)
   }
@@ -165,34 +175,4 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void {
     return this.#waits.enter(this.#sources.find('waitFor', source), version, settle)
   }
-}
-
-/** A new controller, its feed, and the informers that it waits for. */
-interface NewController<T> {
-  readonly feed: Feed<T>
-  readonly controller: FeedController<T>
-  readonly others: NonNullable<ReconcileOptions<unknown>['after']>
-}
-
-/** Checks the options of `reconcile`, and creates the controller. `feedOf` creates its feed. */
-function newController<T, I, W extends readonly unknown[]>(
-  feedOf: (scope: FeedOptions<T>) => Feed<T>,
-  fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-  options: ReconcileOptions<T, I, W>,
-  random: Random,
-): NewController<T> {
-  if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
-  checkReconcileOptions(options)
-  const { retry, rateLimit, priority, leases, watches, after = [], ...scope } = options
-  const watched: readonly ControllerWatch<W[number]>[] = watches ?? []
-  const others = [...after, ...watched.map(({ informer }) => informer)]
-  const feed = feedOf(scope)
-  const controller = new FeedController(feed, fn, { ...options, after: others, random })
-  try {
-    for (const watch of watched) controller.watch(watch)
-  } catch (error) {
-    void controller.close()
-    throw error
-  }
-  return { feed, controller, others }
 }
