@@ -16,7 +16,7 @@ import type { Steps } from '../../util/steps.js'
 import type { InformerContext } from '../informer-context.js'
 import { acquireAll } from '../relist-limiter.js'
 import { Audit } from './audit.js'
-import { EpochCheck } from './epoch-check.js'
+import { epochCheck } from './epoch-check.js'
 import { HistoryMember, membersOfHistory } from './history-members.js'
 import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceHistory } from './source-history.js'
@@ -60,7 +60,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly fingerprint: string
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
-  readonly #epochs: EpochCheck | undefined
   /** Reads and saves the content; undefined without a cache. */
   readonly warmStart: SourceCache<T> | undefined
   readonly counts: SourceCounts = new SourceCounts()
@@ -95,13 +94,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     this.#hooks = hooks
     this.#view = view
     const { clock, random } = context
-    if (source.head !== undefined) {
-      const { signal } = this.#ending
-      this.#epochs = new EpochCheck(source, { clock, random, signal }, () => this.reflector.mirror)
-    }
+    const { signal } = this.#ending
     this.waiters = new VersionWaiters(
       (at, mark) => source.hasReached?.(at, mark) === true,
-      this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
+      source.head && epochCheck(source, { clock, random, signal }, () => this.reflector.mirror),
     )
     // A source of a set is not saved.
     const isSaved = cache !== undefined && fingerprint !== ''
