@@ -38,7 +38,12 @@ export interface CachedMirror<T> {
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
 export class SourceCache<T> implements WarmStart {
   readonly servesStale: boolean
-  readonly start: CatchUp
+  /** Whether the content lacks changes that were made before the start, as far as is known. */
+  isBehind = false
+  /** Whether the content was stale when the listeners of the status were called last. */
+  wasStale = false
+  /** The wait of the content for these changes. Until then it is stale. */
+  readonly #waiters: VersionWaiters
   readonly #cache: MirrorCache | ReadOnlyCache
   readonly #mirror: CachedMirror<T>
   readonly #clock: Clock
@@ -72,7 +77,7 @@ export class SourceCache<T> implements WarmStart {
     { clock, events }: Pick<InformerContext<T>, 'clock' | 'events'>,
   ) {
     this.servesStale = cache.serveStale
-    this.start = new CatchUp(mirror.source)
+    this.#waiters = new VersionWaiters((at, mark) => mirror.source.hasReached?.(at, mark) === true)
     this.#cache = cache
     this.#mirror = mirror
     this.#clock = clock
@@ -143,7 +148,28 @@ export class SourceCache<T> implements WarmStart {
 
   /** Whether content stays stale until the changes made before the start are in. A source's own snapshot is new. */
   get mustCatchUp(): boolean {
-    return !this.servesStale && this.#savedTo !== undefined && this.start.isPossible
+    const { source } = this.#mirror
+    const canReport = source.head !== undefined && source.hasReached !== undefined
+    return !this.servesStale && this.#savedTo !== undefined && canReport
+  }
+
+  /**
+   * Resolves when the store includes the head of the source, and never after the signal aborts. Rejects if the head
+   * cannot be read, or is of another history. `onHead` is called when the head was read.
+   */
+  async catchUp(context: HeadContext, onFailure: (error: SourceError) => void, onHead: () => void): Promise<void> {
+    const head = await requestHead(this.#mirror.source, context, onFailure)
+    await new Promise<void>((resolve, reject) => {
+      if (head === undefined) return
+      this.#waiters.enter(head, context.shown(), { resolve, reject })
+      onHead()
+    })
+    this.isBehind = false
+  }
+
+  /** The store is at this version. */
+  reached(version: Version | undefined): void {
+    this.#waiters.check(version)
   }
 
   /** The cache, if it saves content. */
@@ -309,44 +335,5 @@ export class SourceCache<T> implements WarmStart {
       isSensitive: this.#mirror.source.isSensitive === true,
       warn: (message) => this.warn(message),
     }
-  }
-}
-
-/** The wait of saved content for the changes that were made before the start. Until then the content is stale. */
-class CatchUp {
-  readonly #source: ListerWatcher<unknown>
-  readonly #waiters: VersionWaiters
-  /** Whether the content lacks such changes, as far as is known. */
-  isBehind = false
-  /** Whether the content was stale when the listeners of the status were called last. */
-  wasStale = false
-
-  constructor(source: ListerWatcher<unknown>) {
-    this.#source = source
-    this.#waiters = new VersionWaiters((at, mark) => source.hasReached?.(at, mark) === true)
-  }
-
-  /** Whether the source can report the changes that were made before the start. */
-  get isPossible(): boolean {
-    return this.#source.head !== undefined && this.#source.hasReached !== undefined
-  }
-
-  /**
-   * Resolves when the store includes the head of the source, and never after the signal aborts. Rejects if the head
-   * cannot be read, or is of another history. `onHead` is called when the head was read.
-   */
-  async done(context: HeadContext, onFailure: (error: SourceError) => void, onHead: () => void): Promise<void> {
-    const head = await requestHead(this.#source, context, onFailure)
-    await new Promise<void>((resolve, reject) => {
-      if (head === undefined) return
-      this.#waiters.enter(head, context.shown(), { resolve, reject })
-      onHead()
-    })
-    this.isBehind = false
-  }
-
-  /** The store is at this version. */
-  check(version: Version | undefined): void {
-    this.#waiters.check(version)
   }
 }

@@ -134,7 +134,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   #announce(previous: ReflectorState): void {
     this.#hooks.stateChanged(this, previous)
-    if (this.warmStart !== undefined) this.warmStart.start.wasStale = this.isStale
+    if (this.warmStart !== undefined) this.warmStart.wasStale = this.isStale
   }
 
   onFailure(error: SourceError): void {
@@ -316,7 +316,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   async #catchUp(): Promise<void> {
     const { source, reflector, warmStart } = this
     if (warmStart?.mustCatchUp !== true) return
-    warmStart.start.isBehind = true
+    warmStart.isBehind = true
     await Promise.resolve() // Listeners of the status are not called within a commit.
     if (this.#ending.signal.aborted) return
     this.#announce({ ...reflector.state })
@@ -324,7 +324,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     const context = { signal: this.#ending.signal, clock, random, mirror: reflector.mirror, shown: () => this.version }
     const onFailure = (error: SourceError): void => events.report(error)
     try {
-      await warmStart.start.done(context, onFailure, () => reflector.requestProgress())
+      await warmStart.catchUp(context, onFailure, () => reflector.requestProgress())
       if (this.#confirm()) this.#announce({ ...reflector.state })
     } catch (thrown) {
       const reason = `what ${source.name} had before the start is unknown: ${messageOf(thrown)}`
@@ -334,7 +334,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   /** Saved content is confirmed when the watch is live, and the changes made before the start are in. */
   #confirm(): boolean {
-    if (!this.isStale || !this.isLive || this.warmStart?.start.isBehind) return false
+    if (!this.isStale || !this.isLive || this.warmStart?.isBehind) return false
     this.history.confirmed(this.reflector.lists)
     this.#hooks.confirmed(this)
     return true
@@ -355,7 +355,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.proofs.listed(version, listBeganAt)
     }
-    this.warmStart?.start.check(this.version)
+    this.warmStart?.reached(this.version)
     if (committedAt !== undefined && Number.isFinite(committedAt))
       this.lagMs = Math.max(0, wallNowOf(this.#context.clock) - committedAt)
     return this.#hooks.committed(this, commit)
@@ -373,7 +373,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
     const isStale =
       state.name !== 'stopped' &&
-      (state === this.reflector.state ? this.isStale : this.warmStart?.start.wasStale === true)
+      (state === this.reflector.state ? this.isStale : this.warmStart?.wasStale === true)
     const left = this.hasLeft ? `; the other collections of ${this.member?.members.history.name} continue` : ''
     // Its store could not write the last commit of its history: its reflector reports that soon.
     const name = left !== '' && state.name === 'live' ? 'backing-off' : state.name
