@@ -19,18 +19,6 @@ import type { ViewInputs } from './sources/view-inputs.js'
 /** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
 
-/** What an informer does in slices now. */
-export interface LargeWrite {
-  /** Whether a large write is in progress. */
-  readonly isWriting: boolean
-  /** Whether changes of a visible commit are not queued in a subscription yet. */
-  readonly isRouting: boolean
-  /** Whether objects of a replay are not queued in a subscription yet. */
-  readonly isScanning: boolean
-  /** The names of removed sources whose objects are still in the store. */
-  readonly removing: readonly string[]
-}
-
 /**
  * The parts of an informer. Routes each commit of its sources to the feeds, and resolves the waits that the commit
  * satisfies.
@@ -55,16 +43,6 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     this.observation = new Observation(context, this.sources, name)
     this.waits = new InformerWaits(context, this.sources, this.observation)
     this.subscriptions = new InformerSubscriptions(context, this.sources, this.waits, this.observation)
-  }
-
-  get largeWrite(): LargeWrite {
-    const { router, indexer } = this.context
-    return {
-      isWriting: indexer.writer.isBusy,
-      isRouting: this.isRouting,
-      isScanning: router.scans.isBusy,
-      removing: this.sources.removing,
-    }
   }
 
   get isWriting(): boolean {

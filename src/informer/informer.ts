@@ -14,7 +14,7 @@ import { onAbort } from '../util/abort-listeners.js'
 import { promised, type Wait } from '../util/deadline.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import type { InformerContext } from './informer-context.js'
-import type { InformerCore, LargeWrite } from './informer-core.js'
+import type { InformerCore } from './informer-core.js'
 import type { InformerSubscriptions } from './informer-subscriptions.js'
 import type { Health, HealthOptions, Informer } from './informer-types.js'
 import type { InformerWaits } from './informer-waits.js'
@@ -222,11 +222,6 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
 
   until(key: string, condition: (object: T | undefined) => boolean, wait: Wait = {}): Promise<T | undefined> {
     return promised(() => this.#waits.until(key, condition, wait))
-  }
-
-  /** @internal */
-  get largeWrite(): LargeWrite {
-    return this.#core.largeWrite
   }
 
   #assertNotStopped(call: string): void {

@@ -2,8 +2,8 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { Version } from '../../../src/contract/version.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { SourceInformer } from '../../../src/informer/informer.js'
 import type { Informer, InformerOptions, Lifecycle } from '../../../src/informer/informer-types.js'
+import { internalsOf, type ViewInput } from '../../../src/informer/internals.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
 import type { SimulatedSource } from '../backend/simulated-source.js'
@@ -126,22 +126,22 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
 
   /** Whether the changes of a large commit, or the objects of a replay, are still being queued in the subscriptions. */
   protected get isRouting(): boolean {
-    const { isRouting, isScanning } = this.#implementation.largeWrite
-    return isRouting || isScanning
+    const { router } = this.#input.context
+    return router.routed !== router.current || router.scans.isBusy
   }
 
   get isWriting(): boolean {
-    return this.#implementation.largeWrite.isWriting
+    return this.#input.context.indexer.writer.isBusy
   }
 
   /** The names of removed sources whose objects are still in the store, because of a large write. */
   get removing(): readonly string[] {
-    return this.#isSliced ? this.#implementation.largeWrite.removing : []
+    return this.#isSliced ? this.#input.sources.removing : []
   }
 
-  get #implementation(): SourceInformer<Item, IndexesOf, Item> {
-    const { informer } = this
-    if (informer instanceof SourceInformer) return informer
+  get #input(): ViewInput {
+    const its = internalsOf(this.informer)
+    if (its !== undefined) return its.input
     throw new TypeError('not an informer of this library')
   }
 

@@ -92,7 +92,7 @@ describe('after stop()', () => {
     const prototype = Object.getPrototypeOf(informer) as object
     // Only groups use these five, and only metrics measure. The simulator reads the other.
     const ofGroups: readonly PropertyKey[] = ['assertStartable', 'limitRelists', 'clock', 'parts', 'dependencies']
-    const internal: readonly PropertyKey[] = ['constructor', ...ofGroups, 'measure', 'largeWrite']
+    const internal: readonly PropertyKey[] = ['constructor', ...ofGroups, 'measure']
     const members = Reflect.ownKeys(prototype).filter(
       (name) => !internal.includes(name) && (typeof name === 'string' || name === Symbol.asyncDispose),
     )
