@@ -1,23 +1,62 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
-import type { Change } from '../queue/change.js'
+import type { Change, Updated } from '../queue/change.js'
 import { ChangeQueue, NO_POSITION, type StorePosition } from '../queue/change-queue.js'
 import type { Indexer } from '../store/indexer.js'
 import type { Commit } from '../store/write/commit.js'
 import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
+import type { FailingKey } from './controller/controller-types.js'
 import { DeliveredBatch } from './delivered-batch.js'
-import { type FeedCounts, newCounts } from './feed-counts.js'
-import { type FeedReader, NO_READER } from './feed-reader.js'
+import type { SlowestCall } from './delivery/slow-handler-monitor.js'
+import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
 import { type AwaitedFeed, type FeedVersions, FeedWaits } from './feed-waits.js'
-import { type FeedWants, WANTS_ADDS } from './feed-wants.js'
 import { Replay } from './replay.js'
-import { resync } from './resync.js'
 import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
 import { checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
+
+/** The largest number of parts of a resync, and the shortest time between two parts, in milliseconds. */
+const RESYNC_PARTS = 100
+const RESYNC_MIN_MS = 10
+
+/** What the consumer of a feed uses, beside the later changes. */
+export interface FeedWants {
+  readonly bookmarks: boolean
+  /** The adds of the initial replay. Without them it has no objects, which are read only if a scope needs that. */
+  readonly initialAdds: boolean
+}
+
+export const WANTS_CHANGES: FeedWants = { bookmarks: false, initialAdds: false }
+export const WANTS_BATCHES: FeedWants = { bookmarks: true, initialAdds: true }
+export const WANTS_ADDS: FeedWants = { bookmarks: false, initialAdds: true }
+
+/** The consumer of a feed. */
+export interface FeedReader {
+  readonly kind: SubscriptionKind
+  /** The handler or run that has run for the longest time. */
+  readonly longestRunning: { readonly key: string; readonly since: number } | undefined
+  /** The asynchronous handler or run that took the longest time of those that have ended. */
+  readonly slowest: SlowestCall | undefined
+  /** The keys whose last run failed. */
+  readonly failing?: ReadonlyMap<string, FailingKey>
+  /** The informers that are not synced, and why, if a controller waits for them. */
+  readonly waitsFor?: string | undefined
+  /** Called when a batch can be dequeued, and when the feed was closed. */
+  wake(): void
+  /** Called when the feed was closed. */
+  closed?(reason: SourceError): void
+}
+
+/** The consumer of a feed whose consumer is not constructed yet. */
+const NO_READER: FeedReader = {
+  kind: 'subscription',
+  longestRunning: undefined,
+  slowest: undefined,
+  wake: () => {},
+}
 
 /** The parts of an informer that a feed uses. */
 export interface FeedHost<T> {
@@ -104,11 +143,8 @@ export class Feed<T> implements AwaitedFeed {
     host.router.add(this)
     if (host.router.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void =>
-      finish(this.#enqueue(this.scope.allSinceReceived(changes), this.#storePosition))
-    const resyncing = new AbortController()
-    this.#resyncing = resyncing
-    resync(this, options.resyncMs, host.clock, resyncing.signal, deliver).catch(() => {}) // It ends by an abort.
+    this.#resyncing = new AbortController()
+    this.#resync(options.resyncMs, this.#resyncing.signal).catch(() => {}) // It ends by an abort.
   }
 
   /** The version up to which every change was handled; undefined with several sources, which have a version each. */
@@ -280,6 +316,34 @@ export class Feed<T> implements AwaitedFeed {
     if (isAccepted) this.#handled = this.#position
     else draining.onSkipped?.(changes)
     return isAccepted
+  }
+
+  /**
+   * Delivers the objects in scope again once a period, in parts that are spread over it, until `signal` aborts. A part
+   * waits until the queue is empty. Then the store holds what was delivered last, and parts never pile up.
+   */
+  async #resync(periodMs: number, signal: AbortSignal): Promise<never> {
+    const { scope } = this
+    const { clock } = this.host
+    await this.synced('resync', { signal })
+    for (;;) {
+      const { size } = scope
+      const parts = Math.max(1, Math.min(size, RESYNC_PARTS, Math.floor(periodMs / RESYNC_MIN_MS)))
+      const entries = scope.entries()
+      for (let part = 0; part < parts; part++) {
+        await clock.sleep(periodMs / parts, signal)
+        while (this.hasQueued || this.isBehind) await clock.sleep(periodMs / parts, signal)
+        const changes: Updated<T>[] = []
+        // An object that leaves the scope and returns is listed twice, so the last part has no limit.
+        for (let left = part === parts - 1 ? Infinity : Math.ceil(size / parts); left > 0; left--) {
+          const { done, value: entry } = entries.next()
+          if (done) break
+          const { key, object } = entry
+          changes.push({ type: 'update', key, object, previous: object, version: undefined, origin: 'resync' })
+        }
+        if (changes.length > 0) finish(this.#enqueue(scope.allSinceReceived(changes), this.#storePosition))
+      }
+    }
   }
 
   /** Whether the replay includes the commit that is being routed. */

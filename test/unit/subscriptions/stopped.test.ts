@@ -90,7 +90,7 @@ describe('after stop()', () => {
   test('[B6] the table has every member of an informer', async () => {
     const { informer } = await stopped()
     const prototype = Object.getPrototypeOf(informer) as object
-    // Only groups use these five, and only metrics measure. The simulator reads the other.
+    // Only groups use these five, and only metrics measure.
     const ofGroups: readonly PropertyKey[] = ['assertStartable', 'limitRelists', 'clock', 'parts', 'dependencies']
     const internal: readonly PropertyKey[] = ['constructor', ...ofGroups, 'measure']
     const members = Reflect.ownKeys(prototype).filter(
