@@ -96,7 +96,6 @@ export function groupBy<T, V, R, I extends object = {}, S extends string = never
   return viewOf('groupBy', 'one', options)
 }
 
-/** The options of the three functions, which differ in types only. */
 interface AnyOptions<R, I extends object> extends ViewOptions<R, I> {
   readonly from?: object
   readonly index?: object
@@ -174,7 +173,6 @@ const areFunctions: OptionCheck = (value) => {
   return 'count' in value ? 'must not have "count", which the group has' : undefined
 }
 
-/** Returns why a value cannot be read by a view; undefined if it can. */
 function flawIn(value: unknown): string | undefined {
   const isOwner = typeof value === 'function' || (typeof value === 'object' && value !== null)
   const its = isOwner ? internalsOf(value) : undefined

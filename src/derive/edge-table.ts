@@ -1,7 +1,6 @@
 import { Int32List } from '../store/indexes/int32-list.js'
 import type { Ordinal } from '../store/ordinals.js'
 
-/** Finds nodes by what they stand for. */
 export interface NodeOwner {
   /** Called when no row reads the node any more. */
   forget(id: unknown, node: number): void
@@ -9,15 +8,13 @@ export interface NodeOwner {
 
 /**
  * Which rows have read which nodes. A row is one call of the function of a view. A node is what a call can read: a key, a
- * value of an index, a range. Each edge is in the list of its row, in the order of the reads, and in that of its node.
- *
- * The objects of an input are nodes by their ordinals, so that they need no table. All other nodes have an owner. The last
- * bits of the number of a node are that of its input, from 1 on, or 0.
+ * value of an index, a range. Each edge is in the list of its row, in the order of the reads, and in that of its node. The
+ * objects of an input are nodes by their ordinals, so that they need no table. All other nodes have an owner. The last bits
+ * of the number of a node are that of its input, from 1 on, or 0.
  */
 export class EdgeTable {
   readonly #inputBits: number
   readonly #inputMask: number
-  /** By input. */
   readonly #nodesOf: readonly NodeLists[]
   /** By edge. No edge has the number 0. */
   readonly #rows = new Int32List()
@@ -53,7 +50,6 @@ export class EdgeTable {
     this.#nodesOf = Array.from({ length: inputs + 1 }, () => new NodeLists())
   }
 
-  /** Returns a new node. */
   add(owner: NodeOwner, id: unknown): number {
     const at = this.#freeNodes.pop() ?? this.#owners.length
     this.#owners[at] = owner
@@ -63,7 +59,6 @@ export class EdgeTable {
     return at << this.#inputBits
   }
 
-  /** Returns the node of an object of an input. */
   nodeAt(ordinal: Ordinal, input: number): number {
     return (ordinal << this.#inputBits) | input
   }
@@ -114,7 +109,6 @@ export class EdgeTable {
     return true
   }
 
-  /** The call has ended. */
   end(): void {
     if (this.#at !== 0) this.#cut()
     for (let at = this.#emptied.pop(); at !== undefined; at = this.#emptied.pop()) {
@@ -210,9 +204,7 @@ export class EdgeTable {
   }
 }
 
-/** The edges of nodes. */
 class NodeLists {
-  /** By node. */
   readonly first = new Int32List()
   /** By node: the last call that read it and another one. */
   readonly readIn = new Int32List()

@@ -8,9 +8,8 @@ const SCALE = 1074n
  * depends on the numbers alone. The parts are those of Shewchuk's "Adaptive Precision Floating-Point Arithmetic" (1997).
  */
 export class ExactSum {
-  /** A part of the sum that is a safe integer: most sums are. */
   #integer = 0
-  /** Numbers whose sum is the rest: of growing size, without common bits. */
+  /** The part of the sum that is no safe integer: numbers of growing size, without common bits. */
   #parts: number[] | undefined
   #large = 0n
 
@@ -44,7 +43,6 @@ function withPart(scaled: bigint, part: number): bigint {
   return scaled + scaledOf(part)
 }
 
-/** Adds a number to parts, in place. Returns them. */
 function withNumber(parts: number[], value: number): number[] {
   let [rest, kept] = [value, 0]
   for (const part of parts) {
@@ -77,7 +75,7 @@ function roundedParts(parts: readonly number[]): number {
   return sum
 }
 
-/** Returns `value * 2 ** 1074`. */
+/** Returns `value * 2 ** SCALE`. */
 function scaledOf(value: number): bigint {
   const bits = new DataView(new ArrayBuffer(8))
   bits.setFloat64(0, value)
@@ -88,7 +86,7 @@ function scaledOf(value: number): bigint {
   return value < 0 ? -size : size
 }
 
-/** Returns the number that is nearest to `scaled / 2 ** 1074`. */
+/** Returns the number that is nearest to `scaled / 2 ** SCALE`. */
 function rounded(scaled: bigint): number {
   const size = scaled < 0n ? -scaled : scaled
   const spare = BigInt(Math.max(0, size.toString(16).length * 4 - 80))

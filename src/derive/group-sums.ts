@@ -4,7 +4,6 @@ import { ExactSum } from './exact-sum.js'
 /** The functions of the option `sums`, by name. */
 export type Summands = ReadonlyMap<string, (object: unknown) => unknown>
 
-/** The sums of one group, each over a number of every object. */
 export class GroupSums {
   readonly #summands: Summands
   readonly #sums: ReadonlyMap<string, ExactSum>
@@ -24,13 +23,12 @@ export class GroupSums {
     }
   }
 
-  /** The object was added before. */
   remove(key: string, object: unknown): void {
     if (this.#failing.delete(key)) return
     for (const [name, number] of this.#numbersOf(object)) this.#sums.get(name)?.remove(number)
   }
 
-  /** The same as `remove` and `add`. Returns whether the sums may have changed. */
+  /** Returns whether the sums may have changed. */
   replace(key: string, before: unknown, now: unknown): boolean {
     if (this.#failing.size === 0) {
       try {

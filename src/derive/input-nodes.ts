@@ -20,7 +20,6 @@ export interface Moved {
   readonly now: unknown
 }
 
-/** The nodes of one index of an input. Calls `touch` with each node that a change concerns. */
 export interface IndexNodes {
   changed(moved: Moved, touch: (node: number) => void): void
 }
@@ -106,7 +105,6 @@ export class HashNodes<T> implements IndexNodes {
   }
 }
 
-/** A range that rows have read. */
 interface RangeNode {
   readonly node: number
   readonly span: Span
@@ -132,7 +130,6 @@ export class SortedNodes<T> implements IndexNodes {
     this.counts = new ValueNodes(edges)
   }
 
-  /** Returns the node of a read of `length` objects. */
   range(head: Tuple, range: SortedRange, length: number): number {
     const { gt, gte, lt, lte, prefix, reverse = false, limit = Infinity } = range
     const bounds = [gt, gte, lt, lte, prefix]
@@ -180,7 +177,6 @@ export class SortedNodes<T> implements IndexNodes {
   }
 }
 
-/** Creates the nodes of an index. */
 export function nodesOf<T>(declared: DeclaredIndex<T>, edges: EdgeTable): HashNodes<T> | SortedNodes<T> {
   const index: StoreIndex<T> = declared.index
   return index instanceof SortedIndex ? new SortedNodes<T>(declared, index, edges) : new HashNodes<T>(declared, edges)

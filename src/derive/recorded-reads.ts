@@ -50,7 +50,6 @@ export class RecordedReads<T> {
   readonly shown: TrackedReads<T>
   readonly #refuse: (call: string) => never
   #keyNodes: KeyNodes
-  /** The nodes of the indexes that were read, by index. */
   readonly indexNodes: Map<StoreIndex<T>, HashNodes<T> | SortedNodes<T>> = new Map()
   readonly #writer: StoreWriter<T>
   readonly #store: Store<T>
@@ -109,7 +108,6 @@ export class RecordedReads<T> {
     return this.#refuse('by')
   }
 
-  /** Calls `read`, which reads the current state and records nothing. */
   unrecorded<V>(read: () => V): V {
     this.#store.show(undefined)
     try {
@@ -119,7 +117,7 @@ export class RecordedReads<T> {
     }
   }
 
-  /** Forgets all nodes. Commits of the input do not have the values of its indexes for this view until it reads them. */
+  /** Commits of the input do not have the values of its indexes for this view until it reads them again. */
   clear(): void {
     for (const untrack of this.#untrack.splice(0)) untrack()
     this.#keyNodes = new KeyNodes(this.#edges)

@@ -33,7 +33,7 @@ function idOf(tuple: Tuple): string {
   return JSON.stringify(tuple.map((each) => [kindOf(each), textOf(each)]))
 }
 
-/** Returns the text of a value of an index, which is the key of its group. */
+/** The text of a value is the key of its group. */
 export function textOf(value: Scalar | Tuple): string {
   if (isScalars(value)) return joinKey(value.map(textOf))
   if (typeof value === 'bigint') return BigInt(Number(value)) === value ? String(Number(value)) : String(value)

@@ -18,26 +18,23 @@ const STEP = 512
 /** An audit adds up the numbers of a group again if it has at most this many objects. */
 const MAX_SUMMED_AGAIN = 10_000
 
-/** The row does not exist any more. */
 export const GONE: unique symbol = Symbol('gone')
 
 /** The rows of a view. Each is one call of its function. A row is created when it is first mentioned. */
 export interface ViewRows {
-  /** Returns each row for which the inputs have an object or a value. */
   all(): Iterable<number>
-  /** Returns the rows that a change of an input creates, changes or removes by itself: not by what they have read. */
+  /** The rows that a change of an input creates, changes or removes by itself: not by what they have read. */
   changedBy(part: DomainPart, change: number): Iterable<number>
-  /** Returns the key that has lost its row with a change of an input. */
+  /** The key that has lost its row with a change of an input. */
   removedBy?(part: DomainPart, change: number): string | undefined
-  /** Returns the key of a row; undefined if the row does not exist any more. */
+  /** Undefined if the row does not exist any more. */
   keyOf(row: number): string | undefined
-  /** Returns the steps that a call of the row needs before it, if there are any. */
+  /** The steps that a call of the row needs before it. */
   prepare?(row: number): Steps | undefined
   /** The next call of the row uses nothing that was computed before. */
   forget?(row: number): void
-  /** Calls the function. */
   call(row: number): unknown
-  /** Removes a row. Returns the rows that have to be called again for that. */
+  /** Returns the rows that have to be called again for that. */
   remove?(row: number): Iterable<number>
   clear?(): void
   /** From now on commits of the inputs need not have what only the rows need. */
@@ -121,7 +118,6 @@ export class GroupRows<T> implements ViewRows {
   readonly #each: (value: unknown, group: object) => unknown
   readonly #summands: Summands
   readonly #untrack: () => void
-  /** By row. */
   readonly #values: (Scalar | Tuple | undefined)[] = []
   readonly #free: number[] = []
   #rows = new ValueMap<number>()
@@ -268,7 +264,6 @@ export class GroupRows<T> implements ViewRows {
     for (const other of this.#byText.get(textOf(value)) ?? []) if (other !== row) yield other
   }
 
-  /** The rows of a value and of its heads, if there are any. */
   *#knownRows(value: Scalar | Tuple): Iterable<number> {
     const row = this.#rows.get(value)
     if (row !== undefined) yield row

@@ -17,7 +17,6 @@ const ALIVE_MS = 10_000
 /** The delay after a part of an audit is at least this multiple of its time. */
 const REST_FACTOR = 100
 
-/** An informer that a view reads. */
 interface InputInformer {
   readonly informer: object
   readonly input: ViewInput
@@ -101,7 +100,6 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     }
   }
 
-  /** The view cannot follow its inputs. Its watch fails with this error, and it is evaluated again. */
   fail(error: unknown): void {
     this.#lastVersions = versionsOf(this.roots)
     const { reject } = this.#failure

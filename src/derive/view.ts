@@ -27,7 +27,6 @@ const SLOW_MS = 1_000
 /** The number of rows that are called in one step of an audit. */
 const AUDITED_ROWS = 1_024
 
-/** An informer that a view reads. */
 export interface ReadInput {
   readonly input: ViewInput
   readonly writer: StoreWriter<unknown>
@@ -44,7 +43,6 @@ export interface OtherStore {
 export type Results = 'one' | 'named' | 'many'
 
 interface Definition {
-  /** Names the view in messages. */
   readonly name: string
   readonly results: Results
   readonly inputs: readonly ReadInput[]
@@ -81,7 +79,6 @@ export class View<R> implements Dependent {
   #evaluations = 0
   #changes = 0
   #followed = 0
-  /** The rows that the audit in progress has still to call. */
   #unaudited: Iterator<number> | undefined
   /** Whether it shows what its inputs show. */
   isCurrent = false
@@ -143,7 +140,6 @@ export class View<R> implements Dependent {
     return this.#unaudited === undefined ? 1 : found.rows / Math.max(found.rows, this.#writer.store.size)
   }
 
-  /** Leaves the domain. */
   end(): void {
     this.#isEnded = true
     this.isCurrent = false
@@ -267,7 +263,6 @@ export class View<R> implements Dependent {
     for (const { writer } of this.#of.inputs) writer.undoAbandoned()
   }
 
-  /** Finds the rows that a commit of an input concerns. */
   *#collect(part: DomainPart): Steps {
     const { inputs, rows, edges } = this.#of
     const reads = inputs.find(({ writer }) => writer === part.writer)?.reads
@@ -305,10 +300,7 @@ export class View<R> implements Dependent {
     this.#dirty.push(row)
   }
 
-  /**
-   * Calls the touched rows, one in each step, and writes their results. Adds the keys of these to `kept`, and the keys of
-   * the rows whose results or reads have changed to `differing`.
-   */
+  /** Adds the keys of all results to `kept`, and the keys of the rows whose results or reads have changed to `differing`. */
   *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined, differing?: string[]): Steps {
     this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
     for (let at = 0; at < this.#dirty.length; at++) {
@@ -378,7 +370,6 @@ export class View<R> implements Dependent {
     return failure === undefined
   }
 
-  /** A row has no results any more. */
   #writeNothing(key: string, transaction: StoreTransaction<R>): void {
     for (const each of this.#keysOf(key)) this.#remove(each, transaction)
     transaction.markValid(this.#invalidKeyOf(key))
@@ -444,7 +435,6 @@ export class View<R> implements Dependent {
     transaction.remove(key, undefined, undefined, transaction.origin === 'access-lost' ? 'unknown' : undefined)
   }
 
-  /** The keys of the results of a row. */
   #keysOf(key: string): readonly string[] {
     if (this.#of.results !== 'one') return this.#keys.get(key) ?? []
     return this.#writer.store.ordinalOf(key) === undefined ? [] : [key]
@@ -467,10 +457,8 @@ export class View<R> implements Dependent {
   }
 }
 
-/** What an audit has found. */
 interface Found {
   rows: number
-  /** The keys of the rows whose results or reads differ. */
   readonly keys: string[]
 }
 
@@ -478,7 +466,6 @@ function isBusy({ isBusy }: { readonly isBusy: boolean }): boolean {
   return isBusy
 }
 
-/** Returns the results of a row by their keys. */
 function resultsOf(value: unknown, key: string, results: Results): ReadonlyMap<string, unknown> {
   const found = new Map<string, unknown>()
   if (!isIterable(value)) throw new TypeError('it must return an iterable of pairs of a name and an object')
