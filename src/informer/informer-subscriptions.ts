@@ -14,14 +14,7 @@ import { checkReconcileOptions } from '../subscriptions/controller/reconcile-opt
 import { BatchIterator } from '../subscriptions/delivery/batch-iterator.js'
 import { HandlerSubscription } from '../subscriptions/delivery/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/delivery/handler-types.js'
-import {
-  Feed,
-  type FeedHost,
-  type FeedWants,
-  WANTS_ADDS,
-  WANTS_BATCHES,
-  WANTS_CHANGES,
-} from '../subscriptions/feed.js'
+import { Feed, type FeedHost, type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed.js'
 import type { FeedVersions, FollowedHistory } from '../subscriptions/feed-waits.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import { type Settle, settleWithin } from '../util/deadline.js'

@@ -9,11 +9,7 @@ import { headOnce } from './head-request.js'
  * before the store shows it. The head of the source, read after the wait began, shows the epoch of the source. If it
  * cannot be read now, the wait continues. After an abort of the signal in `context`, nothing is decided.
  */
-export function epochCheck(
-  source: ListerWatcher<unknown>,
-  context: SourceContext,
-  mirror: () => object,
-): OnOtherEpoch {
+export function epochCheck(source: ListerWatcher<unknown>, context: SourceContext, mirror: () => object): OnOtherEpoch {
   /** Waits that began after the last read of the head. */
   const waiting = new Map<Settle<void>, { readonly mark: Version; readonly error: unknown }>()
   let isReading = false

@@ -372,8 +372,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
     const isStale =
-      state.name !== 'stopped' &&
-      (state === this.reflector.state ? this.isStale : this.warmStart?.wasStale === true)
+      state.name !== 'stopped' && (state === this.reflector.state ? this.isStale : this.warmStart?.wasStale === true)
     const left = this.hasLeft ? `; the other collections of ${this.member?.members.history.name} continue` : ''
     // Its store could not write the last commit of its history: its reflector reports that soon.
     const name = left !== '' && state.name === 'live' ? 'backing-off' : state.name

@@ -123,7 +123,8 @@ export class RunGate {
         if (code === 'STOPPED') return false
         if (code === 'TIMEOUT') {
           timeoutMs = undefined
-          if (describe(other).includes(NOT_STARTED)) this.#hooks.blocked(`it waits for ${describe(other)}: call start()`)
+          if (describe(other).includes(NOT_STARTED))
+            this.#hooks.blocked(`it waits for ${describe(other)}: call start()`)
           continue
         }
       }

@@ -89,7 +89,7 @@ export class Membership {
   /** When this replica first saw the current renewal of each other member. */
   readonly #seen = new Map<string, { readonly renewal: number; readonly at: number; readonly expiryMs: number }>()
   /** The fence of the last view. */
-  fence = -Infinity
+  fence: number = -Infinity
   #epoch: { readonly name: string; readonly firstSeen: number } | undefined
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
   #isClaiming = false
