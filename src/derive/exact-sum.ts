@@ -9,7 +9,7 @@ const SCALE = 1074n
  */
 export class ExactSum {
   #integer = 0
-  /** The part of the sum that is no safe integer: numbers of growing size, without common bits. */
+  /** Numbers whose sum is the rest: of growing size, without common bits. */
   #parts: number[] | undefined
   #large = 0n
 

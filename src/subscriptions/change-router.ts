@@ -10,10 +10,7 @@ import type { Feed, FeedRouter } from './feed.js'
 /** A feed, or several: most keys and values have one, and a Set for each would be three more objects to load. */
 type Group<T> = Feed<T> | Set<Feed<T>>
 
-/**
- * Routes the changes of a commit to the feeds that they concern. Feeds with a key, or with a value of an index, are
- * looked up by it. So the cost of a change does not depend on the number of feeds that follow other keys or values.
- */
+/** Finds feeds by key or value, so that the cost of a change does not depend on feeds of other keys or values. */
 export class ChangeRouter<T> implements FeedRouter<T> {
   readonly slices: Slices
   readonly scans: SerialQueue = new SerialQueue()
@@ -24,7 +21,6 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   readonly #unscoped = new Set<Feed<T>>()
   /** Feeds that check every change themselves: by a filter, by `when`, or by a compound index. */
   readonly #filteredFeeds = new Set<Feed<T>>()
-  /** Feeds that receive bookmarks. */
   readonly #bookmarkFeeds = new Set<Feed<T>>()
   readonly #byKey = new ScalarMap<Group<T>>()
   readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Group<T>>>()
@@ -55,7 +51,6 @@ export class ChangeRouter<T> implements FeedRouter<T> {
     if (index !== undefined && this.#byValue.get(index)?.size === 0) this.#byValue.delete(index)
   }
 
-  /** Queues the changes in the feeds that they concern. Returns the steps that are left, if there are any. */
   route(commit: Commit<T>, position: StorePosition): Steps | undefined {
     const { changes, source } = commit
     const merging: Steps[] = []
@@ -99,10 +94,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
     for (const feed of this.#feeds) if (feed.scope.isSelective) feed.fail(error)
   }
 
-  /**
-   * Passes a part of the changes to the feeds that they concern. Adds each that has a change in its scope to `touched`,
-   * once.
-   */
+  /** Adds each feed that has a change in its scope to `touched`, once. */
   #match(commit: Commit<T>, from: number, to: number, touched: Feed<T>[]): void {
     const { changes, memberships, tracked } = commit
     const end = Math.min(to, changes.length)
@@ -158,7 +150,7 @@ function removeFrom<T>(groups: ScalarMap<Group<T>>, id: Scalar, feed: Feed<T>): 
   if (group === feed || (group instanceof Set && group.size === 0)) groups.delete(id)
 }
 
-/** Passes a change of a commit to feeds. `keepsValue`: the object has the value of these feeds, as before the change. */
+/** `keepsValue`: the object has the value of these feeds, as before the change. */
 function pass<T>(
   commit: Commit<T>,
   i: number,

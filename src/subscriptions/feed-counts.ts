@@ -1,4 +1,3 @@
-/** The numbers of handler calls, or of runs of a controller. */
 export interface FeedCounts {
   succeeded: number
   /** Also calls that exceeded `timeoutMs`. */
@@ -11,7 +10,6 @@ export interface FeedCounts {
 
 export type SubscriptionKind = 'subscription' | 'stream' | 'controller'
 
-/** The subscriptions of one kind and name. */
 export interface NamedCounts {
   readonly kind: SubscriptionKind
   /** `unnamed` for those without a name. */
@@ -28,10 +26,7 @@ export function newCounts(): FeedCounts {
   return { succeeded: 0, failed: 0, retried: 0, slow: 0 }
 }
 
-/**
- * The counts of all subscriptions of an informer, by kind and name. Subscriptions of one name share them, also one
- * after the other, so that a count never decreases.
- */
+/** Subscriptions of one kind and name share their counts, also one after the other, so that a count never decreases. */
 export class CountsByName {
   readonly #counts = new Map<string, NamedCounts>()
 

@@ -6,14 +6,10 @@ import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadlin
 import { Latch } from '../util/latch.js'
 import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
 
-/** The versions and histories of an informer. */
 export interface FeedVersions {
   /** Whether the store mirrors several sources. Then versions are positions of the store itself. */
   readonly isOfSet: boolean
-  /**
-   * The function that compares versions. Throws a TypeError if the source has none, or if it is unclear which source is
-   * meant.
-   */
+  /** Throws a TypeError if the source cannot compare versions, or if it is unclear which source is meant. */
   hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean
   /**
    * The history of its source that the store shows; undefined if that history has ended and the next list is not stored
@@ -32,25 +28,20 @@ export interface FollowedHistory {
   leave(): void
 }
 
-/** The parts of an informer that the waits of a feed use. */
 export interface FeedWaitsHost {
   readonly clock: Clock
   readonly versions: FeedVersions
   readonly router: { readonly current: StorePosition }
 }
 
-/** A feed, as far as its waits need it. */
 export interface AwaitedFeed {
   readonly closed: SourceError | undefined
-  /** Whether its first synced batch was acknowledged. */
   readonly isSynced: boolean
   /** The version with which waits are compared; undefined if its history has ended. */
   readonly reached: Version | undefined
-  /** Names a part of the feed in errors. */
   named(what: string): string
 }
 
-/** The pending waits of one feed: for its first synced batch, and for versions. */
 export class FeedWaits {
   readonly #feed: AwaitedFeed
   readonly #host: FeedWaitsHost
@@ -64,7 +55,6 @@ export class FeedWaits {
     if (feed.isSynced) this.#synced.open()
   }
 
-  /** Resolves the waits that are over. */
   check(): void {
     if (this.#feed.isSynced && !this.#synced.isOpen) this.#synced.open()
     const waiters = this.#versions?.waiters

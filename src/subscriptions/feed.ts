@@ -22,7 +22,6 @@ import type { VersionWait } from './version-waiters.js'
 const RESYNC_PARTS = 100
 const RESYNC_MIN_MS = 10
 
-/** What the consumer of a feed uses, beside the later changes. */
 export interface FeedWants {
   readonly bookmarks: boolean
   /** The adds of the initial replay. Without them it has no objects, which are read only if a scope needs that. */
@@ -33,20 +32,16 @@ export const WANTS_CHANGES: FeedWants = { bookmarks: false, initialAdds: false }
 export const WANTS_BATCHES: FeedWants = { bookmarks: true, initialAdds: true }
 export const WANTS_ADDS: FeedWants = { bookmarks: false, initialAdds: true }
 
-/** The consumer of a feed. */
 export interface FeedReader {
   readonly kind: SubscriptionKind
-  /** The handler or run that has run for the longest time. */
   readonly longestRunning: { readonly key: string; readonly since: number } | undefined
   /** The asynchronous handler or run that took the longest time of those that have ended. */
   readonly slowest: SlowestCall | undefined
-  /** The keys whose last run failed. */
   readonly failing?: ReadonlyMap<string, FailingKey>
   /** The informers that are not synced, and why, if a controller waits for them. */
   readonly waitsFor?: string | undefined
   /** Called when a batch can be dequeued, and when the feed was closed. */
   wake(): void
-  /** Called when the feed was closed. */
   closed?(reason: SourceError): void
 }
 
@@ -58,7 +53,6 @@ const NO_READER: FeedReader = {
   wake: () => {},
 }
 
-/** The parts of an informer that a feed uses. */
 export interface FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
   readonly router: FeedRouter<T>
@@ -66,21 +60,18 @@ export interface FeedHost<T> {
   readonly clock: Clock
   /** Names the informer in messages. */
   readonly title: string
-  /** Whether the store has the first list of each source. */
   readonly isSynced: boolean
   report(error: SourceError): void
   /** The consumer of this feed has finished. */
   release(feed: Feed<T>): void
 }
 
-/** Queues the changes of each commit in the feeds that they concern. */
 export interface FeedRouter<T> {
   readonly slices: Slices
   /** Scans of the store for subscriptions that begin. One runs at a time, so that their slices do not add up. */
   readonly scans: SerialQueue
   /** Whether readers see objects: the first list, or saved content. */
   readonly isFilled: boolean
-  /** The position after the last commit. */
   readonly current: StorePosition
   /** The position after the last commit whose changes were queued in all feeds. It is older while one is routed. */
   readonly routed: StorePosition
@@ -88,7 +79,6 @@ export interface FeedRouter<T> {
   remove(feed: Feed<T>): void
 }
 
-/** A feed that accepts no changes, and handles those that wait. */
 interface Draining<T> {
   /** The position of the store when it stopped accepting changes. */
   readonly position: StorePosition
@@ -100,7 +90,7 @@ interface Draining<T> {
 
 /**
  * The batches of one subscription, in order: first the objects of the store when the feed began, then every later
- * change in its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
+ * change in its scope exactly once. A consumer acknowledges the batches when they are handled.
  */
 export class Feed<T> implements AwaitedFeed {
   readonly host: FeedHost<T>
@@ -109,7 +99,6 @@ export class Feed<T> implements AwaitedFeed {
   readonly wants: FeedWants
   reader: FeedReader = NO_READER
   counts: FeedCounts = newCounts()
-  /** The name of the informer, for telemetry. */
   informer = ''
   readonly #queue: ChangeQueue<T>
   readonly #onOverflow: 'coalesce' | 'fail'
@@ -119,7 +108,6 @@ export class Feed<T> implements AwaitedFeed {
   #handled = NO_POSITION
   /** Whether the initial replay was handled. */
   isSynced = false
-  /** The number of dequeued batches that were not acknowledged. */
   #inFlight = 0
   /** The matched changes of the commit that is being routed. */
   #matched: Change<T>[] | undefined
@@ -127,7 +115,6 @@ export class Feed<T> implements AwaitedFeed {
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit: number | undefined
   closed: SourceError | undefined
-  /** Set when the feed stops accepting changes. */
   #draining: Draining<T> | undefined
   /** Aborts when the feed stops accepting changes; undefined without `resyncMs`. */
   readonly #resyncing: AbortController | undefined
@@ -176,7 +163,6 @@ export class Feed<T> implements AwaitedFeed {
     return history !== undefined && history === this.host.versions.history ? version : undefined
   }
 
-  /** Whether it accepts no changes, and handles those that wait. */
   get isDraining(): boolean {
     return this.closed === undefined && this.#draining !== undefined
   }
@@ -192,7 +178,6 @@ export class Feed<T> implements AwaitedFeed {
     return this.#replay === undefined ? this.#queue.oldestAt : this.#replay.since
   }
 
-  /** Whether a batch can be dequeued. */
   get hasMore(): boolean {
     if (this.closed !== undefined) return false
     return this.#replay === undefined ? !(this.#queue.isEmpty || this.#queue.isBusy) : this.#replay.isReady
@@ -205,12 +190,10 @@ export class Feed<T> implements AwaitedFeed {
     return this.#replay !== undefined || !this.#queue.isEmpty || (isLast && this.isBehind)
   }
 
-  /** The number of the last commit. */
   get #commits(): number {
     return this.host.router.current.commit
   }
 
-  /** Starts the replay. The store has its first list. */
   startReplay(): void {
     try {
       this.#startReplay()
@@ -236,7 +219,7 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.wake()
   }
 
-  /** Closes the feed, because it is unknown which changes it misses. Reports the error. */
+  /** It is unknown which changes the feed misses. */
   fail(thrown: unknown): void {
     if (this.closed !== undefined) return
     const message = `${this.named('a subscription')} was closed by an error: ${messageOf(thrown)}`
@@ -245,10 +228,7 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /**
-   * Returns a change of a commit as the subscriber sees it; undefined if it does not concern this feed. `keepsValue`:
-   * the object has the first value of `where`, as before the change.
-   */
+  /** The change as the subscriber sees it. `keepsValue`: the object has the first value of `where`, as before. */
   match({ changes, memberships, tracked }: Commit<T>, i: number, keepsValue: boolean): Change<T> | undefined {
     const change = changes[i]
     if (change === undefined || this.closed !== undefined || this.#isReplayed) return undefined
@@ -264,17 +244,13 @@ export class Feed<T> implements AwaitedFeed {
     return true
   }
 
-  /** Queues the changes of a commit that were collected. */
   enqueueMatched(position: StorePosition, source: string | undefined): Steps | undefined {
     const matched = this.#matched
     this.#matched = undefined
     return matched && this.enqueue(matched, position, source)
   }
 
-  /**
-   * Queues a commit, all changes of which concern this feed. It cannot be dequeued before the last of the steps that are
-   * returned.
-   */
+  /** All changes concern this feed. They cannot be dequeued before the last of the steps that are returned. */
   enqueue(changes: readonly Change<T>[], position: StorePosition, source: string | undefined): Steps | undefined {
     if (this.closed !== undefined || this.#isReplayed) return undefined
     try {
@@ -306,9 +282,7 @@ export class Feed<T> implements AwaitedFeed {
     }
   }
 
-  /**
-   * Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then.
-   */
+  /** What the store had while nothing was queued is handled when the next change is accepted. */
   #accepts(changes: readonly Change<T>[]): boolean {
     if (this.closed !== undefined) return false
     const draining = this.#draining
@@ -351,7 +325,7 @@ export class Feed<T> implements AwaitedFeed {
     return this.#replayedCommit === undefined || this.#commits <= this.#replayedCommit
   }
 
-  /** Takes the next batch, or returns undefined if there is none. The consumer acknowledges batches in this order. */
+  /** The consumer acknowledges batches in this order. */
   dequeue(): DeliveredBatch<T> | undefined {
     if (!this.hasMore) return undefined
     const taken = this.#replay === undefined ? this.#queue.take() : this.#takeReplayed(this.#replay)
@@ -370,12 +344,11 @@ export class Feed<T> implements AwaitedFeed {
     return { changes, position: isLast ? replay.position : undefined, source: undefined }
   }
 
-  /** Acknowledges a dequeued batch: all its changes were handled. */
   ack(batch: DeliveredBatch<T>): void {
     this.ackThrough(batch.position, 1)
   }
 
-  /** Acknowledges a number of dequeued batches, the last of which has this position. */
+  /** Acknowledges dequeued batches, the last of which has this position. */
   ackThrough(position: StorePosition | undefined, batches: number): void {
     this.#inFlight -= batches
     if (position !== undefined) {
@@ -385,7 +358,6 @@ export class Feed<T> implements AwaitedFeed {
     this.#waits?.check()
   }
 
-  /** Called after a large commit was routed. */
   routed(): void {
     this.#waits?.check()
     this.reader.wake() // A controller, and a consumer that drains, wait for the commit.
@@ -404,10 +376,7 @@ export class Feed<T> implements AwaitedFeed {
     return this.#waits
   }
 
-  /**
-   * Stops accepting changes. Has no effect before the first list. With `onSkipped` the feed stays in the router:
-   * skipped changes are passed to it, and the scope still follows the store.
-   */
+  /** Has no effect before the first list. With `onSkipped` the feed stays in the router, and its scope is current. */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
     if (this.#replayedCommit === undefined || this.closed !== undefined || this.#draining !== undefined) return
     // Readers see the commit that is being routed, so its changes are accepted.
@@ -447,7 +416,6 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /** Names a part of the feed in errors. */
   named(what: string): string {
     const of = this.name === undefined ? '' : ` of "${this.name}"`
     return `${what}${of} on ${this.host.title}`

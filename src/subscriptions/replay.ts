@@ -4,14 +4,11 @@ import type { StorePosition } from '../queue/change-queue.js'
 import type { Pin } from '../store/pin.js'
 import type { ScopeScan } from './scope-scan.js'
 
-/** How many objects of the initial replay make a batch. */
 const REPLAY_BATCH = 256
 
 /** The initial replay of a feed: the objects that the store held when the feed began, as adds. */
 export class Replay<T> {
-  /** The position of the store when the replay began. */
   readonly position: StorePosition
-  /** When the replay began. */
   readonly since: number
   readonly #pin: Pin<T> | undefined
   readonly #scan: ScopeScan<T> | undefined
@@ -30,7 +27,6 @@ export class Replay<T> {
     } else this.#scan = objects
   }
 
-  /** Whether batches can be taken. */
   get isReady(): boolean {
     return this.#scan?.hasEnded ?? true
   }
@@ -46,7 +42,7 @@ export class Replay<T> {
     this.#scan?.decide(key)
   }
 
-  /** Takes the next batch. The last one closes the replay. */
+  /** The last batch closes the replay. */
   take(): { readonly changes: readonly Added<T>[]; readonly isLast: boolean } {
     const found = this.#scan?.found ?? []
     const end = this.#pin?.ordinalLimit ?? found.length
@@ -61,7 +57,6 @@ export class Replay<T> {
     return { changes, isLast }
   }
 
-  /** Unpins the store. */
   close(): void {
     this.#pin?.close()
     this.#scan?.close()

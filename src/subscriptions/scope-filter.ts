@@ -8,9 +8,7 @@ import { assertSynchronous } from '../util/type-guards.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
-/** The first error of a function of a scope. */
 export interface ScopeFailure {
-  /** The function. */
   readonly what: string
   /** What happens to the objects or updates for which it fails. */
   readonly effect: string
@@ -18,10 +16,7 @@ export interface ScopeFailure {
   readonly key: string
 }
 
-/**
- * The scope of a subscription: a key, values of indexes, a filter function. It tracks which keys are in scope. It also
- * leaves out the updates for which `when` returns false.
- */
+/** Tracks which keys are in the scope of a subscription. Leaves out the updates for which `when` returns false. */
 export class ScopeFilter<T> {
   readonly key: string | undefined
   /** The indexes that `where` names, each with the value. */
@@ -36,10 +31,7 @@ export class ScopeFilter<T> {
   #failed: Set<string> | undefined
   /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
   readonly #inScopeKeys: Set<string> | undefined
-  /**
-   * The objects that the subscriber received, of keys whose later changes were left out, or are not known to be in scope
-   * or not. Mostly none.
-   */
+  /** The objects that the subscriber received, of keys whose later changes were left out, or are not decided. */
   #received: Map<string, T> | undefined
   readonly #untrack: readonly (() => void)[]
 
@@ -62,7 +54,6 @@ export class ScopeFilter<T> {
     this.#untrack = this.where.map(([index]) => indexer.writer.track(index))
   }
 
-  /** Whether there are objects that may be out of scope. */
   get isScoped(): boolean {
     return this.#inScopeKeys !== undefined
   }
@@ -72,12 +63,10 @@ export class ScopeFilter<T> {
     return this.isScoped || this.#when !== undefined
   }
 
-  /** Whether the scope has a filter function. */
   get isFiltered(): boolean {
     return this.#filter !== undefined
   }
 
-  /** The number of objects in scope. */
   get size(): number {
     return this.#inScopeKeys?.size ?? this.#indexer.store.readers.size
   }
@@ -86,7 +75,7 @@ export class ScopeFilter<T> {
     return this.#inScopeKeys === undefined || this.#inScopeKeys.has(key)
   }
 
-  /** Returns the change as the subscriber sees it; undefined if it does not concern the subscriber. */
+  /** The change as the subscriber sees it; undefined if it does not concern the subscriber. */
   match(
     change: Change<T>,
     membership: Membership | undefined,
@@ -118,7 +107,7 @@ export class ScopeFilter<T> {
     if (!this.#received.has(key)) this.#received.set(key, received)
   }
 
-  /** Returns a change relative to the object that the subscriber received, if it did not receive earlier changes. */
+  /** The change relative to the object that the subscriber received, if it did not receive earlier changes. */
   #sinceReceived(change: Change<T>): Change<T> {
     const received = this.#received?.get(change.key)
     if (received === undefined || change.type === 'add') return change
@@ -126,7 +115,6 @@ export class ScopeFilter<T> {
     return { ...change, previous: received }
   }
 
-  /** Returns changes relative to the objects that the subscriber received. */
   allSinceReceived(changes: readonly Change<T>[]): readonly Change<T>[] {
     return changes.map((change) => this.#sinceReceived(change))
   }
@@ -148,7 +136,6 @@ export class ScopeFilter<T> {
     }
   }
 
-  /** The entries of the store that are in scope, read one by one. */
   *entries(): Iterator<Entry<T>, undefined> {
     const { store } = this.#indexer
     if (this.#inScopeKeys !== undefined) {
@@ -164,10 +151,7 @@ export class ScopeFilter<T> {
     }
   }
 
-  /**
-   * Returns a search for the objects in scope, which the subscriber will receive. Undefined if every object is. Without
-   * `wantsObjects` the search finds no object for the subscriber.
-   */
+  /** Undefined if every object is in scope. Without `wantsObjects` the search finds no object for the subscriber. */
   scan(wantsObjects: boolean): ScopeScan<T> | undefined {
     if (this.#inScopeKeys === undefined && wantsObjects) return undefined
     const candidates = this.#inScopeKeys === undefined ? [] : this.#candidates()

@@ -10,20 +10,14 @@ export class ScopeScan<T> {
   /** The objects in scope that were found; none without `wantsObjects`. */
   readonly found: Entry<T>[] = []
   #objects: StoreReads<T>
-  /** Undefined if all objects are candidates. */
   readonly #candidates: readonly Ordinal[] | undefined
   readonly #isInScope: (entry: Entry<T>) => boolean
   readonly #keys: Set<string>
   readonly #wantsObjects: boolean
   #pin: Pin<T> | undefined
-  /**
-   * By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change
-   * meanwhile.
-   */
+  /** By ordinal, from the least one: 1 for a candidate. Undefined unless the store may change meanwhile. */
   #undecided: Uint8Array | undefined
-  /** The number of candidates that are not decided. */
   undecided: number
-  /** Whether `found` is complete. */
   hasEnded = false
 
   /** `isInScope` is called for each candidate. The keys that are in scope are added to `keys`. */
@@ -51,7 +45,6 @@ export class ScopeScan<T> {
     else for (const ordinal of this.#candidates) this.#undecided[ordinal - ordinalStart] = 1
   }
 
-  /** Decides each candidate. */
   *steps(): Steps {
     const candidates = this.#candidates
     const { ordinalStart, ordinalLimit } = this.#objects
@@ -77,7 +70,6 @@ export class ScopeScan<T> {
     if (ordinal !== undefined) this.#decide(ordinal)
   }
 
-  /** Ends the search, and unpins the store. */
   close(): void {
     this.hasEnded = true
     this.undecided = 0

@@ -29,7 +29,6 @@ export function checkVersionWait(version: unknown, wait: unknown): void {
 /** Called with a wait for a mark of another epoch than that of the store. It rejects the wait, or lets it continue. */
 export type OnOtherEpoch = (settle: Settle<void>, mark: Version, error: unknown) => void
 
-/** The waits for versions. */
 export class VersionWaiters {
   readonly #hasReached: (at: Version, mark: Version) => boolean
   readonly #onOtherEpoch: OnOtherEpoch
@@ -79,9 +78,7 @@ export class VersionWaiters {
     for (const settle of [...this.#waiting.keys()]) settle.reject(reason)
   }
 
-  /**
-   * Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one.
-   */
+  /** The epoch of `at` has ended. Marks of another epoch may be of the next one. */
   epochChanged(at: Version, reason: unknown, isLaterEpoch?: (at: Version, mark: Version) => boolean): void {
     for (const [settle, mark] of [...this.#waiting]) {
       try {
@@ -93,7 +90,7 @@ export class VersionWaiters {
     }
   }
 
-  /** Settles the wait if `at` includes `mark`. Returns whether it was settled. */
+  /** Returns whether the wait was settled. */
   #settleIfReached(settle: Settle<void>, mark: Version, at: Version): boolean {
     try {
       if (!this.#hasReached(at, mark)) return false

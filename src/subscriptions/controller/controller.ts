@@ -35,7 +35,6 @@ import { WatchedInformer, type Watching } from './watched-informer.js'
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
 
-/** The number of characters of an error that are kept for inspection. */
 const MAX_ERROR = 200
 
 export class FeedController<T> extends FeedConsumer<T> implements Controller {
@@ -51,7 +50,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #stop = new AbortController()
   readonly #pending: PendingKeys<T>
   readonly #failing = new FailingKeys()
-  /** The deletions that are not reconciled. */
   readonly #deleted = new Map<string, Deleted<T>>()
   /** While it drains: the keys with skipped changes. Their deletions are newer than the batches of the feed. */
   readonly #ahead = new Set<string>()
@@ -66,7 +64,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #unmarked = 0
   readonly #replicas: ReplicatedKeys<T> | undefined
   readonly #slice: TimeSlice
-  /** Whether the event loop should turn before the next run. */
   #isSliceOver = false
 
   constructor(
@@ -154,7 +151,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
   }
 
-  /** From now on changes of another informer run keys. */
   watch<U>(watch: ControllerWatch<U>): void {
     const enqueue = (key: unknown): void => {
       if (typeof key !== 'string') throw new TypeError(`watches: a key must be a string, got ${typeof key}`)
@@ -212,7 +208,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     void (this.#isSliceOver ? this.#slice.turn() : Promise.resolve()).then(() => this.#work())
   }
 
-  /** Marks the keys of all batches, and starts as many runs as `concurrency` allows. */
   #work(): void {
     const { clock, router } = this.feed.host
     this.#isSliceOver = false
@@ -246,7 +241,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.rested()
   }
 
-  /** Dequeues all batches, and marks their keys as pending. */
   *#markAll(): Steps {
     for (let dequeued = this.feed.dequeue(); dequeued !== undefined; dequeued = this.feed.dequeue()) {
       const batch = this.#inFlight.track(dequeued)
@@ -281,7 +275,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     else this.#queue.addBy(change.key, item.failedAt + this.#retry.minMs)
   }
 
-  /** Joins the group of replicas. */
   #join(leases: NonNullable<ReconcileOptions<T>['leases']>): ReplicatedKeys<T> {
     const gained = (key: string, deletion: Deleted<T> | undefined): void => {
       if (this.#queue.isDraining) return
@@ -397,7 +390,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#report(hung + drainHint(this.feed), key)
   }
 
-  /** Calls the option `priority`. Returns 0 if that fails, and reports the first failure. */
+  /** Returns 0 if the option fails, and reports the first failure. */
   #priorityOf(key: string): number {
     try {
       const priority = this.#priority?.(key, this.#pending.get(key)?.reason ?? 'requeued')
@@ -446,10 +439,7 @@ function beginRun(
   return {
     signal: timed === undefined ? outer : (owner?.checked(timed.signal) ?? timed.signal),
     fence: owned?.fence,
-    /**
-     * Calls the function. Settles as its promise does, or when the time is over. The ownership of the key ends when the
-     * promise settles, also if the run times out before.
-     */
+    /** The ownership of the key ends when the promise settles, also if the run times out before. */
     perform: (fn: () => Promise<void>): Promise<void> => {
       const running = promised(fn)
       if (owned !== undefined) Promise.resolve(running).then(owned.end, owned.end)
@@ -457,7 +447,6 @@ function beginRun(
     },
     /** Whether it was aborted with the lease, and the key is not owned again. */
     isLost: (): boolean => owned?.signal.aborted === true && owner?.mayRun(key) === false,
-    /** Removes the listener and the timer of the time limit. */
     dispose: (): void => timed?.dispose(),
   }
 }

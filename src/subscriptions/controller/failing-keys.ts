@@ -1,7 +1,6 @@
 import { KeyOrder } from '../../queue/key-order.js'
 import type { FailingKey } from './controller-types.js'
 
-/** The number of given up keys that are kept. */
 const MAX_GIVEN_UP = 10_000
 
 /** The keys of a controller whose last run failed. Of those that are given up, the latest are kept. */
@@ -19,7 +18,7 @@ export class FailingKeys {
     return this.#all.get(key)
   }
 
-  /** Sets the last failure of a key. Returns a key that was given up earlier and is no longer kept. */
+  /** Returns a key that was given up earlier and is no longer kept. */
   set(key: string, failure: FailingKey): string | undefined {
     this.delete(key) // The latest failure is the last.
     this.#all.set(key, failure)

@@ -15,7 +15,6 @@ export interface PendingKey extends ReadyKey {
   reason: ReconcileContext<unknown>['reason'] | undefined
   /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
   since: InFlightBatch | undefined
-  /** The batch with the first change during the current run. */
   duringRun: InFlightBatch | undefined
   readonly waitingSince: number
 }
@@ -32,12 +31,11 @@ const ORDER: readonly ReconcileContext<unknown>['reason'][] = [
   'resync',
 ]
 
-/** Adds a reason for the next run of a key. Of several reasons the first in the order counts. */
+/** Of several reasons the first in the order counts. */
 export function addReason(item: PendingKey, reason: ReconcileContext<unknown>['reason']): void {
   if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
 }
 
-/** The pending keys of a controller. */
 export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecords {
   readonly #retry: Required<RetryOptions>
   readonly #clock: Clock
@@ -52,7 +50,6 @@ export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecord
     this.#failing = failing
   }
 
-  /** How long the first of them has been pending. */
   get oldestMs(): number {
     const now = this.#clock.now()
     let oldest = 0
@@ -60,7 +57,7 @@ export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecord
     return oldest
   }
 
-  /** Returns the pending key. A key that is not pending becomes so. */
+  /** A key that is not pending becomes so. */
   of(key: string): PendingKey {
     const known = this.get(key)
     if (known !== undefined) return known
@@ -92,7 +89,6 @@ export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecord
     if (since !== undefined) this.#inFlight.ack(since)
   }
 
-  /** The run has failed. Its changes are not reconciled. */
   retryLater(item: PendingKey, failedAt: number): void {
     if (item.since === undefined) item.since = item.duringRun
     else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
@@ -103,7 +99,7 @@ export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecord
     item.reason ??= 'retry'
   }
 
-  /** The key is not pending any more. All its changes count as reconciled. */
+  /** All changes of the key count as reconciled. */
   drop(key: string): void {
     const item = this.get(key)
     this.delete(key)

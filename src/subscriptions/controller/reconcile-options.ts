@@ -19,7 +19,6 @@ const isLeases: OptionCheck = (value) =>
     ? undefined
     : 'must be a lease store, as `memoryLeases` returns'
 
-/** Throws an OptionError that names the option if an option of `reconcile` is unknown or not valid. */
 export function checkReconcileOptions<T, I, W extends readonly unknown[]>(options: ReconcileOptions<T, I, W>): void {
   checkOptions('reconcile', options, {
     ...scopeChecks,
@@ -56,7 +55,6 @@ function checkRetry(retry: RetryOptions): void {
   }
 }
 
-/** Returns the options with their defaults. */
 export function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {
   const least = minMs ?? DEFAULT_RETRY.minMs
   return {

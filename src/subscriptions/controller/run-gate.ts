@@ -3,7 +3,6 @@ import { SourceError } from '../../contract/errors.js'
 import { membersOf } from '../../util/type-guards.js'
 import type { RateLimit, ReconcileOptions } from './controller-types.js'
 
-/** An informer or a group. */
 export type Syncable = NonNullable<ReconcileOptions<unknown>['after']>[number]
 
 /** The part of a token that rounding may lose. */
@@ -22,16 +21,12 @@ interface GateHooks {
   blocked(reason: string): void
 }
 
-/**
- * Decides whether runs of a controller may start: not while it is paused, before other informers are synced, or too
- * often.
- */
+/** No run of a controller may start while it is paused, before other informers are synced, or too often. */
 export class RunGate {
   isPaused = false
   readonly #clock: Clock
   readonly #signal: AbortSignal
   readonly #hooks: GateHooks
-  /** The informers of `after` that are not synced. */
   readonly #missing: Set<Syncable>
   #hasStopped = false
   readonly #rate: Required<RateLimit> | undefined
@@ -59,7 +54,6 @@ export class RunGate {
     return this.isPaused || this.#hasStopped
   }
 
-  /** Whether all informers of `after` are synced. */
   get areOthersSynced(): boolean {
     return this.#missing.size === 0
   }
@@ -135,7 +129,7 @@ export class RunGate {
 
 const NOT_STARTED = 'which was not started'
 
-/** Names the informers that are not synced: the informer itself, or those of a group. Empty if all are synced. */
+/** Names those that are not synced: the informer itself, or those of a group. Empty if all are synced. */
 function describe(other: Syncable): string {
   const parts = membersOf(other)['parts']
   if (!Array.isArray(parts)) return 'an informer that is not synced'

@@ -5,10 +5,7 @@ import type { ControllerWatch } from './controller-types.js'
 /** An informer in `watches`, of objects of any type. */
 export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
 
-/**
- * An informer whose changes run keys of a controller. Calls `enqueue` for the keys of each changed object, and of its
- * state before.
- */
+/** Calls `enqueue` for the keys of each changed object, and of its state before. */
 export class WatchedInformer<U> {
   readonly #watch: ControllerWatch<U>
   readonly #subscription: Subscription
@@ -33,7 +30,6 @@ export class WatchedInformer<U> {
     this.#subscription = watch.informer.subscribe(handlers, name === undefined ? {} : { name })
   }
 
-  /** Returns the keys that belong to each current object. */
   *keysOfObjects(): Generator<Iterable<string>> {
     for (const [key, object] of this.#watch.informer.entries()) {
       try {

@@ -12,7 +12,6 @@ export class BatchIterator<T>
 {
   readonly longestRunning = undefined
   readonly slowest = undefined
-  /** The batch that the reader handles now. */
   #current: DeliveredBatch<T> | undefined
   /** Calls of `next` that wait for a batch. */
   #reads: { resolve(result: Result<T>): void; reject(reason: unknown): void }[] = []
@@ -43,7 +42,6 @@ export class BatchIterator<T>
     return { value: undefined, done: true }
   }
 
-  /** Settles the calls of `next`. */
   wake(): void {
     const { closed } = this.feed
     while (this.#reads.length > 0) {

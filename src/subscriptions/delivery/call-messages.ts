@@ -2,12 +2,12 @@ import type { Change } from '../../queue/change.js'
 import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../../util/telemetry.js'
 import type { Feed } from '../feed.js'
 
-/** The time before the call of a handler; undefined if nothing subscribes to such messages. */
+/** Undefined if nothing subscribes to such messages. */
 export function callTime<T>({ host }: Feed<T>): number | undefined {
   return channels.handler.hasSubscribers ? host.clock.now() : undefined
 }
 
-/** Returns a function that publishes the end of a handler call that began at `since`; undefined if `since` is. */
+/** Returns a function that publishes the end of a handler call; undefined if `since` is. */
 export function handlerMessage<T>(
   { informer, name, host }: Feed<T>,
   { type, key }: Change<T>,
@@ -21,7 +21,6 @@ export function handlerMessage<T>(
   }
 }
 
-/** One run of a controller, as telemetry sees it. */
 export interface ObservedRun {
   /** Calls the function of the controller, in the context of the subscribers. */
   call<R>(run: () => R): R

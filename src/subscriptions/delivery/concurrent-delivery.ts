@@ -6,7 +6,6 @@ import type { FeedOptions } from '../subscription-types.js'
 import type { HandlerCaller } from './handler-caller.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 
-/** A dequeued change for which no handler was called yet. */
 interface Unhandled<T> {
   readonly change: Change<T>
   readonly batch: InFlightBatch
@@ -18,9 +17,7 @@ interface Unhandled<T> {
 interface PartialBatch<T> {
   readonly changes: readonly Change<T>[]
   readonly batch: InFlightBatch
-  /** Since when its changes have waited. */
   readonly since: number
-  /** The position of the next change. */
   next: number
 }
 
@@ -31,7 +28,6 @@ export class ConcurrentDelivery<T> {
   readonly #concurrency: number
   /** How many changes may wait for the handler of their key before no further batch is dequeued. */
   readonly #capacity: number
-  /** Whether changes that wait for the handler of their key are merged. */
   readonly #wantsLatest: boolean
   readonly #rested: () => void
   readonly #inFlight: InFlightBatches<T>
@@ -105,7 +101,7 @@ export class ConcurrentDelivery<T> {
     this.#rested()
   }
 
-  /** Takes the next change. Dequeues a batch if none is left, and the capacity allows it. */
+  /** Dequeues a batch if no change is left, and the capacity allows it. */
   #next(): Unhandled<T> | undefined {
     const ready = this.#ready.pop()
     if (ready !== undefined) return ready
@@ -167,9 +163,8 @@ export class ConcurrentDelivery<T> {
   }
 
   /**
-   * Lets a change wait for the handler of its key. With delivery `latest` it is merged into the changes that wait
-   * already. A merged change belongs to the earliest batch, so that no version is reported before it is handled. A
-   * resync is dropped if another change of its key waits.
+   * A merged change belongs to the earliest batch, so that no version is reported before it is handled. A resync is
+   * dropped if another change of its key waits.
    */
   #block(blocked: Unhandled<T>[], unhandled: Unhandled<T>): void {
     const [first, second] = blocked

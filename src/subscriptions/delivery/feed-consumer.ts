@@ -16,7 +16,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   readonly #signal: AbortSignal | undefined
   /** Removes the listener from the caller's signal. */
   #unlink: (() => void) | undefined
-  /** Called when nothing waits or is being handled. */
   #idle: (() => void)[] | undefined
   /** Set by the first call that ends it. Later calls wait for the same end. */
   #closing: Promise<void> | undefined
@@ -42,7 +41,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     void Promise.resolve().then(() => this.abort(reason))
   }
 
-  /** Whether batches wait or are being handled. */
   protected abstract get isBusy(): boolean
 
   /** Aborts the running handlers, and drops the pending changes. The feed is closed already. */
@@ -50,7 +48,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     this.abort(reason)
   }
 
-  /** Aborts the signals of the running handlers. */
   protected abort(_reason: SourceError): void {}
 
   /** Starts to consume the feed. Constructors of subclasses call it last. */
@@ -89,7 +86,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     await this.close()
   }
 
-  /** The first step of draining: later changes are ignored. */
   protected stopAccepting(): void {
     this.feed.stopAccepting()
   }
@@ -104,7 +100,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     this.#notifyIdle()
   }
 
-  /** Removes the consumer from the informer, and its listener from the caller's signal. */
   protected release(): void {
     this.#unlink?.()
     this.feed.host.release(this.feed)

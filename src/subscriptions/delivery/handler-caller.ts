@@ -7,13 +7,11 @@ import type { Handlers } from './handler-types.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 
-/** Calls the handlers of a subscription. Reports handlers that fail or do not settle. */
 export class HandlerCaller<T> {
   readonly #feed: Feed<T>
   readonly #handlers: Handlers<T>
   readonly #timeoutMs: number | undefined
   readonly #waiting: () => number
-  /** Created by the first handler that returns a promise. */
   #slow: SlowHandlerMonitor | undefined
   /** Whether the last call returned a promise. If not, the clock is not read before the next call: it costs 50 ns. */
   #returnedPromise = true
@@ -29,7 +27,6 @@ export class HandlerCaller<T> {
     this.#waiting = waiting
   }
 
-  /** The number of handlers that run. */
   get running(): number {
     return this.#slow?.size ?? 0
   }
@@ -42,7 +39,7 @@ export class HandlerCaller<T> {
     return this.#slow?.slowest
   }
 
-  /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
+  /** Returns a promise that never rejects, or undefined if the handler has finished. */
   call(change: Change<T>): Promise<void> | undefined {
     this.#stop ??= new AbortController()
     this.#signal ??= this.#stop.signal // Reading it from the controller costs as much as a call.
@@ -78,12 +75,10 @@ export class HandlerCaller<T> {
     }
   }
 
-  /** Aborts the signals of the running handlers. */
   cancel(reason: SourceError): void {
     this.#stop?.abort(reason)
   }
 
-  /** Stops the timer that reports slow handlers. */
   stopMonitor(): void {
     this.#slow?.stop()
   }

@@ -8,7 +8,7 @@ import type { Handlers } from './handler-types.js'
 import { SerialDelivery } from './serial-delivery.js'
 import type { SlowestCall } from './slow-handler-monitor.js'
 
-/** A subscription that calls handlers: the changes of a key one after the other, `concurrency` keys at a time. */
+/** The changes of a key are handled one after the other, `concurrency` keys at a time. */
 export class HandlerSubscription<T> extends FeedConsumer<T> {
   readonly #caller: HandlerCaller<T>
   readonly #delivery: SerialDelivery<T> | ConcurrentDelivery<T>

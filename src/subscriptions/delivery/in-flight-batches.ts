@@ -4,7 +4,6 @@ import type { Feed } from '../feed.js'
 
 /** A dequeued batch with changes that are not handled yet. It keeps the position of the batch, and no changes. */
 export interface InFlightBatch {
-  /** How many of its changes are not handled. */
   pending: number
   /** The position after the last of the batches that end with it. */
   end: StorePosition | undefined
@@ -17,10 +16,9 @@ export interface InFlightBatch {
 }
 
 /**
- * The dequeued batches of a feed that are not handled completely. Later batches may be handled before earlier ones. A
- * batch is acknowledged to the feed when it and all batches before it are handled. A batch that is handled before an
- * earlier one is merged into that one. So the number of batches is bounded by the changes that are not handled, even if
- * the handler of one key never settles.
+ * The dequeued batches of a feed. One is acknowledged to the feed when it and all batches before it are handled. A
+ * batch that is handled before an earlier one is merged into that one. So their number is bounded by the changes that
+ * are not handled, even if the handler of one key never settles.
  */
 export class InFlightBatches<T> {
   readonly #feed: Feed<T>
@@ -41,7 +39,7 @@ export class InFlightBatches<T> {
     return tracked
   }
 
-  /** Adds `count` to the pending changes of a batch; `count` may be negative. */
+  /** `count` may be negative. */
   expect(batch: InFlightBatch, count: number): void {
     batch.pending += count
     if (batch.pending === 0) this.#settle(batch)

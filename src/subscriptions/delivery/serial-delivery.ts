@@ -39,8 +39,8 @@ export class SerialDelivery<T> {
   }
 
   /**
-   * Delivers the changes of a batch from a position on, and then the later batches. It returns when a handler returns a
-   * promise, or when the event loop should turn, and is called again after that. An async function would cost more.
+   * Returns when a handler returns a promise, or when the event loop should turn, and is called again after that. An
+   * async function would cost more.
    */
   #deliver(slice: TimeSlice, first: DeliveredBatch<T> | undefined, from: number, isSliceOver: boolean): void {
     let batch = first

@@ -4,10 +4,8 @@ import { ABORTED } from '../../contract/errors.js'
 /** A handler that has run for this many milliseconds is reported, once for each call. */
 export const SLOW_MS = 10_000
 
-/** A call that has ended. */
 export interface SlowestCall {
   readonly key: string
-  /** How long it took, in milliseconds. */
   readonly ms: number
   /** When it ended, in milliseconds since the Unix epoch. */
   readonly endedAt: number
@@ -46,7 +44,7 @@ export class SlowHandlerMonitor {
     return first
   }
 
-  /** Monitors `work` until it settles. The returned promise settles in the same way. */
+  /** The returned promise settles as `work` does. */
   monitor(key: string, work: PromiseLike<unknown>): Promise<void> {
     const running: Running = { key, since: this.#clock.now(), isReported: false }
     this.#running.add(running)

@@ -22,10 +22,7 @@ export class TimedRun {
     return this.#controller.signal
   }
 
-  /**
-   * Settles as `result` does, or rejects with `TIMEOUT` when the time is over. Once `outer` has aborted there is no
-   * limit.
-   */
+  /** Rejects with `TIMEOUT` when the time is over. Once `outer` has aborted there is no limit. */
   outcome<V>(result: V | PromiseLike<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const late = (): void => {
@@ -39,7 +36,6 @@ export class TimedRun {
     }).finally(() => this.dispose())
   }
 
-  /** Removes the listener and the timer. */
   dispose(): void {
     this.#outer.removeEventListener('abort', this.#abort)
     this.#timer.abort(ABORTED)

@@ -14,7 +14,6 @@ export interface Instant {
   readonly wall: number
 }
 
-/** One renewal. */
 export interface LeaseRequest {
   readonly record: LeaseRecord
   readonly evict: readonly Eviction[]
@@ -33,11 +32,10 @@ export interface MembershipOptions {
 
 /** What the driver has to do now. */
 export interface Step {
-  /** The lease ended: all runs have to stop. */
+  /** All runs have to stop. */
   readonly isLost: boolean
   /** The pending request is given up, because its response is late. */
   readonly isAbandoned: boolean
-  /** The request to send. */
   readonly send: LeaseRequest | undefined
   /** The member whose record has to be removed: it left. */
   readonly leave: string | undefined
@@ -78,17 +76,14 @@ export class Membership {
   member: string
   #nextRenewal = 0
   #pending: LeaseRequest | undefined
-  /** The last record that was sent. */
   #published: { readonly record: LeaseRecord; readonly sentAt: number } | undefined
   /** The moment before the last successful renewal was sent. The lease begins there. */
   #leased: Instant | undefined
   /** Invariant: only keys that every record which may be in the store claims. */
   ownership: Ownership = Ownership.none
-  /** The other records of the last view. */
   #others: readonly LeaseRecord[] = []
   /** When this replica first saw the current renewal of each other member. */
   readonly #seen = new Map<string, { readonly renewal: number; readonly at: number; readonly expiryMs: number }>()
-  /** The fence of the last view. */
   fence: number = -Infinity
   #epoch: { readonly name: string; readonly firstSeen: number } | undefined
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
@@ -134,7 +129,6 @@ export class Membership {
     return Math.max(0, this.#stopMs - elapsed)
   }
 
-  /** Whether a run of the key may begin. */
   mayRun(key: string, at: Instant): boolean {
     return this.leaseEndsInMs(at) > 0 && this.ownership.includes(key)
   }
@@ -144,12 +138,11 @@ export class Membership {
     this.#isReady = true
   }
 
-  /** A run of the key begins. */
   begin(key: string): void {
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1)
   }
 
-  /** The run of the key has settled. Returns whether `step` has to be called. */
+  /** Returns whether `step` has to be called. */
   end(key: string): boolean {
     const left = (this.#running.get(key) ?? 0) - 1
     if (left > 0) {
@@ -161,10 +154,7 @@ export class Membership {
     return wasStray || this.#phase !== 'member' || this.#published?.record.holds.includes(key) === true
   }
 
-  /**
-   * The store says that another member changed. `released`: a member that claims no key any more. If that is wrong, its
-   * record still prevents runs of its keys.
-   */
+  /** `released`: a member that claims no key any more. If that is wrong, its record still prevents runs of its keys. */
   hinted(released?: string): void {
     this.#isHinted = true
     if (released !== undefined) this.#released.add(released)
@@ -278,10 +268,7 @@ export class Membership {
     return at + expiryMs
   }
 
-  /**
-   * A member that claims or holds keys by other options: it computes other owners, or has another time in which it may
-   * run. As long as there is one, this replica claims no key.
-   */
+  /** A member with other options computes other owners, or has more time. While there is one, no key is claimed. */
   get #foreign(): LeaseRecord | undefined {
     const { mode, leaseMs } = this.#options
     return this.#others.find((other) => {
@@ -319,7 +306,7 @@ export class Membership {
     return next.isSame(this.ownership) ? this.ownership : next
   }
 
-  /** Why a store cannot be relied on; undefined if nothing is wrong. */
+  /** Why the store cannot be relied on. */
   #flawIn({ fence, epoch, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
     if (!Number.isSafeInteger(fence)) return `the fence ${fence} is not a safe integer`
     if (fence <= this.fence) {

@@ -2,10 +2,7 @@ import type { Leases } from '../../contract/leases.js'
 
 export type ReplicaMode = Leases['mode']
 
-/**
- * The owners of keys, over a list of members. In mode `share` it is rendezvous hashing: a member that joins or leaves
- * moves only the keys that it owns.
- */
+/** In mode `share` it is rendezvous hashing: a member that joins or leaves moves only the keys that it owns. */
 export class Owners {
   readonly members: readonly string[]
   readonly #mode: ReplicaMode
@@ -17,7 +14,6 @@ export class Owners {
     this.#seeds = this.members.map(hashOf)
   }
 
-  /** Whether `member` owns the keys with this hash. */
   owns(member: string, hash: number): boolean {
     const own = this.members.indexOf(member)
     if (own === -1) return false

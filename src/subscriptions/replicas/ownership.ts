@@ -17,10 +17,8 @@ export class Ownership {
     this.#origin = origin ?? this
   }
 
-  /** No key at all. */
   static readonly none: Ownership = new Ownership('', [], [])
 
-  /** What a member may run after it published `claim`, and then read these records. */
   static after(mode: ReplicaMode, member: string, claim: Owners, records: readonly LeaseRecord[]): Ownership {
     if (claim.members.length === 0) return Ownership.none
     const others = records.filter((record) => record.member !== member)
@@ -31,14 +29,12 @@ export class Ownership {
     )
   }
 
-  /** The keys of this ownership that the member also owns by `claim`. */
   within(claim: Owners): Ownership {
     if (this.#claims.some((each) => each.hasSameMembers(claim))) return this
     if (this === Ownership.none || claim.members.length === 0) return Ownership.none
     return new Ownership(this.#member, [...this.#claims, claim], this.#rivals, this.#origin)
   }
 
-  /** `hash`: that of the key, if it is known. */
   includes(key: string, hash: number = hashOf(key)): boolean {
     return this.includesHash(hash) && !this.#rivals.some((rival) => rival.holds(key))
   }

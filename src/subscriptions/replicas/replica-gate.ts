@@ -22,22 +22,16 @@ type GateHost = Pick<FeedHost<never>, 'clock' | 'report'>
 interface GateHooks {
   /** Keys may have been gained: those that are not in all ownerships of `takePast`. */
   gained(): void
-  /** The member has left. */
   left(): void
 }
 
-/** What a run gets from its ownership. */
 export interface OwnedRun {
   readonly signal: AbortSignal
   readonly fence: number
-  /** The run has settled. */
   end(): void
 }
 
-/**
- * The place of a controller in its group of replicas. It sends the renewals, and decides which keys may run. The
- * controller asks before each run.
- */
+/** Sends the renewals of a controller in its group of replicas, and decides which keys may run. */
 export class ReplicaGate {
   readonly #leases: Leases
   readonly #host: GateHost
@@ -52,7 +46,6 @@ export class ReplicaGate {
   /** When it got its lease, and for how long it had earlier ones. */
   #leasedAt = 0
   #leasedMs = 0
-  /** The ownerships since `takePast`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
   /** The error of the last request; undefined if it was successful. */
@@ -100,18 +93,15 @@ export class ReplicaGate {
     return { member, members, share: owned / SAMPLES, leaseEndsInMs, fence: Number.isFinite(fence) ? fence : undefined }
   }
 
-  /** The controller can run keys. */
   ready(): void {
     this.#membership.ready()
     this.#pump()
   }
 
-  /** Whether a run of the key may begin now. */
   mayRun(key: string): boolean {
     return this.#membership.mayRun(key, this.#instant)
   }
 
-  /** A run of the key begins. */
   begin(key: string): OwnedRun {
     this.#membership.begin(key)
     const end = (): void => {
@@ -125,9 +115,7 @@ export class ReplicaGate {
     return this.#membership.ownership.includes(key, hash)
   }
 
-  /**
-   * Returns the ownerships since the last call, without the present one. A key that is not in all of them was gained.
-   */
+  /** The ownerships since the last call, without the present one. A key that is not in all of them was gained. */
   takePast(): readonly Ownership[] {
     const past = this.#past
     this.#past = []
@@ -162,7 +150,6 @@ export class ReplicaGate {
     return lease
   }
 
-  /** Performs what the membership decides. Called after every event. */
   #pump(): void {
     if (this.#isLeaving) return
     const { isLost, isAbandoned, send, leave, wakeAt } = this.#membership.step(this.#instant)
@@ -263,10 +250,7 @@ export class ReplicaGate {
   }
 }
 
-/**
- * Makes a signal call `check` whenever its state is read. `check` aborts it if the time is over: after a pause of the
- * process, code reads the signal before any timer fires.
- */
+/** `check` aborts the signal if its time is over: after a pause of the process, code reads it before a timer fires. */
 function abortedByClock(signal: AbortSignal, check: () => void): AbortSignal {
   const { get } = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted') ?? {}
   const isAborted = (): boolean => get?.call(signal) === true

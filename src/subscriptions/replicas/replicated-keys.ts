@@ -10,13 +10,9 @@ import { hashOf } from './owners.js'
 import type { Ownership } from './ownership.js'
 import { ReplicaGate } from './replica-gate.js'
 
-/**
- * For how many leases a key without an object is remembered. Within this time another replica notices the loss of its
- * owner.
- */
+/** A key without an object is remembered for two leases: a replica notices the loss of its owner in this time. */
 const FOREIGN_LEASES = 2
 
-/** The parts of a controller that its replicated keys use. */
 interface ControllerParts<T> {
   readonly feed: Feed<T>
   readonly failing: FailingKeys
@@ -24,11 +20,9 @@ interface ControllerParts<T> {
   readonly random: Random
   /** Runs a key that was gained. `deletion`: it was deleted a short time ago. */
   gained(key: string, deletion: Deleted<T> | undefined): void
-  /** The replica has left its group. */
   left(): void
 }
 
-/** The keys of a controller that runs on several replicas: which of them run here. */
 export class ReplicatedKeys<T> {
   readonly #controller: ControllerParts<T>
   readonly gate: ReplicaGate
@@ -56,7 +50,6 @@ export class ReplicatedKeys<T> {
     this.gate.ready()
   }
 
-  /** Whether another replica runs the key of a change. */
   skips(change: Change<T>): boolean {
     if (this.gate.mayRun(change.key)) return false
     if (change.type === 'delete') this.#foreign.add(change.key, change)
@@ -129,7 +122,6 @@ export class ReplicatedKeys<T> {
   }
 }
 
-/** A key without an object that another replica runs. */
 interface ForeignKey<T> {
   /** The deletion of its object. Undefined: it was enqueued, for example for `watches`. */
   readonly deletion: Deleted<T> | undefined
@@ -137,8 +129,8 @@ interface ForeignKey<T> {
 }
 
 /**
- * The keys without an object that this replica may not run, for a limited time. Only these cannot be found in the store
- * by a replica that gains them. Without a lease no time passes: perhaps no replica may run them.
+ * The keys without an object that another replica runs: a replica that gains them cannot find them in the store.
+ * Without a lease no time passes: perhaps no replica may run them.
  */
 class ForeignKeys<T> {
   readonly #leasedMs: () => number
@@ -146,7 +138,6 @@ class ForeignKeys<T> {
   /** Invariant: in the order of their times. */
   readonly #keys = new Map<string, ForeignKey<T>>()
 
-  /** `leasedMs` returns for how long this replica has had a lease so far. */
   constructor(leasedMs: () => number, keptMs: number) {
     this.#leasedMs = leasedMs
     this.#keptMs = keptMs
@@ -163,7 +154,7 @@ class ForeignKeys<T> {
     this.#keys.set(key, { deletion: deletion ?? known?.deletion, until: now + this.#keptMs })
   }
 
-  /** Removes a key, and returns it if it is not too old. */
+  /** Returns the key if it is not too old. */
   take(key: string): ForeignKey<T> | undefined {
     const known = this.#keys.get(key)
     this.#keys.delete(key)
