@@ -11,9 +11,7 @@ import { InformerEvents } from './informer-events.js'
 import type { InformerOptions } from './informer-types.js'
 import type { RelistLimiter } from './relist-limiter.js'
 
-/** The sources of an informer, as its store and its messages use them. */
 interface MirroredSources {
-  /** Names the source or the sources. */
   readonly name: string
   readonly runners: ReadonlyMap<
     string,
@@ -34,7 +32,6 @@ export class InformerContext<T, I = unknown> {
   readonly subscriptions: Map<Feed<T>, Subscription> = new Map()
   /** Whether the objects of a source that refuses access stay in the store. */
   readonly onAccessLost: 'keep' | 'clear'
-  /** The option `name`. */
   readonly #name: string | undefined
   readonly relistLimiters: RelistLimiter[] = []
   /** Aborts when the informer is stopped. */
@@ -44,9 +41,8 @@ export class InformerContext<T, I = unknown> {
 
   constructor(
     options: Omit<InformerOptions<unknown, I & object, never, T>, 'source' | 'schema' | 'transform'>,
-    /** Returns the stored object for an object of the source. */
+    /** Converts an object of the source to the stored object. */
     prepare: ((object: unknown, key: string) => T | undefined) | undefined,
-    /** See `WriterOptions`. */
     hooks: Pick<WriterOptions<T>, 'remembersFiltered' | 'isNumbered' | 'hasVersions'>,
   ) {
     this.clock = options.clock ?? systemClock

@@ -19,10 +19,7 @@ import type { ViewInputs } from './sources/view-inputs.js'
 /** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
 
-/**
- * The parts of an informer. Routes each commit of its sources to the feeds, and resolves the waits that the commit
- * satisfies.
- */
+/** Routes each commit of the sources to the feeds, and resolves the waits that the commit satisfies. */
 export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
   readonly context: InformerContext<T>
   readonly #signal = new CommitSignal()
@@ -161,10 +158,7 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     events.status(() => [this.observation.status(), this.observation.status(runner, before)])
   }
 
-  /**
-   * Opens the latch once the first list of each source is in the store, and starts the replays once readers see
-   * objects. Returns whether the replays started now.
-   */
+  /** Opens the latch, and starts the replays once readers see objects. Returns whether the replays started now. */
   openIfListed(): boolean {
     const { synced, router, indexer } = this.context
     const { sources } = this

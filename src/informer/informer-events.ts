@@ -17,10 +17,7 @@ interface Events {
 
 type AnyListener = (...args: unknown[]) => void
 
-/**
- * The event listeners and the logger of an informer. An error of a listener is a process warning; the others are still
- * called.
- */
+/** An error of a listener is a process warning; the others are still called. */
 export class InformerEvents {
   readonly #events = new EventEmitter<Events>()
   readonly #clock: Clock
@@ -57,9 +54,7 @@ export class InformerEvents {
     this.#isClosed = true
   }
 
-  /**
-   * Reports an error, of the informer's source if none is named. Without listener and logger it is a process warning.
-   */
+  /** Without listener and logger an error is a process warning. */
   report(error: SourceError, source: string = this.#nameNow()): void {
     if (this.#isClosed) return
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source })
@@ -69,7 +64,7 @@ export class InformerEvents {
     else if (this.#logger === undefined) this.#warn(located)
   }
 
-  /** Logs a warning. Without a logger it is a process warning. */
+  /** Without a logger it is a process warning. */
   warning(message: string): void {
     if (this.#isClosed) return
     this.log('warn', message, {})

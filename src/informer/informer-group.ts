@@ -142,10 +142,7 @@ function isLifecycle(value: unknown): value is Lifecycle {
   return [start, synced, stop, health].every((method) => typeof method === 'function')
 }
 
-/**
- * Sorts the members of a group into stages, so that each member depends on members of earlier stages only. In a cycle
- * the first member of the array is in the last stage.
- */
+/** Members depend on members of earlier stages only. In a cycle the first member of the array is in the last stage. */
 function stagesOf(members: readonly Lifecycle[]): readonly (readonly Lifecycle[])[] {
   const withPart = new Map<object, Lifecycle[]>()
   for (const member of members)

@@ -23,10 +23,8 @@ import type { InformerWaits } from './informer-waits.js'
 import type { Observation } from './observation/observation.js'
 import type { InformerSources } from './sources/informer-sources.js'
 
-/** The subscriptions by the method that creates them. */
 const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
 
-/** Creates the subscriptions of an informer, and closes them. */
 export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   readonly indexer: Indexer<T, unknown>
   readonly router: ChangeRouter<T>
@@ -37,7 +35,6 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
   readonly #sources: InformerSources<S, T>
   readonly #waits: InformerWaits<S, T>
   readonly #observation: Observation<S, T>
-  /** The informers that each controller waits for. */
   readonly #dependencies = new Map<Feed<T>, readonly object[]>()
 
   constructor(
@@ -97,7 +94,6 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return Array.from(this.#context.subscriptions.values(), (subscription) => subscription.close())
   }
 
-  /** Waits at most `ms` until the subscriptions have handled their pending changes. */
   async drain(ms: number): Promise<void> {
     // Before the first list nothing was delivered, and no list arrives after the stop.
     if (!this.router.isFilled) return
@@ -149,9 +145,7 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history.number
   }
 
-  /**
-   * The history of the objects in the store: `history`, or that of saved content which the source has not confirmed.
-   */
+  /** `history`, or that of saved content which the source has not confirmed. */
   get shownHistory(): number | undefined {
     return this.isOfSet ? 0 : this.#sources.find('waitFor', undefined).history.shown
   }

@@ -50,15 +50,11 @@ export class InformerWaits<S, T> {
     return this.#forRunner(this.#sources.find('waitFor', source), version, rest)
   }
 
-  /** Resolves when the store includes this version of the runner's source. */
   #forRunner(runner: SourceRunner<unknown, unknown>, version: Version, wait: Wait): Promise<void> {
     return this.#wait(`waitFor on ${runner.title}`, wait, (settle) => this.enter(runner, version, settle))
   }
 
-  /**
-   * Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the
-   * wait.
-   */
+  /** Settles the wait also before this returns. Returns a function that ends it. */
   enter(runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>): () => void {
     if (this.#isStopped) {
       settle.reject(this.#sources.stoppedError('waitFor'))
@@ -135,7 +131,6 @@ export class InformerWaits<S, T> {
     )
   }
 
-  /** Reads the head of the source, and waits until the store includes it. */
   async #freshen(
     runner: SourceRunner<unknown, unknown>,
     signal: AbortSignal,
@@ -233,10 +228,7 @@ export class InformerWaits<S, T> {
     return withDeadline(what, wait, this.#context.clock, registerWithReminder, whyNot)
   }
 
-  /**
-   * Without a timeout, a wait for an informer that is never started has no other message. Returns a function that ends the
-   * timer.
-   */
+  /** Without a timeout, a wait for an informer that is never started has no other message. */
   #remindOfStart(what: string): () => void {
     const sources = this.#sources
     if (sources.unstarted.length === 0 || this.#isStopped) return () => {}

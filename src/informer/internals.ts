@@ -56,14 +56,11 @@ export interface WalkedSnapshot extends Disposable {
   walk(): Generator<Entry<unknown>, void>
 }
 
-/** An index of a snapshot. */
 interface WalkedIndex extends Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> {
   readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
 }
 
-/** The objects of an informer at one version. */
 export interface PinnedMirror {
-  /** The number of objects. */
   readonly size: number
   /** Returns the objects and the index values in a packed form, in steps. */
   pack(encode: (record: SavedRecord) => string, seed: number, blockBytes: number): Iterable<PackedPart | undefined>
@@ -83,8 +80,8 @@ export interface PackableMirror {
 }
 
 /**
- * Notifies of the commits of an informer, for bindings of user interfaces. A listener is called in the same turn in
- * which readers see the commit, before any other code can read the store.
+ * Notifies bindings of user interfaces. A listener is called in the same turn in which readers see the commit, before
+ * any other code can read the store.
  */
 export class CommitSignal {
   readonly #listeners = new Set<() => void>()
@@ -103,7 +100,6 @@ export class CommitSignal {
     return () => void this.#listeners.delete(call)
   }
 
-  /** Called after each commit that readers see. */
   notify(): void {
     this.commits++
     for (const listener of [...this.#listeners]) listener()

@@ -4,10 +4,7 @@ import { ABORTED } from '../contract/errors.js'
 /** A relist that takes longer continues, but its slot is released after this time, in milliseconds. */
 export const SLOT_MS: number = 5 * 60_000
 
-/**
- * Acquires a slot of each limiter, in the order in which they were created: so no two relists wait for each other.
- * Rejects when `signal` aborts, without a slot. Undefined if there is no limiter.
- */
+/** Acquires slots in the order in which the limiters were created: so no two relists wait for each other. */
 export function acquireAll(
   limiters: readonly RelistLimiter[],
   signal: AbortSignal,
@@ -32,7 +29,7 @@ async function acquireEach(limiters: readonly RelistLimiter[], signal: AbortSign
   return release
 }
 
-/** Limits the number of concurrent relists. The others wait for a slot, in the order of their requests. */
+/** Relists wait for a slot in the order of their requests. */
 export class RelistLimiter {
   readonly #max: number
   #running = 0

@@ -13,7 +13,6 @@ import type { Inspection } from './inspect-types.js'
 /** The number of sources, of subscriptions and of indexes in a picture. */
 const MAX_PARTS = 50
 const MAX_INVALID = 20
-/** The number of failing keys of each controller. */
 const MAX_FAILING = 10
 /** The number of the largest values of each index. */
 const LARGEST = 10
@@ -22,7 +21,6 @@ const MAX_READ = 100_000
 /** The number of characters of a text. */
 const MAX_TEXT = 200
 
-/** A change of state of a source. */
 export interface Transition {
   readonly at: number
   readonly source: string
@@ -31,10 +29,7 @@ export interface Transition {
   readonly reason: string
 }
 
-/**
- * Describes an informer, with the status of all of it and of each source by name. All texts and collections in the
- * result have a limit.
- */
+/** All texts and collections in the result have a limit. */
 export function inspect<T>(
   name: string,
   { clock, indexer, subscriptions }: Pick<InformerContext<T>, 'clock' | 'indexer' | 'subscriptions'>,
@@ -196,9 +191,7 @@ function time(ms: number): string {
   }
 }
 
-/** The number of objects that are measured. */
 const SAMPLES = 100
-/** The number of values that are visited in one object. */
 const MAX_VALUES = 10_000
 /** The key, the entry and its place in the table, in bytes. */
 const ENTRY_BYTES = 150
@@ -208,9 +201,7 @@ const VALUE_BYTES = 170
 /** V8 has a text of JSON of at most this length once. */
 const SHARED_TEXT = 10
 
-/**
- * Estimates the memory of a store from a sample of its objects. `packed` of them are not in it, but in packed content.
- */
+/** An estimate from a sample. `packed` objects are not in the store itself. */
 function memoryOf(
   store: Pick<Store<unknown>, 'size' | 'ordinalStart' | 'ordinalLimit' | 'entryAt'>,
   indexes: readonly Pick<StoreIndex<unknown>, 'valueCount'>[],
@@ -232,11 +223,10 @@ function memoryOf(
   return { bytes, bytesPerObject, sampled }
 }
 
-/** Sampled objects. Each object and each shared text inside of them counts once. */
 class Sample {
   readonly #seen = new Set<unknown>()
 
-  /** Estimates the memory of a value with everything that it refers to, as V8 stores it. */
+  /** Each object and each shared text counts once, as V8 stores it. */
   bytesOf(root: unknown): number {
     const pending: unknown[] = [root]
     let bytes = 0

@@ -27,7 +27,6 @@ export interface SourceMeasurements {
   readonly relists: ReadonlyMap<string, number>
   readonly batches: number
   readonly changes: number
-  /** The number of audits by result. */
   readonly audits: Readonly<Record<'equal' | 'drift' | 'failed', number>>
 }
 
@@ -35,7 +34,6 @@ export interface SourceMeasurements {
 export interface SubscriptionMeasurements {
   readonly name: string
   readonly kind: 'subscription' | 'stream' | 'controller'
-  /** The number of them that are not closed. */
   readonly open: number
   /** The sum of their queued keys. */
   readonly keys: number

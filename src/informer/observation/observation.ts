@@ -38,7 +38,6 @@ export class Observation<S, T> {
     this.name = informers.freeName(name ?? [...sources.runners.keys()].join(', ').slice(0, MAX_NAME))
   }
 
-  /** The counts of a subscription that begins. */
   countsOf(kind: SubscriptionKind, name: string | undefined): FeedCounts {
     return this.#counts.of(kind, name).counts
   }
@@ -59,7 +58,6 @@ export class Observation<S, T> {
     }
   }
 
-  /** A list or a batch is about to be written. */
   writing({ source }: SourceRunner<S, T>): void {
     if (channels.apply.hasSubscribers) channels.apply.publish({ informer: this.name, source: source.name })
   }
@@ -94,7 +92,6 @@ export class Observation<S, T> {
     return { ...below, state, reason, version: own.version, lastError, sources: Object.fromEntries(each) }
   }
 
-  /** The state and its reason, for messages. */
   get text(): string {
     const { state, reason } = this.status()
     return state === reason ? state : `${state}: ${reason}`
@@ -169,7 +166,6 @@ export class Observation<S, T> {
   }
 }
 
-/** Describes a controller that runs no key because other informers are not synced. */
 function waitingController(feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>): string | undefined {
   for (const { name, reader } of feeds) {
     if (reader.waitsFor === undefined) continue
@@ -178,7 +174,6 @@ function waitingController(feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'
   return undefined
 }
 
-/** Describes a handler or a run that has been running for longer than `ms`. */
 function stuckHandler(
   feeds: Iterable<Pick<Feed<unknown>, 'name' | 'reader'>>,
   ms: number,

@@ -3,17 +3,13 @@ import { onDebugSignal } from '../../contract/node-or-browser.js'
 import type { Inspection } from './inspect-types.js'
 import type { Measurements } from './measurements.js'
 
-/** An informer, as the debug signal and telemetry use it. */
 export interface Observable {
   readonly name: string
   inspect(): Inspection
   measure(): Measurements
 }
 
-/**
- * The informers that were not stopped, by name. They are held weakly: an informer to which nothing else refers is
- * collected.
- */
+/** The informers that were not stopped. They are held weakly: one to which nothing else refers is collected. */
 export class InformerRegistry {
   readonly #members = new Map<string, WeakRef<Observable>>()
   readonly #collected = new FinalizationRegistry<string>((name) => {
@@ -71,13 +67,12 @@ export class InformerRegistry {
     for (const listener of this.#endListeners) listener(informer)
   }
 
-  /** Calls `listener` with each informer whose `stop` is complete. Returns a function that removes it. */
+  /** Returns a function that removes the listener. */
   onEnd(listener: (informer: Observable) => void): () => void {
     this.#endListeners.add(listener)
     return () => this.#endListeners.delete(listener)
   }
 
-  /** In the order of their creation. */
   get all(): readonly Observable[] {
     return Array.from(this.#members.values(), (each) => each.deref()).filter((each) => each !== undefined)
   }
@@ -91,5 +86,4 @@ function printed(informer: Observable): string {
   }
 }
 
-/** The informers of this process. */
 export const informers: InformerRegistry = new InformerRegistry()

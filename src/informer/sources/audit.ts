@@ -19,18 +19,14 @@ import { SLICE_MS } from '../../util/time-slice.js'
 import type { InformerContext } from '../informer-context.js'
 import type { Comparison, SourceProof } from './source-proof.js'
 
-/** The default period of audits, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/**
- * The delay before the next audit is at least this multiple of the CPU time that this thread used while the last one
- * read.
- */
+/** The delay before the next audit is at least this multiple of the CPU time of this thread during the last read. */
 const CPU_REST_FACTOR = 100
 /** And at least this multiple of the time that the read took, in which the server works. */
 const READ_REST_FACTOR = 10
 /**
- * An audit that the source requests starts within this time, in milliseconds. The delay is random, so that the mirrors
- * of one server do not all read at once. It doubles with each audit that fails.
+ * A requested audit starts within this time, in milliseconds, which doubles with each audit that fails. The delay is
+ * random, so that the mirrors of one server do not all read at once.
  */
 const REQUEST_MS = 10_000
 /** The delay before a failed proof is retried, in milliseconds; at least ten times the time of the last read. */
@@ -38,12 +34,9 @@ const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
 /** A difference that persists for this time without writes is not a change that is still to arrive, in milliseconds. */
 const LATE_MS = 30_000
-/** How many objects are compared between two reads of the clock. */
 const SLICE_OBJECTS = 16
-/** How many keys and versions are compared between two reads of the clock. */
 const SLICE_KEYS = 256
 
-/** A source and the store that mirrors it. */
 export interface AuditedSource<S, T> {
   readonly source: ListerWatcher<S>
   /** Names the informer and the source in messages. */
@@ -73,9 +66,7 @@ export class Audit<S, T> {
   #cpuMs = 0
   /** Whether the source requested an audit after the last completed one started. */
   #isRequested = false
-  /** Whether the requested audit compares contents. */
   #comparesContents = false
-  /** The number of audits in a row that failed. */
   #failures = 0
   #wake: (() => void) | undefined
   /** Whether the watch cannot report its position, so that only a comparison proves it. */
@@ -116,10 +107,7 @@ export class Audit<S, T> {
     this.#wake?.()
   }
 
-  /**
-   * A wait is pending for a version that the watch cannot report: compares now, and if nothing differs, the version is
-   * proven.
-   */
+  /** The watch cannot report a version that is waited for: if nothing differs now, it is proven. */
   prove(): void {
     this.#isProofWanted = true
     this.#wake?.()
@@ -130,7 +118,6 @@ export class Audit<S, T> {
     return Math.min(REQUEST_MS * 2 ** this.#failures, Math.max(REQUEST_MS, this.#periodMs))
   }
 
-  /** Waits for `ms`, or until an audit or a proof is requested. */
   async #rest(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#isRequested || this.#isProofWanted) return
     const waking = new AbortController()
@@ -183,10 +170,7 @@ export class Audit<S, T> {
     }
   }
 
-  /**
-   * Whether a list runs that may repair a difference: at a key that another source released, for example. The end of a
-   * write may release such a key.
-   */
+  /** A list that runs may repair a difference, and the end of a write may release a key. */
   get #mayBeRepaired(): boolean {
     return this.#audited.part.isBusy || !this.#audited.isComparable
   }
@@ -255,7 +239,6 @@ export class Audit<S, T> {
     }
   }
 
-  /** Reads the source, and collects the objects that differ from the store. */
   async #snapshot(attempt: Attempt): Promise<Snapshot<S>> {
     const { source, part } = this.#audited
     const before = part.version
@@ -294,8 +277,8 @@ export class Audit<S, T> {
   }
 
   /**
-   * Returns the keys at which store and source still differ. Keys that were written since the read began are excluded.
-   * When a whole collection was written meanwhile, the comparison ends with the keys found so far.
+   * Excludes keys that were written since the read began. When a whole collection was written meanwhile, the comparison
+   * ends with the keys found so far.
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
     const drift: string[] = []
@@ -334,7 +317,7 @@ export class Audit<S, T> {
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 
-  /** Reads all items of the source. Returns the version of the snapshot. */
+  /** Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (page: Page<S>, from: number, end: number) => void): Promise<Version> {
     const { source, title } = this.#audited
     const { clock, random } = this.#context
@@ -377,13 +360,11 @@ export class Audit<S, T> {
 }
 
 interface Result extends Omit<Comparison, 'differences'> {
-  /** The keys at which store and source differ. */
   readonly drift: readonly string[]
 }
 
 interface Snapshot<S> {
   readonly version: Version
-  /** The items that differed from the store when they arrived. */
   readonly doubtful: ReadonlyMap<string, Item<S>>
   /** All keys; undefined if an item had no key. */
   readonly listed: KeyMarks | undefined

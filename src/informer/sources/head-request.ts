@@ -17,9 +17,8 @@ export interface HeadContext extends SourceContext {
 }
 
 /**
- * Returns the current version of the source. Transient errors are passed to `onFailure`, and the request is retried.
- * So is a head that is older than the mirror was before the request: the source shows another history, or is behind.
- * Returns undefined if the signal aborts, or if the source has no head.
+ * Transient errors are passed to `onFailure`, and the request is retried. So is a head that is older than the mirror
+ * was before the request. Returns undefined if the signal aborts, or if the source has no head.
  */
 export async function requestHead<T>(
   source: ListerWatcher<T>,
@@ -46,7 +45,7 @@ export async function requestHead<T>(
   return undefined
 }
 
-/** Whether the head is certainly older. A source may be unable to compare its heads. */
+/** A source may be unable to compare its heads. */
 function isOlder<T>(source: ListerWatcher<T>, head: Version, before: Version): boolean {
   try {
     return source.hasReached?.(before, head) === true && !source.hasReached(head, before)
@@ -55,7 +54,7 @@ function isOlder<T>(source: ListerWatcher<T>, head: Version, before: Version): b
   }
 }
 
-/** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */
+/** Rejects with `UNAVAILABLE` if no response arrives in time. */
 export async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Promise<Version | undefined> {
   const attempt = new Attempt(context.clock)
   const end = (): void => attempt.abort(context.signal.reason)

@@ -26,7 +26,6 @@ import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'
 import type { Slices } from '../../util/steps.js'
 
-/** The open watch of a history. */
 interface Upstream {
   /** The members that it brings from one commit to the next. One that comes back with another version is not among them. */
   readonly members: Set<HistoryMember>
@@ -35,7 +34,6 @@ interface Upstream {
   isReading: boolean
   /** The time of the last batch, or of the last call of `alive`. */
   activeAt: number
-  /** The next batch, if it has arrived. */
   batch: CollectionBatch | undefined
 }
 
@@ -58,7 +56,6 @@ export function membersOfHistory(history: SharedHistory, clock: Clock, slices: S
 export class HistoryMembers {
   readonly history: SharedHistory
   readonly #clock: Clock
-  /** Writes the batches of all members. */
   readonly #writer: StoreWriter<unknown>
   readonly #members = new Set<HistoryMember>()
   readonly #progressListeners = new Set<() => void>()
@@ -80,14 +77,12 @@ export class HistoryMembers {
     this.#members.add(member)
   }
 
-  /** Removes a member that was stopped. */
   remove(member: HistoryMember): void {
     member.isIn = false
     this.#members.delete(member)
     this.gone(member)
   }
 
-  /** The list or the watch of a member has ended. */
   gone(member: HistoryMember): void {
     this.#upstream?.members.delete(member)
     this.turn()
@@ -112,7 +107,7 @@ export class HistoryMembers {
     for (const listener of this.#progressListeners) listener()
   }
 
-  /** Takes the next step, if there is one. Called after each change of a member, and when a batch arrives. */
+  /** Called after each change of a member, and when a batch arrives. */
   turn(): void {
     const members = [...this.#members]
     if (this.#upstream?.members.size === 0) this.#close()
@@ -257,10 +252,7 @@ export class HistoryMembers {
     this.turn()
   }
 
-  /**
-   * The watch has failed; without an error it has ended. A list that was read is not given up for that, as long as a
-   * watch reports the error.
-   */
+  /** Without an error the watch has ended. A list that was read is kept, as long as a watch reports the error. */
   #failed(upstream: Upstream, error?: { readonly thrown: unknown }): void {
     this.#close()
     const waiting = [...upstream.members].filter(({ phase }) => phase === 'waiting')
@@ -312,8 +304,8 @@ function lossOf(
 }
 
 /**
- * Why a member cannot continue beside the others, which show another epoch: its list is of an earlier one, which not all
- * sources know, or it has left, and its watch follows another one. The epoch of the others may not be over.
+ * A member cannot continue beside others of another epoch if its list is of an earlier one, which not all sources know.
+ * Nor can it if it has left, and its watch follows another one. The epoch of the others may not be over.
  */
 function epochErrorOf(member: HistoryMember, ready: readonly HistoryMember[]): unknown {
   const { isIn, isListing, position, hasReached, isLaterEpoch } = member
@@ -333,7 +325,6 @@ function epochErrorOf(member: HistoryMember, ready: readonly HistoryMember[]): u
   return undefined
 }
 
-/** Whether the history of all members is over. */
 function isOver(error: unknown): boolean {
   return error instanceof SourceError && (error.code === 'VERSION_EXPIRED' || error.code === 'EPOCH_CHANGED')
 }
@@ -351,8 +342,8 @@ interface Waiting {
 }
 
 /**
- * The source of the reflector of one informer of a history. A list ends with the next commit of the history: its last
- * page has the changes since the list was read. A watch yields each commit. Both wait until all members are ready.
+ * The source of one reflector. A list ends with the next commit of the history: its last page has the changes since the
+ * list was read. A watch yields each commit. Both wait until all members are ready.
  */
 export class HistoryMember implements ListerWatcher<unknown> {
   readonly name: string
@@ -366,7 +357,6 @@ export class HistoryMember implements ListerWatcher<unknown> {
   readonly part: { group: CommitGroup | undefined }
   /** Whether its store shows the last commit of the history. */
   isIn = false
-  /** Whether the others continue without it. */
   hasLeft = false
   /** That of the last call. */
   context: SourceContext | undefined
@@ -397,7 +387,6 @@ export class HistoryMember implements ListerWatcher<unknown> {
     return this.#isWorking ? 'working' : 'away'
   }
 
-  /** The version from which it waits for the next commit. */
   get position(): Version | undefined {
     return this.#waiting?.position
   }
@@ -463,13 +452,13 @@ export class HistoryMember implements ListerWatcher<unknown> {
     return promise
   }
 
-  /** Ends its wait with a batch, which its store writes in this group. */
+  /** Its store writes the batch in this group. */
   take(batch: WatchBatch<unknown>, group?: CommitGroup): void {
     this.part.group = group
     this.#end()?.resolve(batch)
   }
 
-  /** Ends its wait with an error; without one its watch ends. */
+  /** Without an error its watch ends. */
   fail(error?: { readonly thrown: unknown }): void {
     const waiting = this.#end()
     if (error === undefined) waiting?.resolve(undefined)
@@ -483,7 +472,6 @@ export class HistoryMember implements ListerWatcher<unknown> {
     return waiting
   }
 
-  /** The state of its reflector has changed. */
   stateChanged(state: ReflectorState): void {
     const { name } = state
     if (name === 'failed') this.hasLeft = true
@@ -500,7 +488,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   }
 }
 
-/** Returns the events of a batch as those of a list, in which they override the objects that were read. */
+/** As events of a list they override the objects that were read. */
 function listed(events: readonly WatchEvent<unknown>[]): readonly ListEvent<unknown>[] {
   return events.flatMap((event) => {
     if (event.type !== 'replace') return event

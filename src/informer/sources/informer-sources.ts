@@ -8,12 +8,9 @@ import { type SourceHooks, SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
 import type { ViewInputs } from './view-inputs.js'
 
-/**
- * If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds.
- */
+/** The deletion of the objects of a removed source is retried after this time, in milliseconds. */
 const DROP_RETRY_MS = 1_000
 
-/** The sources of an informer, each with its runner. Follows the changes of a source set. */
 export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
@@ -78,23 +75,19 @@ export class InformerSources<S, T> {
     return this.isStarted ? (this.view?.unstarted ?? []) : [this.title]
   }
 
-  /** All runners, by name. */
   get runners(): ReadonlyMap<string, SourceRunner<S, T>> {
     return this.#runners
   }
 
-  /** The names of removed sources whose objects are still in the store. */
   get removing(): readonly string[] {
     return [...this.#removing.keys()]
   }
 
-  /** Names the source or the sources in messages. */
   get name(): string {
     const names = Array.from(this.#runners.values(), ({ source }) => source.name)
     return this.isSet ? `the sources ${names.join(', ')}` : (names[0] ?? '')
   }
 
-  /** Names the informer in messages. */
   get title(): string {
     return this.#context.titleOf(this.name)
   }
@@ -116,7 +109,7 @@ export class InformerSources<S, T> {
     return this.areListed || this.only?.isStale === true
   }
 
-  /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
+  /** Without `name` it is the only root. Throws a TypeError that names `call`. */
   find(call: string, name: string | undefined): SourceRunner<unknown, unknown> {
     if (name === undefined && this.#root !== undefined) return this.#root
     const { roots } = this
@@ -128,7 +121,7 @@ export class InformerSources<S, T> {
     return runner
   }
 
-  /** Returns the comparison of versions of a source. Throws a TypeError if the source has none. */
+  /** Throws a TypeError if the source cannot compare versions. */
   hasReached(call: string, name?: string): (at: Version, mark: Version) => boolean {
     const { source } = this.find(call, name)
     if (source.hasReached === undefined) {
@@ -146,7 +139,6 @@ export class InformerSources<S, T> {
     for (const [name, runner] of [...this.#runners]) if (!this.#removing.has(name)) runner.start()
   }
 
-  /** Ends all runners, and rejects their waits with `reason`. */
   end(reason: unknown): Promise<unknown> {
     this.#unfollow()
     this.view?.end()
@@ -154,7 +146,6 @@ export class InformerSources<S, T> {
     return Promise.all(all.map((runner) => runner.end(reason)))
   }
 
-  /** Saves the content a last time, if there is a cache. */
   async saved(): Promise<void> {
     await this.only?.warmStart?.end()
   }

@@ -19,17 +19,13 @@ import type { SourceProof } from './source-proof.js'
 /** `stop` waits at most this time for the last save, in milliseconds. */
 const LAST_SAVE_MS = 10_000
 
-/** The mirror that a cache restores and saves. */
 export interface CachedMirror<T> {
   readonly source: ListerWatcher<unknown>
-  /** Names the informer and the source in messages. */
   readonly title: string
   readonly part: Partition<T>
-  /** Names the source, its selection, and the functions that change its objects. */
   readonly fingerprint: string
   /** The version of the store, if the source has confirmed it and its history has not ended. */
   readonly reached: Version | undefined
-  /** Whether the watch is live. */
   readonly isLive: boolean
   readonly proofs: Pick<SourceProof, 'current'>
   readonly reflector: Pick<Reflector<unknown>, 'isRepairDue' | 'resumeState' | 'relist'>
@@ -49,23 +45,17 @@ export class SourceCache<T> implements WarmStart {
   readonly #clock: Clock
   readonly #events: InformerEvents
   #saves = new AbortController()
-  /** The content that is being written to the store. */
   #restoring: SavedMirror | undefined
-  /** The content that was written to the store. */
   restored: SavedMirror | undefined
   /** The version and the time of the last save; no version if none has begun. */
   #saved: { readonly version: Version | undefined; readonly at: number } | undefined
   /** The number of changes since then; infinite if the last save failed. */
   #changes = 0
-  /**
-   * `content`: it may differ from that of the last save, although its version is the same. `history`: that of the last
-   * save has ended. A later process could resume it in the new history, if versions do not name their history.
-   */
+  /** `history`: that of the last save has ended. A later process could resume it if versions do not name theirs. */
   #unsaved: 'content' | 'history' | undefined
   #saving: Promise<void> | undefined
   /** Whether the saved content is being removed, which the end of a history does not end. */
   #isDiscarding = false
-  /** The wait for the next save. */
   #timer: { readonly at: number; readonly cancel: AbortController } | undefined
   /** The code of the last failure, until a save succeeds. */
   #failure: string | undefined
@@ -126,7 +116,7 @@ export class SourceCache<T> implements WarmStart {
     this.#events.warning(`${this.#mirror.title}: ${this.#cache.name}: ${message}`)
   }
 
-  /** A commit was made. Returns the saved content if it was the commit of that. */
+  /** Returns the saved content if this was the commit of it. */
   committed(changes: number, origin: CommitOrigin): SavedMirror | undefined {
     const restored = this.#restoring
     if (restored !== undefined) {
@@ -153,10 +143,7 @@ export class SourceCache<T> implements WarmStart {
     return !this.servesStale && this.#savedTo !== undefined && canReport
   }
 
-  /**
-   * Resolves when the store includes the head of the source, and never after the signal aborts. Rejects if the head
-   * cannot be read, or is of another history. `onHead` is called when the head was read.
-   */
+  /** Never settles after the signal aborts. Rejects if the head cannot be read, or is of another history. */
   async catchUp(context: HeadContext, onFailure: (error: SourceError) => void, onHead: () => void): Promise<void> {
     const head = await requestHead(this.#mirror.source, context, onFailure)
     await new Promise<void>((resolve, reject) => {
@@ -167,7 +154,6 @@ export class SourceCache<T> implements WarmStart {
     this.isBehind = false
   }
 
-  /** The store is at this version. */
   reached(version: Version | undefined): void {
     this.#waiters.check(version)
   }
@@ -177,7 +163,7 @@ export class SourceCache<T> implements WarmStart {
     return 'save' in this.#cache ? this.#cache : undefined
   }
 
-  /** Waits for the time of the next save, if one is due. Called after each commit, and when the watch is live. */
+  /** Called after each commit, and when the watch is live. */
   schedule(): void {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
@@ -193,7 +179,7 @@ export class SourceCache<T> implements WarmStart {
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), cancel.signal).then(due, () => {})
   }
 
-  /** When the next save begins; undefined if there is nothing to save. */
+  /** Undefined if there is nothing to save. */
   #nextSaveAt({ saveEveryMs, saveAfterShare, maxAgeMs }: MirrorCache): number | undefined {
     if (!this.#hasMoved) return undefined
     if (this.#saved === undefined || this.#unsaved === 'history') return -Infinity
@@ -201,7 +187,6 @@ export class SourceCache<T> implements WarmStart {
     return this.#saved.at + (isEnough ? saveEveryMs : Math.max(saveEveryMs, maxAgeMs))
   }
 
-  /** Whether the version of the mirror, or its content, differs from that of the last save. */
   get #hasMoved(): boolean {
     const { reached, reflector } = this.#mirror
     const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version

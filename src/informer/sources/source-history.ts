@@ -1,10 +1,7 @@
 import type { SourceError } from '../../contract/errors.js'
 import type { Version } from '../../contract/version.js'
 
-/**
- * Which history of its source a store shows. A history begins with a list, and ends with `EPOCH_CHANGED`, or when the
- * objects are deleted because access was lost.
- */
+/** A history begins with a list, and ends with `EPOCH_CHANGED`, or when the objects are deleted after lost access. */
 export class SourceHistory {
   readonly #listeners = new Set<(error: SourceError) => void>()
   /** The number of the last list that is in the store; 0 before the first one. */
@@ -27,27 +24,22 @@ export class SourceHistory {
     return this.isCurrent ? this.#number : undefined
   }
 
-  /**
-   * The number of the history of what the store shows. Saved content has one before the source has confirmed it: the
-   * positions that subscriptions have in it are then positions of that history.
-   */
+  /** Saved content has a history before the source has confirmed it: positions of subscriptions are positions in it. */
   get shown(): number | undefined {
     return this.isCurrent || this.#isStale ? this.#number : undefined
   }
 
-  /** The store shows saved content that the source has not confirmed. */
   restored(): void {
     this.#number++
     this.#isStale = true
   }
 
-  /** The source has confirmed the saved content. `lists` is the number of lists. */
   confirmed(lists: number): void {
     this.isCurrent = true
     this.listed(lists)
   }
 
-  /** A list was committed; `lists` is its number. Or saved content that the source had confirmed before. */
+  /** Also called for saved content that the source had confirmed before. `lists` is the number of lists. */
   listed(lists: number): void {
     this.lists = lists
     this.isListed = true
@@ -58,9 +50,7 @@ export class SourceHistory {
     this.#isStale = false
   }
 
-  /**
-   * The objects are deleted, because access was lost. `reached` is the version of the store, if its history is current.
-   */
+  /** `reached` is the version of the store, if its history is current. */
   cleared(reached: Version | undefined): void {
     this.#lostAt ??= reached
     this.isCleared = true
@@ -68,7 +58,7 @@ export class SourceHistory {
     this.#isStale = false
   }
 
-  /** The history has ended. Returns its last version, if the store has shown it. */
+  /** Returns the last version of the history, if the store has shown it. */
   ended(reached: Version | undefined): Version | undefined {
     const at = reached ?? this.#lostAt
     this.isCurrent = false
@@ -77,12 +67,11 @@ export class SourceHistory {
     return at
   }
 
-  /** Calls the listeners: the history ended with this error. */
   notify(error: SourceError): void {
     for (const listener of [...this.#listeners]) listener(error)
   }
 
-  /** Calls `listener` when a history ends with `EPOCH_CHANGED`. Returns a function that removes it. */
+  /** Returns a function that removes the listener. */
   onEpochChange(listener: (error: SourceError) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -4,13 +4,11 @@ import { checkOptions, isObject, isPositive, type OptionCheck } from '../../util
 import type { InformerOptions } from '../informer-types.js'
 import { DynamicSourceSet } from './source-set.js'
 
-/** The option `audit` of an informer. */
 export type AuditOption = false | { readonly periodMs?: number } | undefined
 
 export const isAuditOption: OptionCheck = (value) =>
   value === false || isObject(value) === undefined ? undefined : 'must be false or an object'
 
-/** Throws an OptionError for a wrong option in `audit`. */
 export function checkAudit(call: string, audit: AuditOption): void {
   if (audit) checkOptions(`${call}: audit`, audit, { periodMs: isPositive })
 }
@@ -18,7 +16,6 @@ export function checkAudit(call: string, audit: AuditOption): void {
 /** A cache that nothing is saved to: the snapshots of a source. */
 export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>
 
-/** The options of an informer that concern its sources. */
 export interface SourceOptions {
   readonly audit: AuditOption
   /** The cache of the options or of the source. */
@@ -46,10 +43,7 @@ function snapshotsOf<S, I extends object, P, T>(
   return { name: 'its snapshot', serveStale: false, open }
 }
 
-/**
- * Returns the fingerprint of the stored objects: the source, its selection, and the options that change the stored
- * objects. It contains the text of `transform`, and the name of the library of `schema`.
- */
+/** Names the source, its selection, and the options that change the stored objects, with the text of `transform`. */
 function fingerprintOf<S, I extends object, P, T>(
   { transform, schema, onInvalid, audit }: InformerOptions<S, I, P, T>,
   source: ListerWatcher<S>,
@@ -64,7 +58,6 @@ function fingerprintOf<S, I extends object, P, T>(
   ])
 }
 
-/** Throws a TypeError if audits are required and the source cannot compare versions. */
 export function assertAuditable(source: ListerWatcher<unknown>, audit: AuditOption): void {
   if (audit && source.hasReached === undefined) throw new TypeError(`createInformer: ${notAuditable(source)}`)
 }

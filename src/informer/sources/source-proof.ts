@@ -1,19 +1,16 @@
 import type { Proof } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
 
-/** A completed comparison of a store with its source. */
 export interface Comparison {
   /** The version of the source that was read. */
   readonly version: Version
   /** When the read began, in milliseconds since the Unix epoch. */
   readonly at: number
-  /** The number of keys that differed. */
   readonly differences: number
   /** Whether all keys were compared, apart from those that were written meanwhile. */
   readonly isComplete: boolean
 }
 
-/** Records when a store was last proven equal to its source, and what its audits found. */
 export class SourceProof {
   readonly #audits = { equal: 0, drift: 0, failed: 0 }
   #proven: Omit<Proof, 'foundDrift'> | undefined
@@ -25,12 +22,10 @@ export class SourceProof {
     return this.#proven && { ...this.#proven, foundDrift: this.#foundDrift }
   }
 
-  /** The number of audits by result. */
   get audits(): Readonly<Record<'equal' | 'drift' | 'failed', number>> {
     return this.#audits
   }
 
-  /** A list that began at `at` was committed. */
   listed(version: Version, at: number): void {
     this.#proven = { version, at, by: 'list' }
   }

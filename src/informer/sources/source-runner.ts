@@ -23,7 +23,6 @@ import { SourceHistory } from './source-history.js'
 import type { SourceOptions } from './source-options.js'
 import { SourceProof } from './source-proof.js'
 
-/** The callbacks of the sources of an informer. */
 export interface SourceHooks<S, T> {
   /** A list or a batch is about to be written to the store. */
   writing(runner: SourceRunner<S, T>): void
@@ -36,7 +35,6 @@ export interface SourceHooks<S, T> {
   sourceRemoved(): void
 }
 
-/** What distinguishes a source from the others of its informer. */
 interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
   /** The name of the source in its set. */
   readonly name: string
@@ -49,7 +47,6 @@ interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
   readonly isOfSet: boolean
 }
 
-/** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
 export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly name: string
   readonly source: ListerWatcher<S>
@@ -116,7 +113,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     part.onCommit = (commit) => this.#committed(commit)
   }
 
-  /** Names the informer and the source in messages. */
   get title(): string {
     return this.#context.titleOf(this.source.name)
   }
@@ -232,7 +228,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.history.isCurrent ? this.version : undefined
   }
 
-  /** Starts to read the source, unless the runner was ended. */
+  /** Has no effect after `end`. */
   start(): void {
     if (this.#isRunning) return
     this.member?.members.add(this.member)
@@ -247,16 +243,12 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.isListed && ['live', 'connecting'].includes(this.reflector.state.name)
   }
 
-  /** Resolves when the store includes this version. */
   waitFor(version: Version, wait: Wait): Promise<void> {
     const { clock } = this.#context
     return withDeadline(`waitFor on ${this.title}`, wait, clock, (settle) => this.enter(version, settle))
   }
 
-  /**
-   * Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the
-   * wait.
-   */
+  /** Settles the wait also before this returns. Returns a function that ends it. */
   enter(version: Version, settle: Settle<void>): () => void {
     const leave = this.waiters.enter(version, this.reached, settle)
     if (this.refusal !== undefined) this.waiters.rejectAll(this.refusal)
@@ -332,7 +324,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     }
   }
 
-  /** Saved content is confirmed when the watch is live, and the changes made before the start are in. */
   #confirm(): boolean {
     if (!this.isStale || !this.isLive || this.warmStart?.isBehind) return false
     this.history.confirmed(this.reflector.lists)
@@ -340,7 +331,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return true
   }
 
-  /** Called after a list or a batch of the source was committed. */
   #committed(commit: Commit<T>): Steps | undefined {
     const { origin, changes, version, committedAt } = commit
     const isList = (origin === 'initial' || origin === 'relist') && this.#view?.isListing !== false
@@ -434,13 +424,12 @@ const FROM_START: readonly string[] = [
   'released_key',
 ]
 
-/** The counters of one source. */
 class SourceCounts {
   readonly relists: Map<string, number> = new Map(FROM_START.map((label) => [label, 0]))
   batches = 0
   changes = 0
 
-  /** A relist began for this reason. `code` is that of the last error of the source. */
+  /** `code` is that of the last error of the source. */
   relisting(reason: string, code: string | undefined): void {
     const label = REASONS.get(reason) ?? (code !== undefined && CODES.has(code) ? code.toLowerCase() : 'other')
     this.relists.set(label, (this.relists.get(label) ?? 0) + 1)

@@ -35,7 +35,6 @@ export interface SourceSet<S> {
   remove(name: string): void
 }
 
-/** Receives the changes of a source set. */
 export interface SourceSetListener<S> {
   added(name: string, source: ListerWatcher<S>): void
   removed(name: string): void

@@ -5,9 +5,7 @@ import type { Settle } from '../../util/deadline.js'
 import { uniqueName } from '../../util/unique-name.js'
 import type { SourceRunner } from './source-runner.js'
 
-/** What a view has done. */
 export interface ViewWork {
-  /** How often its function was called. */
   readonly evaluations: number
   /** The number of changes of the inputs that it has followed. */
   readonly changes: number
@@ -23,18 +21,13 @@ export interface ViewInputs {
   readonly roots: ReadonlyMap<string, SourceRunner<unknown, unknown>>
   /** The version of each of them that the view includes. */
   readonly rootVersions: ReadonlyMap<string, Version>
-  /**
-   * Whether there are several roots without a common history, or their number may change. Then the view has no version of
-   * its own.
-   */
+  /** Whether the roots have no common history, or their number may change. Then the view has no version of its own. */
   readonly isOfSet: boolean
   /** Whether the view shows what its inputs show: not before the first evaluation, or after a failure. */
   readonly isCurrent: boolean
   /** Whether a commit of the view is one of all its results, not one that follows from a commit of an input. */
   readonly isListing: boolean
-  /** The informers that it reads. */
   readonly informers: readonly object[]
-  /** Their names. */
   readonly names: readonly string[]
   readonly work: ViewWork
   /** The names of the inputs that were not started, also of those below other views. */
@@ -45,11 +38,9 @@ export interface ViewInputs {
   readonly sink: Sink<unknown>
   /** Rejects a wait for the first evaluation when it cannot begin. Returns a function that ends that. */
   followInputs(settle: Settle<void>): () => void
-  /** The view is stopped. */
   end(): void
 }
 
-/** An informer that a view reads, or that is served with others. */
 interface InputOfView {
   readonly input: {
     readonly sources: {
@@ -59,18 +50,13 @@ interface InputOfView {
   }
 }
 
-/**
- * Whether the roots have no common version: several without one history, or those of a set, whose members change.
- */
+/** Several roots without one history have no common version, and those of a set, whose members change. */
 export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
   const histories = new Set(Array.from(runnersOf(inputs), (root) => root.member?.members ?? root))
   return inputs.some(({ input }) => input.sources.isOfSet) || histories.size !== 1
 }
 
-/**
- * Returns the version that all inputs have, of these; empty if one has none, or another one than the others. Undefined if
- * the inputs have no common history.
- */
+/** Empty if an input has no version, or another one than the others. Undefined if they have no common history. */
 export function commonVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
   if (haveSeveralRoots(inputs)) return undefined
   if (versions.includes('')) return ''
@@ -85,7 +71,7 @@ export function commonVersion(inputs: readonly InputOfView[], versions: readonly
   }
 }
 
-/** The roots by name. A name that several of them have gets a suffix. */
+/** A name that several roots have gets a suffix. */
 export function rootsOf(inputs: readonly InputOfView[]): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
   const roots = new Map<string, SourceRunner<unknown, unknown>>()
   for (const runner of runnersOf(inputs)) roots.set(uniqueName(runner.name, roots), runner)
