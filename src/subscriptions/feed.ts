@@ -10,7 +10,7 @@ import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
 import type { FailingKey } from './controller/controller-types.js'
 import { DeliveredBatch } from './delivered-batch.js'
-import type { SlowestCall } from './delivery/slow-handler-monitor.js'
+import type { SlowHandlerMonitor } from './delivery/slow-handler-monitor.js'
 import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
 import { type AwaitedFeed, type FeedVersions, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
@@ -34,9 +34,8 @@ export const WANTS_ADDS: FeedWants = { bookmarks: false, initialAdds: true }
 
 export interface FeedReader {
   readonly kind: SubscriptionKind
-  readonly longestRunning: { readonly key: string; readonly since: number } | undefined
-  /** The asynchronous handler or run that took the longest time of those that have ended. */
-  readonly slowest: SlowestCall | undefined
+  /** Knows the asynchronous handlers or runs; undefined before the first one. */
+  readonly slow: SlowHandlerMonitor | undefined
   readonly failing?: ReadonlyMap<string, FailingKey>
   /** The informers that are not synced, and why, if a controller waits for them. */
   readonly waitsFor?: string | undefined
@@ -46,12 +45,7 @@ export interface FeedReader {
 }
 
 /** The consumer of a feed whose consumer is not constructed yet. */
-const NO_READER: FeedReader = {
-  kind: 'subscription',
-  longestRunning: undefined,
-  slowest: undefined,
-  wake: () => {},
-}
+const NO_READER: FeedReader = { kind: 'subscription', slow: undefined, wake: () => {} }
 
 export interface FeedHost<T> {
   readonly indexer: Indexer<T, unknown>

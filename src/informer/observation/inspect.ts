@@ -104,13 +104,14 @@ function subscriptionPictures<T>(
   now: number,
 ): Inspection['subscriptions'] {
   const described = Array.from(subscriptions, ([feed, { backlog }]) => {
-    const runningMs = now - (feed.reader.longestRunning?.since ?? now)
+    const runningMs = now - (feed.reader.slow?.longest?.since ?? now)
     return { feed, backlog, ageMs: Math.max(runningMs, backlog.oldestMs) }
   })
   described.sort((a, b) => b.ageMs - a.ageMs)
   return firstOf(described, MAX_PARTS, ({ feed, backlog }) => {
     const { name, reader, scope, counts } = feed
-    const { kind, longestRunning, slowest } = reader
+    const { kind, slow } = reader
+    const { longest: running, slowest } = slow ?? {}
     const where = scope.where.slice(0, MAX_PARTS).map(([index, value]) => [text(index.name), valueText(value)] as const)
     const failing: ReadonlyMap<string, FailingKey> = reader.failing ?? new Map()
     return {
@@ -123,7 +124,7 @@ function subscriptionPictures<T>(
       },
       isSynced: feed.isSynced,
       backlog: { keys: backlog.keys, oldestMs: backlog.oldestMs },
-      running: longestRunning === undefined ? null : { key: text(longestRunning.key), ms: now - longestRunning.since },
+      running: running === undefined ? null : { key: text(running.key), ms: now - running.since },
       slowest:
         slowest === undefined ? null : { key: text(slowest.key), ms: slowest.ms, endedAt: time(slowest.endedAt) },
       succeeded: counts.succeeded,

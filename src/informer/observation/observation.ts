@@ -159,7 +159,7 @@ export class Observation<S, T> {
       sum.open++
       sum.keys += backlog.keys
       sum.oldestMs = Math.max(sum.oldestMs, backlog.oldestMs)
-      sum.runningMs = Math.max(sum.runningMs, now - (reader.longestRunning?.since ?? now))
+      sum.runningMs = Math.max(sum.runningMs, now - (reader.slow?.longest?.since ?? now))
       sum.failing += reader.failing?.size ?? 0
     }
     return [...all.values()]
@@ -180,7 +180,7 @@ function stuckHandler(
   clock: Clock,
 ): string | undefined {
   for (const { name, reader } of feeds) {
-    const running = reader.longestRunning
+    const running = reader.slow?.longest
     const ranMs = clock.now() - (running?.since ?? Infinity)
     if (running === undefined || ranMs <= ms) continue
     const of = name === undefined ? '' : ` of "${name}"`

@@ -12,7 +12,7 @@ import { checkOptions, isDelay } from '../../util/validate-options.js'
 import { drainHint, observedRun } from '../delivery/call-messages.js'
 import { FeedConsumer } from '../delivery/feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
-import { type SlowestCall, SlowHandlerMonitor } from '../delivery/slow-handler-monitor.js'
+import { SlowHandlerMonitor } from '../delivery/slow-handler-monitor.js'
 import { TimedRun } from '../delivery/timed-run.js'
 import type { Feed } from '../feed.js'
 import { ReplicatedKeys } from '../replicas/replicated-keys.js'
@@ -46,7 +46,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #queue: WorkQueue
   readonly #priority: ReconcileOptions<T>['priority']
   #hasPriorityFailed = false
-  readonly #slow: SlowHandlerMonitor
+  readonly slow: SlowHandlerMonitor
   readonly #stop = new AbortController()
   readonly #pending: PendingKeys<T>
   readonly #failing = new FailingKeys()
@@ -93,7 +93,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       blocked: (reason) => this.#report(`${this.#title} runs no key: ${reason}`),
     })
     this.#slice = new TimeSlice(feed.host.clock)
-    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#hangs(key, ms), SLOW_RUN_MS)
+    this.slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#hangs(key, ms), SLOW_RUN_MS)
     this.#replicas = options.leases && this.#join(options.leases)
     this.connect()
   }
@@ -101,23 +101,15 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey: string | undefined } {
     const { keys, oldestMs } = this.feed.backlog
     const oldest = Math.max(oldestMs, this.#pending.oldestMs)
-    return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
+    return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.slow.longest?.key }
   }
 
   get replica(): ReplicaStatus | undefined {
     return this.#replicas?.gate.status
   }
 
-  get longestRunning(): { readonly key: string; readonly since: number } | undefined {
-    return this.#slow.longest
-  }
-
   get waitsFor(): string | undefined {
     return this.#gate.missing
-  }
-
-  get slowest(): SlowestCall | undefined {
-    return this.#slow.slowest
   }
 
   get failing(): ReadonlyMap<string, FailingKey> {
@@ -190,10 +182,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#leave()
     this.#queue.close()
     this.#stop.abort(reason)
-  }
-
-  protected override ended(): void {
-    this.#slow.stop()
   }
 
   wake(): void {
@@ -332,7 +320,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       const run = (): Promise<void> =>
         this.#fn(key, { object, lastObject: deletion?.object, gone, reason, attempt, signal, fence, requeueAfter })
       // The monitor has ended before waits for this key end.
-      await this.#slow.monitor(key, call.perform(observed === undefined ? run : () => observed.call(run)))
+      await this.slow.monitor(key, call.perform(observed === undefined ? run : () => observed.call(run)))
       observed?.ended('success')
       this.#succeeded(key, item, deletion)
       this.#queue.done(key)

@@ -10,8 +10,7 @@ export class BatchIterator<T>
   extends FeedConsumer<T>
   implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined>
 {
-  readonly longestRunning = undefined
-  readonly slowest = undefined
+  readonly slow = undefined
   #current: DeliveredBatch<T> | undefined
   /** Calls of `next` that wait for a batch. */
   #reads: { resolve(result: Result<T>): void; reject(reason: unknown): void }[] = []

@@ -7,7 +7,7 @@ import type { Feed, FeedReader } from '../feed.js'
 import type { SubscriptionKind } from '../feed-counts.js'
 import { CLOSE_GRACE_MS, type Subscription } from '../subscription-types.js'
 import type { VersionWait } from '../version-waiters.js'
-import type { SlowestCall } from './slow-handler-monitor.js'
+import type { SlowHandlerMonitor } from './slow-handler-monitor.js'
 
 /** The common part of subscriptions, batch iterators and controllers: waits, closing, the caller's signal. */
 export abstract class FeedConsumer<T> implements Subscription, FeedReader {
@@ -28,9 +28,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
 
   abstract get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey?: string | undefined }
 
-  abstract get longestRunning(): { readonly key: string; readonly since: number } | undefined
-
-  abstract get slowest(): SlowestCall | undefined
+  abstract get slow(): SlowHandlerMonitor | undefined
 
   abstract wake(): void
 
@@ -111,6 +109,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     this.feed.close(reason)
     this.cancel(reason)
     if (this.isBusy) await settleWithin(CLOSE_GRACE_MS, this.#untilIdle(), this.feed.host.clock)
+    this.slow?.stop()
     this.ended()
     // A call that drains does not wait for what still runs after the grace period.
     this.#notifyIdle()

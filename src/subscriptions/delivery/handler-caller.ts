@@ -4,7 +4,7 @@ import { isThenable } from '../../util/type-guards.js'
 import type { Feed } from '../feed.js'
 import { callTime, drainHint, handlerMessage } from './call-messages.js'
 import type { Handlers } from './handler-types.js'
-import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
+import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 
 export class HandlerCaller<T> {
@@ -12,7 +12,7 @@ export class HandlerCaller<T> {
   readonly #handlers: Handlers<T>
   readonly #timeoutMs: number | undefined
   readonly #waiting: () => number
-  #slow: SlowHandlerMonitor | undefined
+  slow: SlowHandlerMonitor | undefined
   /** Whether the last call returned a promise. If not, the clock is not read before the next call: it costs 50 ns. */
   #returnedPromise = true
   /** Created by the first call of a handler. */
@@ -25,18 +25,6 @@ export class HandlerCaller<T> {
     this.#handlers = handlers
     this.#timeoutMs = timeoutMs
     this.#waiting = waiting
-  }
-
-  get running(): number {
-    return this.#slow?.size ?? 0
-  }
-
-  get longestRunning(): { readonly key: string; readonly since: number } | undefined {
-    return this.#slow?.longest
-  }
-
-  get slowest(): SlowestCall | undefined {
-    return this.#slow?.slowest
   }
 
   /** Returns a promise that never rejects, or undefined if the handler has finished. */
@@ -66,8 +54,8 @@ export class HandlerCaller<T> {
           ended?.('failure', error)
         },
       )
-      this.#slow ??= new SlowHandlerMonitor(this.#feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
-      return this.#slow.monitor(change.key, working)
+      this.slow ??= new SlowHandlerMonitor(this.#feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
+      return this.slow.monitor(change.key, working)
     } catch (error) {
       timed?.dispose()
       this.#report(change, error)
@@ -77,10 +65,6 @@ export class HandlerCaller<T> {
 
   cancel(reason: SourceError): void {
     this.#stop?.abort(reason)
-  }
-
-  stopMonitor(): void {
-    this.#slow?.stop()
   }
 
   #call(change: Change<T>, signal: AbortSignal): unknown {

@@ -6,7 +6,7 @@ import { FeedConsumer } from './feed-consumer.js'
 import { HandlerCaller } from './handler-caller.js'
 import type { Handlers } from './handler-types.js'
 import { SerialDelivery } from './serial-delivery.js'
-import type { SlowestCall } from './slow-handler-monitor.js'
+import type { SlowHandlerMonitor } from './slow-handler-monitor.js'
 
 /** The changes of a key are handled one after the other, `concurrency` keys at a time. */
 export class HandlerSubscription<T> extends FeedConsumer<T> {
@@ -27,19 +27,15 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
 
   get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey: string | undefined } {
     const { keys, oldestMs } = this.feed.backlog
-    const oldestKey = this.longestRunning?.key
+    const oldestKey = this.slow?.longest?.key
     const { unhandled } = this.#delivery
     if (unhandled === 0) return { keys, oldestMs, oldestKey }
     const unhandledMs = this.feed.host.clock.now() - this.#delivery.unhandledSince
     return { keys: keys + unhandled, oldestMs: Math.max(oldestMs, unhandledMs), oldestKey }
   }
 
-  get longestRunning(): { readonly key: string; readonly since: number } | undefined {
-    return this.#caller.longestRunning
-  }
-
-  get slowest(): SlowestCall | undefined {
-    return this.#caller.slowest
+  get slow(): SlowHandlerMonitor | undefined {
+    return this.#caller.slow
   }
 
   /** @internal The number of dequeued batches that are tracked. */
@@ -52,7 +48,7 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
   }
 
   protected get isBusy(): boolean {
-    return this.feed.hasQueued || this.#delivery.isBusy || this.#caller.running > 0
+    return this.feed.hasQueued || this.#delivery.isBusy || this.slow?.longest !== undefined
   }
 
   protected override abort(reason: SourceError): void {
@@ -65,7 +61,6 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
   }
 
   protected override ended(): void {
-    this.#caller.stopMonitor()
     this.release()
   }
 }

@@ -4,13 +4,6 @@ import { ABORTED } from '../../contract/errors.js'
 /** A handler that has run for this many milliseconds is reported, once for each call. */
 export const SLOW_MS = 10_000
 
-export interface SlowestCall {
-  readonly key: string
-  readonly ms: number
-  /** When it ended, in milliseconds since the Unix epoch. */
-  readonly endedAt: number
-}
-
 interface Running {
   readonly key: string
   readonly since: number
@@ -26,16 +19,12 @@ export class SlowHandlerMonitor {
   #timer: AbortController | undefined
   #isStopped = false
   /** Of the calls that have ended, the one that took the longest time. */
-  slowest: SlowestCall | undefined
+  slowest: { readonly key: string; readonly ms: number; readonly endedAt: number } | undefined
 
   constructor(clock: Clock, report: (key: string, ms: number) => void, limitMs: number = SLOW_MS) {
     this.#clock = clock
     this.#report = report
     this.#limitMs = limitMs
-  }
-
-  get size(): number {
-    return this.#running.size
   }
 
   /** The call that has run for the longest time. */
@@ -62,7 +51,10 @@ export class SlowHandlerMonitor {
     try {
       await work
     } finally {
-      this.#ended(running)
+      this.#running.delete(running)
+      const endedAt = this.#clock.now()
+      const ms = endedAt - running.since
+      if (this.slowest === undefined || ms > this.slowest.ms) this.slowest = { key: running.key, ms, endedAt }
       if (this.#running.size === 0) this.#endTimer()
     }
   }
@@ -75,13 +67,6 @@ export class SlowHandlerMonitor {
   #endTimer(): void {
     this.#timer?.abort(ABORTED)
     this.#timer = undefined
-  }
-
-  #ended(running: Running): void {
-    this.#running.delete(running)
-    const endedAt = this.#clock.now()
-    const ms = endedAt - running.since
-    if (this.slowest === undefined || ms > this.slowest.ms) this.slowest = { key: running.key, ms, endedAt }
   }
 
   #startTimer(): AbortController {
