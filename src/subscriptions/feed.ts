@@ -189,28 +189,24 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   startReplay(): void {
-    try {
-      this.#startReplay()
-    } catch (error) {
-      this.fail(error)
-    }
-  }
-
-  #startReplay(): void {
     if (this.closed !== undefined) return
     const { indexer, clock, router } = this.host
     const { slices, scans } = router
-    this.#replayedCommit = this.#commits
-    const scan = this.scope.scan(this.wants.initialAdds)
-    this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
-    if (scan !== undefined && scan.undecided > slices.largeWrite) {
-      scan.pin()
-      const ended = scans.run(() => scan.inSlices(clock, slices, indexer.writer.reentrancy))
-      ended.then(() => this.reader.wake()).catch((error: unknown) => this.fail(error))
-      return
+    try {
+      this.#replayedCommit = this.#commits
+      const scan = this.scope.scan(this.wants.initialAdds)
+      this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
+      if (scan !== undefined && scan.undecided > slices.largeWrite) {
+        scan.pin()
+        const ended = scans.run(() => scan.inSlices(clock, slices, indexer.writer.reentrancy))
+        ended.then(() => this.reader.wake()).catch((error: unknown) => this.fail(error))
+        return
+      }
+      if (scan !== undefined) finish(scan.steps())
+      this.reader.wake()
+    } catch (error) {
+      this.fail(error)
     }
-    if (scan !== undefined) finish(scan.steps())
-    this.reader.wake()
   }
 
   /** It is unknown which changes the feed misses. */
@@ -322,20 +318,12 @@ export class Feed<T> implements AwaitedFeed {
   /** The consumer acknowledges batches in this order. */
   dequeue(): DeliveredBatch<T> | undefined {
     if (!this.hasMore) return undefined
-    const taken = this.#replay === undefined ? this.#queue.take() : this.#takeReplayed(this.#replay)
+    const replayed = this.#replay?.take()
+    if (replayed?.position !== undefined) this.#replay = undefined
+    const taken = replayed ?? this.#queue.take()
     if (taken === undefined) return undefined
     this.#inFlight++
     return new DeliveredBatch(taken.changes, taken.position, taken.source, this.host.versions.isOfSet)
-  }
-
-  #takeReplayed(replay: Replay<T>): {
-    readonly changes: readonly Change<T>[]
-    readonly position: StorePosition | undefined
-    readonly source: undefined
-  } {
-    const { changes, isLast } = replay.take()
-    if (isLast) this.#replay = undefined
-    return { changes, position: isLast ? replay.position : undefined, source: undefined }
   }
 
   ack(batch: DeliveredBatch<T>): void {

@@ -1,6 +1,6 @@
 import type { Entry } from '../contract/source.js'
 import type { Added } from '../queue/change.js'
-import type { StorePosition } from '../queue/change-queue.js'
+import type { QueuedBatch, StorePosition } from '../queue/change-queue.js'
 import type { Pin } from '../store/pin.js'
 import type { ScopeScan } from './scope-scan.js'
 
@@ -8,7 +8,7 @@ const REPLAY_BATCH = 256
 
 /** The initial replay of a feed: the objects that the store held when the feed began, as adds. */
 export class Replay<T> {
-  readonly position: StorePosition
+  readonly #position: StorePosition
   readonly since: number
   readonly #pin: Pin<T> | undefined
   readonly #scan: ScopeScan<T> | undefined
@@ -18,7 +18,7 @@ export class Replay<T> {
 
   /** Replays the pinned store, or the objects that a scan finds. */
   constructor(objects: Pin<T> | ScopeScan<T>, position: StorePosition, since: number) {
-    this.position = position
+    this.#position = position
     this.since = since
     if ('entryAt' in objects) {
       this.#pin = objects
@@ -42,8 +42,8 @@ export class Replay<T> {
     this.#scan?.decide(key)
   }
 
-  /** The last batch closes the replay. */
-  take(): { readonly changes: readonly Added<T>[]; readonly isLast: boolean } {
+  /** The last batch closes the replay. It has the position of the store when the replay began. */
+  take(): Pick<QueuedBatch<T>, 'changes' | 'source'> & { readonly position: StorePosition | undefined } {
     const found = this.#scan?.found ?? []
     const end = this.#pin?.ordinalLimit ?? found.length
     const changes: Added<T>[] = []
@@ -54,7 +54,7 @@ export class Replay<T> {
     }
     const isLast = this.#at >= end
     if (isLast) this.close()
-    return { changes, isLast }
+    return { changes, position: isLast ? this.#position : undefined, source: undefined }
   }
 
   close(): void {
