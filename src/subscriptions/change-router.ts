@@ -17,7 +17,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   isFilled = false
   current: StorePosition = NO_POSITION
   routed: StorePosition = NO_POSITION
-  readonly #feeds = new Set<Feed<T>>()
+  readonly feeds: Set<Feed<T>> = new Set()
   readonly #unscoped = new Set<Feed<T>>()
   /** Feeds that check every change themselves: by a filter, by `when`, or by a compound index. */
   readonly #filteredFeeds = new Set<Feed<T>>()
@@ -29,12 +29,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
     this.slices = slices
   }
 
-  get feeds(): ReadonlySet<Feed<T>> {
-    return this.#feeds
-  }
-
   add(feed: Feed<T>): void {
-    this.#feeds.add(feed)
+    this.feeds.add(feed)
     if (feed.wants.bookmarks) this.#bookmarkFeeds.add(feed)
     const [groups, value] = this.#placeOf(feed)
     if (value === undefined) groups.add(feed)
@@ -42,7 +38,7 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   }
 
   remove(feed: Feed<T>): void {
-    this.#feeds.delete(feed)
+    this.feeds.delete(feed)
     this.#bookmarkFeeds.delete(feed)
     const [groups, value] = this.#placeOf(feed)
     if (value === undefined) groups.delete(feed)
@@ -54,7 +50,8 @@ export class ChangeRouter<T> implements FeedRouter<T> {
   route(commit: Commit<T>, position: StorePosition): Steps | undefined {
     const { changes, source } = commit
     const merging: Steps[] = []
-    for (const feed of this.#feedsOfAll(changes)) {
+    // A commit without changes is a bookmark.
+    for (const feed of changes.length === 0 ? this.#bookmarkFeeds : this.#unscoped) {
       const steps = feed.enqueue(changes, position, source)
       if (steps !== undefined) merging.push(steps)
     }
@@ -76,22 +73,13 @@ export class ChangeRouter<T> implements FeedRouter<T> {
         if (steps !== undefined) yield* steps
       }
     } catch (error) {
-      this.#failScoped(error)
+      // It is unknown which feeds have the changes of the commit.
+      for (const feed of this.feeds) if (feed.scope.isSelective) feed.fail(error)
     }
   }
 
-  /** The feeds that receive all changes of a commit. Without changes it is a bookmark. */
-  #feedsOfAll(changes: readonly Change<T>[]): ReadonlySet<Feed<T>> {
-    return changes.length === 0 ? this.#bookmarkFeeds : this.#unscoped
-  }
-
   #hasScoped(changes: readonly Change<T>[]): boolean {
-    return changes.length > 0 && this.#feeds.size > this.#unscoped.size
-  }
-
-  /** It is unknown which feeds have the changes of a commit. */
-  #failScoped(error: unknown): void {
-    for (const feed of this.#feeds) if (feed.scope.isSelective) feed.fail(error)
+    return changes.length > 0 && this.feeds.size > this.#unscoped.size
   }
 
   /** Adds each feed that has a change in its scope to `touched`, once. */
