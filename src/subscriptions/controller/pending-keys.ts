@@ -12,27 +12,20 @@ export interface PendingKey extends ReadyKey {
   attempt: number
   failedAt: number
   /** The reason for the next run; undefined while there is none but the end of a delay of `requeueAfter`. */
-  reason: ReconcileContext<unknown>['reason'] | undefined
+  reason: Reason | undefined
   /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
   since: InFlightBatch | undefined
   duringRun: InFlightBatch | undefined
   readonly waitingSince: number
 }
 
+type Reason = ReconcileContext<unknown>['reason']
+
 /** The reasons, the one that counts first. */
-const ORDER: readonly ReconcileContext<unknown>['reason'][] = [
-  'changed',
-  'enqueued',
-  'watches',
-  'gained',
-  'initial',
-  'retry',
-  'requeued',
-  'resync',
-]
+const ORDER: readonly Reason[] = ['changed', 'enqueued', 'watches', 'gained', 'initial', 'retry', 'requeued', 'resync']
 
 /** Of several reasons the first in the order counts. */
-export function addReason(item: PendingKey, reason: ReconcileContext<unknown>['reason']): void {
+export function addReason(item: PendingKey, reason: Reason): void {
   if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
 }
 

@@ -48,8 +48,8 @@ function isWatch(value: unknown): boolean {
 
 function checkRetry(retry: RetryOptions): void {
   checkOptions('reconcile: retry', retry, { minMs: isPositive, maxMs: isPositive, maxAttempts: isCount })
-  const { minMs = DEFAULT_RETRY.minMs, maxMs } = retry
-  if (maxMs !== undefined && maxMs < minMs) {
+  const { minMs, maxMs } = retryOf(retry)
+  if (maxMs < minMs) {
     const message = `reconcile: retry: option "maxMs" must be at least minMs (${minMs}), got ${maxMs}`
     throw new OptionError(message, { option: 'maxMs' })
   }
