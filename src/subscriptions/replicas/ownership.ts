@@ -21,12 +21,14 @@ export class Ownership {
 
   static after(mode: ReplicaMode, member: string, claim: Owners, records: readonly LeaseRecord[]): Ownership {
     if (claim.members.length === 0) return Ownership.none
-    const others = records.filter((record) => record.member !== member)
-    return new Ownership(
-      member,
-      [claim],
-      others.map((record) => new Rival(mode, record, claim)).filter((rival) => rival.mayConflict),
-    )
+    const rivals = records.flatMap((record) => {
+      const all = new Owners(mode, record.members)
+      // By the same members no other member owns a key of this one.
+      const owners = all.members.length === 0 || all.hasSameMembers(claim) ? undefined : all
+      const isRival = record.member !== member && (owners !== undefined || record.holds.length > 0)
+      return isRival ? { member: record.member, owners, holds: new Set(record.holds) } : []
+    })
+    return new Ownership(member, [claim], rivals)
   }
 
   within(claim: Owners): Ownership {
@@ -36,7 +38,7 @@ export class Ownership {
   }
 
   includes(key: string, hash: number = hashOf(key)): boolean {
-    return this.includesHash(hash) && !this.#rivals.some((rival) => rival.holds(key))
+    return this.includesHash(hash) && !this.#rivals.some(({ holds }) => holds.has(key))
   }
 
   /** The same, if no other member holds a key with this hash. */
@@ -44,7 +46,7 @@ export class Ownership {
     return (
       this.#claims.length > 0 &&
       this.#claims.every((claim) => claim.owns(this.#member, hash)) &&
-      !this.#rivals.some((rival) => rival.claims(hash))
+      !this.#rivals.some(({ member, owners }) => owners?.owns(member, hash) === true)
     )
   }
 
@@ -58,37 +60,14 @@ export class Ownership {
   }
 
   get #text(): string {
-    return JSON.stringify([this.#member, this.#claims.map(({ members }) => members), this.#rivals])
+    const rivals = this.#rivals.map(({ member, owners, holds }) => [member, owners?.members, [...holds]])
+    return JSON.stringify([this.#member, this.#claims.map(({ members }) => members), rivals])
   }
 }
 
 /** The record of another member, which must not claim or hold a key. */
-class Rival {
-  readonly #member: string
-  readonly #owners: Owners | undefined
-  readonly #holds: ReadonlySet<string>
-
-  constructor(mode: ReplicaMode, record: LeaseRecord, claim: Owners) {
-    const owners = new Owners(mode, record.members)
-    this.#member = record.member
-    // By the same members no other member owns a key of this one.
-    this.#owners = owners.hasSameMembers(claim) ? undefined : owners
-    this.#holds = new Set(record.holds)
-  }
-
-  get mayConflict(): boolean {
-    return this.#holds.size > 0 || (this.#owners !== undefined && this.#owners.members.length > 0)
-  }
-
-  claims(hash: number): boolean {
-    return this.#owners?.owns(this.#member, hash) === true
-  }
-
-  holds(key: string): boolean {
-    return this.#holds.has(key)
-  }
-
-  toJSON(): unknown {
-    return [this.#member, this.#owners?.members, [...this.#holds]]
-  }
+interface Rival {
+  readonly member: string
+  readonly owners: Owners | undefined
+  readonly holds: ReadonlySet<string>
 }
