@@ -15,9 +15,7 @@ import { promised, type Wait } from '../util/deadline.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import type { InformerContext } from './informer-context.js'
 import type { InformerCore } from './informer-core.js'
-import type { InformerSubscriptions } from './informer-subscriptions.js'
 import type { Health, HealthOptions, Informer } from './informer-types.js'
-import type { InformerWaits } from './informer-waits.js'
 import type { GroupMember } from './lifecycle.js'
 import type { Inspection } from './observation/inspect-types.js'
 import type { Measurements } from './observation/measurements.js'
@@ -28,16 +26,12 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   readonly #context: InformerContext<T, I>
   readonly #indexer: Indexer<T, I>
   readonly #core: InformerCore<S, T>
-  readonly #subscriptions: InformerSubscriptions<S, T>
-  readonly #waits: InformerWaits<S, T>
   #stopped: Promise<void> | undefined
 
   constructor(context: InformerContext<T, I>, core: InformerCore<S, T>) {
     this.#context = context
     this.#core = core
     this.#indexer = context.indexer
-    this.#subscriptions = core.subscriptions
-    this.#waits = core.waits
     core.register(this)
   }
 
@@ -71,7 +65,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
 
   /** @internal */
   get dependencies(): readonly object[] {
-    return [...(this.#core.sources.view?.informers ?? []), ...this.#subscriptions.dependencies]
+    return [...(this.#core.sources.view?.informers ?? []), ...this.#core.subscriptions.dependencies]
   }
 
   /** @internal */
@@ -151,7 +145,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     else {
       sources.start()
       // A set without sources has no list that would open the latch.
-      if (this.#core.openIfListed()) this.#waits.recheck()
+      if (this.#core.openIfListed()) this.#core.waits.recheck()
     }
     return this
   }
@@ -190,38 +184,38 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   }
 
   subscribe(handlers: Handlers<T>, options: SubscribeOptions<T, I> = {}): Subscription {
-    return this.#subscriptions.subscribe(handlers, options)
+    return this.#core.subscriptions.subscribe(handlers, options)
   }
 
   changes(options: SubscribeOptions<T, I> = {}): ChangeStream<T> {
-    return this.#subscriptions.changes(options)
+    return this.#core.subscriptions.changes(options)
   }
 
   reconcile<W extends readonly unknown[]>(
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
     options: ReconcileOptions<T, I, W> = {},
   ): Controller {
-    return this.#subscriptions.reconcile(fn, options)
+    return this.#core.subscriptions.reconcile(fn, options)
   }
 
   synced(wait: Wait = {}): Promise<void> {
-    return promised(() => this.#waits.synced(wait))
+    return promised(() => this.#core.waits.synced(wait))
   }
 
   waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
-    return promised(() => this.#waits.waitFor(version, wait))
+    return promised(() => this.#core.waits.waitFor(version, wait))
   }
 
   fresh(wait: Wait = {}): Promise<void> {
-    return promised(() => this.#waits.fresh(wait))
+    return promised(() => this.#core.waits.fresh(wait))
   }
 
   relist(wait: Wait = {}): Promise<void> {
-    return promised(() => this.#waits.relist(wait))
+    return promised(() => this.#core.waits.relist(wait))
   }
 
   until(key: string, condition: (object: T | undefined) => boolean, wait: Wait = {}): Promise<T | undefined> {
-    return promised(() => this.#waits.until(key, condition, wait))
+    return promised(() => this.#core.waits.until(key, condition, wait))
   }
 
   #assertNotStopped(call: string): void {

@@ -1,7 +1,7 @@
-import type { PackedPart, SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry } from '../contract/source.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { StoreIndex } from '../store/indexes/store-index.js'
+import type { Partition } from '../store/write/partition.js'
 import type { InformerContext } from './informer-context.js'
 import type { Observation } from './observation/observation.js'
 import type { InformerSources } from './sources/informer-sources.js'
@@ -60,12 +60,8 @@ interface WalkedIndex extends Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> {
   readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
 }
 
-export interface PinnedMirror {
-  readonly size: number
-  /** Returns the objects and the index values in a packed form, in steps. */
-  pack(encode: (record: SavedRecord) => string, seed: number, blockBytes: number): Iterable<PackedPart | undefined>
-  close(): void
-}
+/** The objects of an informer at one version. */
+export type PinnedMirror = Pick<ReturnType<Partition<unknown>['pinObjects']>, 'size' | 'pack' | 'close'>
 
 /** The objects of an informer, which can be packed. */
 export interface PackableMirror {
