@@ -372,15 +372,10 @@ interface Snapshot<S> {
 
 type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }
 
+const TYPES: ReadonlySet<string> = new Set<Item<unknown>['type']>(['put', 'delete', 'invalid', 'version'])
+
 /** Returns undefined for an item without a key, and for an unknown item. */
 function keyOf(item: Item<unknown> | null | undefined): string | undefined {
-  switch (item?.type) {
-    case 'put':
-    case 'delete':
-    case 'invalid':
-    case 'version':
-      return typeof item.key === 'string' ? item.key : undefined
-    default:
-      return undefined
-  }
+  const isKnown = item != null && TYPES.has(item.type)
+  return isKnown && typeof item.key === 'string' ? item.key : undefined
 }

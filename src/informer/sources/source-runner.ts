@@ -396,33 +396,15 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['an event of an unknown type came', 'incomplete'],
 ])
 
-const CODES: ReadonlySet<string> = new Set<SourceErrorCode>([
-  'VERSION_EXPIRED',
-  'EPOCH_CHANGED',
-  'STALE_LIST',
-  'UNAVAILABLE',
-  'UNAUTHORIZED',
-  'NOT_FOUND',
-  'PROTOCOL',
-  'DECODE',
-  'TIMEOUT',
-])
+const COMMON: readonly SourceErrorCode[] = ['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST', 'UNAVAILABLE', 'TIMEOUT']
+const RARE: readonly SourceErrorCode[] = ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'DECODE']
+const CODES: ReadonlySet<string> = new Set([...COMMON, ...RARE])
 
 /**
  * The labels that are exported as 0 before the first relist: PromQL's `increase` does not see a series that begins with
  * 1. Others are rare, and most of them leave the source in the state `failed`.
  */
-const FROM_START: readonly string[] = [
-  'requested',
-  'audit',
-  'version_expired',
-  'epoch_changed',
-  'stale_list',
-  'unavailable',
-  'timeout',
-  'incomplete',
-  'released_key',
-]
+const FROM_START: readonly string[] = [...REASONS.values(), ...COMMON.map((code) => code.toLowerCase())]
 
 class SourceCounts {
   readonly relists: Map<string, number> = new Map(FROM_START.map((label) => [label, 0]))
