@@ -210,12 +210,12 @@ function memoryOf(
 ): Inspection['memory'] {
   const { size, ordinalStart, ordinalLimit } = store
   const step = Math.max(1, Math.floor((ordinalLimit - ordinalStart) / SAMPLES))
-  const sample = new Sample()
+  const seen = new Set<unknown>()
   let [sampled, total] = [0, 0]
   for (let ordinal = ordinalStart; ordinal < ordinalLimit && sampled < SAMPLES; ordinal += step) {
     const entry = store.entryAt(ordinal)
     if (entry === undefined) continue
-    total += sample.bytesOf(entry.object)
+    total += bytesOf(entry.object, seen)
     sampled++
   }
   const bytesPerObject = sampled === 0 ? 0 : Math.round(total / sampled)
@@ -224,33 +224,25 @@ function memoryOf(
   return { bytes, bytesPerObject, sampled }
 }
 
-class Sample {
-  readonly #seen = new Set<unknown>()
-
-  /** Each object and each shared text counts once, as V8 stores it. */
-  bytesOf(root: unknown): number {
-    const pending: unknown[] = [root]
-    let bytes = 0
-    for (let visited = 0; pending.length > 0 && visited < MAX_VALUES; visited++) {
-      const value = pending.pop()
-      if (typeof value === 'bigint') bytes += 24
-      else if (typeof value === 'number') bytes += Number.isInteger(value) ? 0 : 16
-      else if (typeof value === 'string') {
-        if (value.length > SHARED_TEXT || this.#isNew(value)) bytes += textBytes(value)
-      } else if (typeof value === 'object' && value !== null && this.#isNew(value)) {
-        const parts = partsOf(value)
-        bytes += parts.bytes
-        for (const part of parts.values) pending.push(part)
-      }
+/** Each object and each shared text of the sample counts once, as V8 stores it. Adds them to `seen`. */
+function bytesOf(root: unknown, seen: Set<unknown>): number {
+  const pending: unknown[] = [root]
+  let bytes = 0
+  for (let visited = 0; pending.length > 0 && visited < MAX_VALUES; visited++) {
+    const value = pending.pop()
+    if (typeof value === 'bigint') bytes += 24
+    else if (typeof value === 'number') bytes += Number.isInteger(value) ? 0 : 16
+    else if (typeof value === 'string') {
+      if (value.length > SHARED_TEXT || !seen.has(value)) bytes += textBytes(value)
+      if (value.length <= SHARED_TEXT) seen.add(value)
+    } else if (typeof value === 'object' && value !== null && !seen.has(value)) {
+      seen.add(value)
+      const parts = partsOf(value)
+      bytes += parts.bytes
+      for (const part of parts.values) pending.push(part)
     }
-    return bytes
   }
-
-  #isNew(value: unknown): boolean {
-    if (this.#seen.has(value)) return false
-    this.#seen.add(value)
-    return true
-  }
+  return bytes
 }
 
 function textBytes(text: string): number {
