@@ -23,7 +23,7 @@ import type { Summands } from './group-sums.js'
 import { RecordedReads, refusedReads } from './recorded-reads.js'
 import { type OtherStore, type ReadInput, type Results, View } from './view.js'
 import type { DeriveManyOptions, DeriveOptions, GroupByOptions, ViewOptions } from './view-options.js'
-import { GroupRows, ObjectRows, SingleRow, type ViewRows } from './view-rows.js'
+import { GroupRows, ObjectRows, singleRow, type ViewRows } from './view-rows.js'
 import { ViewSource } from './view-source.js'
 
 /**
@@ -199,7 +199,7 @@ function rowsOf(
   sums: Readonly<Record<string, unknown>> = {},
 ): ViewRows {
   const run = each as (...args: unknown[]) => unknown
-  if (results === 'named') return new SingleRow(run)
+  if (results === 'named') return singleRow(run)
   if (index === undefined) return new ObjectRows<unknown>(writer, run)
   const declared = Array.from(writer.indexes.values()).find(({ accessor }) => accessor === index)
   if (declared === undefined) throw new OptionError(`${call}: option "index" must be an index`, { option: 'index' })

@@ -20,10 +20,6 @@ export interface Moved {
   readonly now: unknown
 }
 
-export interface IndexNodes {
-  changed(moved: Moved, touch: (node: number) => void): void
-}
-
 /** The keys that rows have read whose objects have no ordinal of their own: there is none, or it is packed. */
 export class KeyNodes implements NodeOwner {
   readonly #edges: EdgeTable
@@ -79,7 +75,7 @@ export class ValueNodes implements NodeOwner {
 }
 
 /** The nodes of an equal or a multi-value index. */
-export class HashNodes<T> implements IndexNodes {
+export class HashNodes<T> {
   readonly declared: DeclaredIndex<T>
   readonly objects: ValueNodes
   readonly counts: ValueNodes
@@ -114,7 +110,7 @@ interface RangeNode {
 }
 
 /** The nodes of an ordered or a compound index: of heads of its tuples, and of ranges after a head. */
-export class SortedNodes<T> implements IndexNodes {
+export class SortedNodes<T> {
   readonly declared: DeclaredIndex<T>
   readonly objects: ValueNodes
   readonly counts: ValueNodes

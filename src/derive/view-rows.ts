@@ -86,28 +86,8 @@ export class ObjectRows<T> implements ViewRows {
 }
 
 /** One row, without a key. */
-export class SingleRow implements ViewRows {
-  readonly #each: () => unknown
-
-  constructor(each: () => unknown) {
-    this.#each = each
-  }
-
-  all(): readonly number[] {
-    return [0]
-  }
-
-  changedBy(): readonly number[] {
-    return []
-  }
-
-  keyOf(): string {
-    return ''
-  }
-
-  call(): unknown {
-    return this.#each()
-  }
+export function singleRow(each: () => unknown): ViewRows {
+  return { all: () => [0], changedBy: () => [], keyOf: () => '', call: () => each() }
 }
 
 /** One row for each value of an index, under the text of the value. */

@@ -14,7 +14,6 @@ import { joinKey } from '../util/join-key.js'
 import type { Steps } from '../util/steps.js'
 import { isThenable } from '../util/type-guards.js'
 import type { EdgeTable } from './edge-table.js'
-import type { IndexNodes } from './input-nodes.js'
 import type { RecordedReads } from './recorded-reads.js'
 import { GONE, type ViewRows } from './view-rows.js'
 
@@ -267,8 +266,10 @@ export class View<R> implements Dependent {
     const { inputs, rows, edges } = this.#of
     const reads = inputs.find(({ writer }) => writer === part.writer)?.reads
     const { changes, memberships, tracked, ordinals } = part
-    const indexes: { readonly nodes: IndexNodes; readonly at: number }[] = []
-    for (const nodes of reads?.indexNodes.values() ?? []) indexes.push({ nodes, at: tracked.indexOf(nodes.declared) })
+    const indexes = Array.from(reads?.indexNodes.values() ?? [], (nodes) => ({
+      nodes,
+      at: tracked.indexOf(nodes.declared),
+    }))
     const touched: number[] = []
     const touch = (node: number): void => void touched.push(node)
     let looked = 0
