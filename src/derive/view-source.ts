@@ -1,4 +1,4 @@
-import { SourceError, thrownFor, toSourceError } from '../contract/errors.js'
+import { SourceError, toSourceError } from '../contract/errors.js'
 import type { ListContext, ListerWatcher, ListPage, Sink, WatchBatch, WatchContext } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { ViewInput } from '../informer/internals.js'
@@ -149,16 +149,10 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   }
 
   followInputs(settle: Settle<void>): () => void {
-    const leave: (() => void)[] = []
-    for (const { input } of this.#inputs) {
-      const { context, sources } = input
-      if (context.synced.isOpen) continue
-      if (context.stopped.aborted) settle.reject(sources.stoppedError('synced'))
-      for (const { reflector } of sources.runners.values())
-        if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
-      leave.push(context.synced.enter({ resolve: () => {}, reject: settle.reject }))
-      if (sources.view !== undefined) leave.push(sources.view.followInputs(settle))
-    }
+    const { reject } = settle
+    const leave = this.#inputs
+      .filter(({ input }) => !input.context.synced.isOpen)
+      .map(({ input }) => input.sources.enterSynced({ resolve: () => {}, reject }))
     return () => {
       for (const each of leave) each()
     }

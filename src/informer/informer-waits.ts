@@ -1,4 +1,4 @@
-import { ABORTED, OptionError, type SourceError, thrownFor, toSourceError } from '../contract/errors.js'
+import { ABORTED, OptionError, type SourceError, toSourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import { checkVersionWait, type VersionWait } from '../subscriptions/version-waiters.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
@@ -30,17 +30,7 @@ export class InformerWaits<S, T> {
 
   synced(wait: Wait): Promise<void> {
     checkWait('synced', wait)
-    return this.#wait(`synced of ${this.#sources.title}`, wait, (settle) => {
-      if (this.#isStopped) settle.reject(this.#sources.stoppedError('synced'))
-      const leave = this.#context.synced.enter(settle)
-      for (const { reflector } of this.#sources.runners.values())
-        if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
-      const leaveInputs = this.#context.synced.isOpen ? undefined : this.#sources.view?.followInputs(settle)
-      return () => {
-        leave()
-        leaveInputs?.()
-      }
-    })
+    return this.#wait(`synced of ${this.#sources.title}`, wait, (settle) => this.#sources.enterSynced(settle))
   }
 
   waitFor(version: Version, wait: VersionWait): Promise<void> {

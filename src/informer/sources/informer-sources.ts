@@ -1,6 +1,7 @@
-import { SourceError, toSourceError } from '../../contract/errors.js'
+import { SourceError, thrownFor, toSourceError } from '../../contract/errors.js'
 import type { ListerWatcher } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
+import type { Settle } from '../../util/deadline.js'
 import type { InformerContext } from '../informer-context.js'
 import { AUDIT_PERIOD_MS } from './audit.js'
 import { isAudited, notAuditable, type SourceOptions } from './source-options.js'
@@ -14,7 +15,7 @@ const DROP_RETRY_MS = 1_000
 export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
-  readonly #runners = new Map<string, SourceRunner<S, T>>()
+  readonly runners: Map<string, SourceRunner<S, T>> = new Map()
   /** The runner of a single source; undefined for a source set. */
   readonly only: SourceRunner<S, T> | undefined
   /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
@@ -43,14 +44,14 @@ export class InformerSources<S, T> {
     context.sources = this
     if (source instanceof DynamicSourceSet) {
       this.#set = source
-      for (const [name, each] of source.sources) this.#runners.set(name, this.#runnerFor(name, each))
+      for (const [name, each] of source.sources) this.runners.set(name, this.#runnerFor(name, each))
       this.#unfollow = source.follow({
         added: (name, each) => this.#whenFree(() => this.#add(name, each)),
         removed: (name) => this.#whenFree(() => this.#remove(name)),
       })
     } else {
       this.only = this.#runnerFor(source.name, source)
-      this.#runners.set(source.name, this.only)
+      this.runners.set(source.name, this.only)
     }
     const [root] = this.roots.values()
     this.#root = this.isOfSet ? undefined : root
@@ -67,7 +68,7 @@ export class InformerSources<S, T> {
 
   /** The sources whose versions waits are for: of a view, those of its inputs. */
   get roots(): ReadonlyMap<string, SourceRunner<unknown, unknown>> {
-    return this.view?.roots ?? (this.#runners as ReadonlyMap<string, SourceRunner<unknown, unknown>>)
+    return this.view?.roots ?? (this.runners as ReadonlyMap<string, SourceRunner<unknown, unknown>>)
   }
 
   /** The names of the informer and of the inputs of a view that were not started; of the informer alone if it is one. */
@@ -75,16 +76,12 @@ export class InformerSources<S, T> {
     return this.isStarted ? (this.view?.unstarted ?? []) : [this.title]
   }
 
-  get runners(): ReadonlyMap<string, SourceRunner<S, T>> {
-    return this.#runners
-  }
-
   get removing(): readonly string[] {
     return [...this.#removing.keys()]
   }
 
   get name(): string {
-    const names = Array.from(this.#runners.values(), ({ source }) => source.name)
+    const names = Array.from(this.runners.values(), ({ source }) => source.name)
     return this.isSet ? `the sources ${names.join(', ')}` : (names[0] ?? '')
   }
 
@@ -95,13 +92,13 @@ export class InformerSources<S, T> {
   get versions(): ReadonlyMap<string, Version> {
     if (this.view !== undefined) return this.view.rootVersions
     const versions = new Map<string, Version>()
-    for (const { name, version } of this.#runners.values()) if (version !== undefined) versions.set(name, version)
+    for (const { name, version } of this.runners.values()) if (version !== undefined) versions.set(name, version)
     return versions
   }
 
   /** Whether the first list of each source is in the store, and the objects of none were deleted since. */
   get areListed(): boolean {
-    return Array.from(this.#runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)
+    return Array.from(this.runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)
   }
 
   /** Whether readers see objects of each source, which may be saved content that its source has not confirmed. */
@@ -134,15 +131,29 @@ export class InformerSources<S, T> {
     return new SourceError(`${call}: the informer of ${this.title} was stopped`, { code: 'STOPPED', source: this.name })
   }
 
+  /** Settles a wait for the first list of each source, or of each input of a view. Returns a function that ends it. */
+  enterSynced(settle: Settle<void>): () => void {
+    const { synced, stopped } = this.#context
+    if (stopped.aborted) settle.reject(this.stoppedError('synced'))
+    const leave = synced.enter(settle)
+    for (const { reflector } of this.runners.values())
+      if (reflector.state.name === 'failed') settle.reject(thrownFor(reflector.lastError))
+    const leaveInputs = synced.isOpen ? undefined : this.view?.followInputs(settle)
+    return () => {
+      leave()
+      leaveInputs?.()
+    }
+  }
+
   start(): void {
     this.isStarted = true
-    for (const [name, runner] of [...this.#runners]) if (!this.#removing.has(name)) runner.start()
+    for (const [name, runner] of [...this.runners]) if (!this.#removing.has(name)) runner.start()
   }
 
   end(reason: unknown): Promise<unknown> {
     this.#unfollow()
     this.view?.end()
-    const all = [...this.#runners.values(), ...this.#removing.values()]
+    const all = [...this.runners.values(), ...this.#removing.values()]
     return Promise.all(all.map((runner) => runner.end(reason)))
   }
 
@@ -169,20 +180,20 @@ export class InformerSources<S, T> {
 
   #add(name: string, source: ListerWatcher<S>): void {
     const runner = this.#runnerFor(name, source)
-    this.#runners.set(name, runner)
+    this.runners.set(name, runner)
     if (this.#options.audit && source.hasReached === undefined)
       this.#context.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
     if (this.isStarted && !this.#removing.has(name)) runner.start()
   }
 
   #remove(name: string): void {
-    const runner = this.#runners.get(name)
+    const runner = this.runners.get(name)
     if (runner === undefined) return
     // A runner that waits for the removal of another one has no objects.
     const hasObjects = !this.#removing.has(name)
     if (hasObjects) this.#removing.set(name, runner)
     void runner.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
-    if (this.#runners.get(name) === runner) this.#runners.delete(name)
+    if (this.runners.get(name) === runner) this.runners.delete(name)
     this.#hooks.sourceRemoved()
     if (hasObjects) this.#drop(name, runner)
   }
@@ -192,7 +203,7 @@ export class InformerSources<S, T> {
     const dropped = (): void => {
       this.#removing.delete(name)
       this.#hooks.sourceRemoved()
-      if (this.isStarted) this.#runners.get(name)?.start()
+      if (this.isStarted) this.runners.get(name)?.start()
     }
     const failed = (thrown: unknown): void => this.#dropLater(name, removed, thrown)
     try {

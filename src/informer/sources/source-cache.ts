@@ -174,7 +174,7 @@ export class SourceCache<T> implements WarmStart {
     this.#timer = { at, cancel }
     const due = (): void => {
       this.#timer = undefined
-      if (this.#saving === undefined && !this.#hasEnded) void this.#save()
+      if (this.#saving === undefined && !this.#hasEnded) void this.#begin(this.#save())
     }
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), cancel.signal).then(due, () => {})
   }
@@ -201,7 +201,7 @@ export class SourceCache<T> implements WarmStart {
     this.#timer?.cancel.abort(ABORTED)
     const last = async (): Promise<void> => {
       await this.#saving
-      if (!this.#saves.signal.aborted) await this.#save()
+      if (!this.#saves.signal.aborted) await this.#begin(this.#save())
     }
     let isOver = false
     const ended = last().then(() => {
@@ -211,10 +211,6 @@ export class SourceCache<T> implements WarmStart {
     if (!isOver)
       this.warn(`the last save did not end within ${LAST_SAVE_MS / 1_000} s; the next start uses the content before it`)
     this.#saves.abort(ABORTED)
-  }
-
-  #save(): Promise<void> {
-    return this.#begin(this.#saveNow())
   }
 
   /** The history ended. Ends a save of it that is in progress. The next history is saved as soon as it is live. */
@@ -261,7 +257,7 @@ export class SourceCache<T> implements WarmStart {
     return saving
   }
 
-  async #saveNow(): Promise<void> {
+  async #save(): Promise<void> {
     const { part } = this.#mirror
     const cache = this.#savedTo
     if (cache === undefined || !this.#hasMoved) return

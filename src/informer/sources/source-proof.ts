@@ -12,7 +12,7 @@ export interface Comparison {
 }
 
 export class SourceProof {
-  readonly #audits = { equal: 0, drift: 0, failed: 0 }
+  readonly audits: Record<'equal' | 'drift' | 'failed', number> = { equal: 0, drift: 0, failed: 0 }
   #proven: Omit<Proof, 'foundDrift'> | undefined
   /** The number of keys that differed in the last completed audit. */
   #foundDrift = 0
@@ -20,10 +20,6 @@ export class SourceProof {
   /** The last proof; undefined before the first list. */
   get current(): Proof | undefined {
     return this.#proven && { ...this.#proven, foundDrift: this.#foundDrift }
-  }
-
-  get audits(): Readonly<Record<'equal' | 'drift' | 'failed', number>> {
-    return this.#audits
   }
 
   listed(version: Version, at: number): void {
@@ -41,15 +37,15 @@ export class SourceProof {
   audited({ version, at, differences, isComplete }: Comparison): void {
     if (differences > 0) {
       this.#foundDrift = differences
-      this.#audits.drift++
+      this.audits.drift++
     } else if (isComplete) {
       this.#foundDrift = 0
-      this.#audits.equal++
+      this.audits.equal++
       this.#proven = { version, at, by: 'audit' }
     }
   }
 
   auditFailed(): void {
-    this.#audits.failed++
+    this.audits.failed++
   }
 }
