@@ -212,8 +212,12 @@ export class Feed<T> implements AwaitedFeed {
   /** It is unknown which changes the feed misses. */
   fail(thrown: unknown): void {
     if (this.closed !== undefined) return
-    const message = `${this.named('a subscription')} was closed by an error: ${messageOf(thrown)}`
-    const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: thrown })
+    this.#failWith(`was closed by an error: ${messageOf(thrown)}`, thrown)
+  }
+
+  #failWith(why: string, cause?: unknown): void {
+    const message = `${this.named('a subscription')} ${why}`
+    const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause })
     this.host.report(error)
     this.close(error)
   }
@@ -256,7 +260,7 @@ export class Feed<T> implements AwaitedFeed {
     const isQueued = this.#queue.push(changes, position, this.host.clock.now(), source)
     if (!isQueued && (this.#onOverflow === 'coalesce' || this.#queue.isMerging)) return this.#merge()
     if (isQueued) this.reader.wake()
-    else this.#overflow()
+    else this.#failWith('fell behind by more changes than its capacity, and was closed')
     return undefined
   }
 
@@ -389,13 +393,6 @@ export class Feed<T> implements AwaitedFeed {
   #scopeFailed({ what, effect, error, key }: ScopeFailure): void {
     const message = `${this.named(what)} failed: ${messageOf(error)}; ${effect}`
     this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
-  }
-
-  #overflow(): void {
-    const message = `${this.named('a subscription')} fell behind by more changes than its capacity, and was closed`
-    const error = new SourceError(message, { code: 'HANDLER', phase: 'handle' })
-    this.host.report(error)
-    this.close(error)
   }
 
   named(what: string): string {

@@ -54,13 +54,9 @@ export class ScopeFilter<T> {
     this.#untrack = this.where.map(([index]) => indexer.writer.track(index))
   }
 
-  get isScoped(): boolean {
-    return this.#inScopeKeys !== undefined
-  }
-
   /** Whether there are changes that the subscriber may not receive. */
   get isSelective(): boolean {
-    return this.isScoped || this.#when !== undefined
+    return this.#inScopeKeys !== undefined || this.#when !== undefined
   }
 
   get isFiltered(): boolean {

@@ -1,4 +1,3 @@
-import type { Clock } from '../../contract/clock.js'
 import { messageOf, SourceError, TerminalError } from '../../contract/errors.js'
 import type { Random } from '../../contract/random.js'
 import type { Change, Deleted } from '../../queue/change.js'
@@ -312,7 +311,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isDelay })
       requeueMs = delayMs
     }
-    const call = beginRun(key, this.#replicas?.gate, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal })
+    const call = this.#begin(key)
     const { signal, fence } = call
     if (attempt > 1) this.feed.counts.retried++
     const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position?.version })
@@ -334,6 +333,28 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       call.dispose()
     }
     this.#continue()
+  }
+
+  /** One run of a key. Its signal aborts with its time limit, and with the lease of the replica. */
+  #begin(key: string) {
+    const owner = this.#replicas?.gate
+    const owned = owner?.begin(key)
+    const outer = owned?.signal ?? this.#stop.signal
+    const limitMs = this.#timeoutMs
+    const timed = limitMs === undefined ? undefined : new TimedRun(this.feed.host.clock, limitMs, outer)
+    return {
+      signal: timed === undefined ? outer : (owner?.checked(timed.signal) ?? timed.signal),
+      fence: owned?.fence,
+      /** The ownership of the key ends when the promise settles, also if the run times out before. */
+      perform: (fn: () => Promise<void>): Promise<void> => {
+        const running = promised(fn)
+        if (owned !== undefined) Promise.resolve(running).then(owned.end, owned.end)
+        return timed?.outcome(running) ?? running
+      },
+      /** Whether it was aborted with the lease, and the key is not owned again. */
+      isLost: (): boolean => owned?.signal.aborted === true && owner?.mayRun(key) === false,
+      dispose: (): void => timed?.dispose(),
+    }
   }
 
   #whyGone(key: string, deletion: Deleted<T> | undefined): NonNullable<ReconcileContext<T>['gone']> {
@@ -409,32 +430,4 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 function then(next: number | 'closing' | undefined): string {
   if (next === 'closing') return 'not again, for the controller is being closed'
   return next === undefined ? 'not again before it changes' : `again in ${(next / 1_000).toFixed(1)} s`
-}
-
-/** One run of a key. Its signal aborts with its time limit, and with the lease of the replica. */
-function beginRun(
-  key: string,
-  owner: ReplicatedKeys<never>['gate'] | undefined,
-  {
-    clock,
-    timeoutMs,
-    stop,
-  }: { readonly clock: Clock; readonly timeoutMs: number | undefined; readonly stop: AbortSignal },
-) {
-  const owned = owner?.begin(key)
-  const outer = owned?.signal ?? stop
-  const timed = timeoutMs === undefined ? undefined : new TimedRun(clock, timeoutMs, outer)
-  return {
-    signal: timed === undefined ? outer : (owner?.checked(timed.signal) ?? timed.signal),
-    fence: owned?.fence,
-    /** The ownership of the key ends when the promise settles, also if the run times out before. */
-    perform: (fn: () => Promise<void>): Promise<void> => {
-      const running = promised(fn)
-      if (owned !== undefined) Promise.resolve(running).then(owned.end, owned.end)
-      return timed?.outcome(running) ?? running
-    },
-    /** Whether it was aborted with the lease, and the key is not owned again. */
-    isLost: (): boolean => owned?.signal.aborted === true && owner?.mayRun(key) === false,
-    dispose: (): void => timed?.dispose(),
-  }
 }

@@ -5,23 +5,15 @@ const MAX_GIVEN_UP = 10_000
 
 /** The keys of a controller whose last run failed. Of those that are given up, the latest are kept. */
 export class FailingKeys {
-  readonly #all = new Map<string, FailingKey>()
+  readonly all: Map<string, FailingKey> = new Map()
   /** The keys without a retry, the earliest first. */
   readonly #givenUp = new Set<string>()
   readonly #order = new KeyOrder(this.#givenUp)
 
-  get all(): ReadonlyMap<string, FailingKey> {
-    return this.#all
-  }
-
-  get(key: string): FailingKey | undefined {
-    return this.#all.get(key)
-  }
-
   /** Returns a key that was given up earlier and is no longer kept. */
   set(key: string, failure: FailingKey): string | undefined {
     this.delete(key) // The latest failure is the last.
-    this.#all.set(key, failure)
+    this.all.set(key, failure)
     if (failure.retryAt !== undefined) return undefined
     this.#givenUp.add(key)
     if (this.#givenUp.size <= MAX_GIVEN_UP) return undefined
@@ -31,6 +23,6 @@ export class FailingKeys {
   }
 
   delete(key: string): void {
-    if (this.#all.delete(key)) this.#givenUp.delete(key)
+    if (this.all.delete(key)) this.#givenUp.delete(key)
   }
 }

@@ -61,7 +61,7 @@ export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecord
       next: undefined,
       retry: backoff(this.#retry.minMs, this.#retry.maxMs),
       attempt: 1,
-      failedAt: this.#failing.get(key)?.failedAt ?? -Infinity,
+      failedAt: this.#failing.all.get(key)?.failedAt ?? -Infinity,
       reason: undefined,
       since: undefined,
       duringRun: undefined,
