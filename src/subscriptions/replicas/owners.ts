@@ -26,10 +26,6 @@ export class Owners {
     }
     return true
   }
-
-  hasSameMembers(other: Owners): boolean {
-    return isSameList(this.members, other.members)
-  }
 }
 
 export function isSameList(a: readonly string[], b: readonly string[]): boolean {

@@ -1,5 +1,5 @@
 import type { LeaseRecord } from '../../contract/leases.js'
-import { hashOf, Owners, type ReplicaMode } from './owners.js'
+import { hashOf, isSameList, Owners, type ReplicaMode } from './owners.js'
 
 /** Which keys a member may run, as long as its lease is valid. Immutable. */
 export class Ownership {
@@ -24,7 +24,7 @@ export class Ownership {
     const rivals = records.flatMap((record) => {
       const all = new Owners(mode, record.members)
       // By the same members no other member owns a key of this one.
-      const owners = all.members.length === 0 || all.hasSameMembers(claim) ? undefined : all
+      const owners = all.members.length === 0 || isSameList(all.members, claim.members) ? undefined : all
       const isRival = record.member !== member && (owners !== undefined || record.holds.length > 0)
       return isRival ? { member: record.member, owners, holds: new Set(record.holds) } : []
     })
@@ -32,7 +32,7 @@ export class Ownership {
   }
 
   within(claim: Owners): Ownership {
-    if (this.#claims.some((each) => each.hasSameMembers(claim))) return this
+    if (this.#claims.some(({ members }) => isSameList(members, claim.members))) return this
     if (this === Ownership.none || claim.members.length === 0) return Ownership.none
     return new Ownership(this.#member, [...this.#claims, claim], this.#rivals, this.#origin)
   }
