@@ -98,7 +98,8 @@ export class InformerEvents {
 
   /** A function that throws or rejects is a process warning. */
   #isolate(call: () => unknown, nameOf: () => string): void {
-    const warn = (thrown: unknown): void => this.#warn(failed(nameOf(), thrown))
+    const warn = (thrown: unknown): void =>
+      this.#warn(new SourceError(`${nameOf()} threw: ${messageOf(thrown)}`, { code: 'HANDLER', cause: thrown }))
     try {
       const result = call()
       if (isThenable(result)) result.then(undefined, warn)
@@ -115,10 +116,6 @@ export class InformerEvents {
     const detail = cause instanceof Error ? cause.stack : undefined
     emitWarning(message, { code, ...(detail === undefined ? {} : { detail }) })
   }
-}
-
-function failed(what: string, thrown: unknown): SourceError {
-  return new SourceError(`${what} threw: ${messageOf(thrown)}`, { code: 'HANDLER', cause: thrown })
 }
 
 function checked(call: string, event: unknown, listener: unknown): AnyListener {
