@@ -1,7 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
-import type { Change, Updated } from '../queue/change.js'
+import type { Change } from '../queue/change.js'
 import { ChangeQueue, NO_POSITION, type StorePosition } from '../queue/change-queue.js'
 import type { Indexer } from '../store/indexer.js'
 import type { Commit } from '../store/write/commit.js'
@@ -216,10 +216,14 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   #failWith(why: string, cause?: unknown): void {
-    const message = `${this.named('a subscription')} ${why}`
-    const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause })
+    this.close(this.report(`${this.named('a subscription')} ${why}`, cause))
+  }
+
+  /** Reports what a function of the user has failed to do, or the feed itself. */
+  report(message: string, cause?: unknown, key?: string): SourceError {
+    const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key })
     this.host.report(error)
-    this.close(error)
+    return error
   }
 
   /** The change as the subscriber sees it. `keepsValue`: the object has the first value of `where`, as before. */
@@ -301,15 +305,16 @@ export class Feed<T> implements AwaitedFeed {
       for (let part = 0; part < parts; part++) {
         await clock.sleep(periodMs / parts, signal)
         while (this.hasQueued || this.isBehind) await clock.sleep(periodMs / parts, signal)
-        const changes: Updated<T>[] = []
+        const changes: Change<T>[] = []
         // An object that leaves the scope and returns is listed twice, so the last part has no limit.
         for (let left = part === parts - 1 ? Infinity : Math.ceil(size / parts); left > 0; left--) {
           const { done, value: entry } = entries.next()
           if (done) break
           const { key, object } = entry
-          changes.push({ type: 'update', key, object, previous: object, version: undefined, origin: 'resync' })
+          const resync = { key, object, previous: object, version: undefined, origin: 'resync' } as const
+          changes.push(scope.sinceReceived({ type: 'update', ...resync }))
         }
-        if (changes.length > 0) finish(this.#enqueue(scope.allSinceReceived(changes), this.#storePosition))
+        if (changes.length > 0) finish(this.#enqueue(changes, this.#storePosition))
       }
     }
   }
@@ -391,8 +396,7 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   #scopeFailed({ what, effect, error, key }: ScopeFailure): void {
-    const message = `${this.named(what)} failed: ${messageOf(error)}; ${effect}`
-    this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
+    this.report(`${this.named(what)} failed: ${messageOf(error)}; ${effect}`, error, key)
   }
 
   named(what: string): string {

@@ -78,7 +78,7 @@ export class ScopeFilter<T> {
     tracked: readonly DeclaredIndex<T>[],
   ): Change<T> | undefined {
     const inScopeKeys = this.#inScopeKeys
-    if (inScopeKeys === undefined) return this.#unlessLeftOut(this.#sinceReceived(change))
+    if (inScopeKeys === undefined) return this.#unlessLeftOut(this.sinceReceived(change))
     const { key } = change
     const wasIn = inScopeKeys.has(key)
     const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
@@ -86,7 +86,7 @@ export class ScopeFilter<T> {
       if (wasIn && change.previous !== undefined) this.#leaveOut(key, change.previous)
       return undefined
     }
-    const decided = this.#sinceReceived(change)
+    const decided = this.sinceReceived(change)
     if (isIn) {
       if (wasIn) return this.#unlessLeftOut(decided)
       inScopeKeys.add(key)
@@ -104,15 +104,11 @@ export class ScopeFilter<T> {
   }
 
   /** The change relative to the object that the subscriber received, if it did not receive earlier changes. */
-  #sinceReceived(change: Change<T>): Change<T> {
+  sinceReceived(change: Change<T>): Change<T> {
     const received = this.#received?.get(change.key)
     if (received === undefined || change.type === 'add') return change
     this.#received?.delete(change.key)
     return { ...change, previous: received }
-  }
-
-  allSinceReceived(changes: readonly Change<T>[]): readonly Change<T>[] {
-    return changes.map((change) => this.#sinceReceived(change))
   }
 
   #unlessLeftOut(change: Change<T>): Change<T> | undefined {

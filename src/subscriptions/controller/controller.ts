@@ -1,4 +1,4 @@
-import { messageOf, SourceError, TerminalError } from '../../contract/errors.js'
+import { messageOf, type SourceError, TerminalError } from '../../contract/errors.js'
 import type { Random } from '../../contract/random.js'
 import type { Change, Deleted } from '../../queue/change.js'
 import { WorkQueue } from '../../queue/work-queue.js'
@@ -89,7 +89,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     )
     this.#gate = new RunGate(options, feed.host.clock, this.#stop.signal, {
       wake: () => this.#continue(),
-      blocked: (reason) => this.#report(`${this.#title} runs no key: ${reason}`),
+      blocked: (reason) => void this.feed.report(`${this.#title} runs no key: ${reason}`),
     })
     this.#slice = new TimeSlice(feed.host.clock)
     this.slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#hangs(key, ms), SLOW_RUN_MS)
@@ -390,13 +390,13 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (retryAt !== undefined) this.#queue.addBy(key, retryAt)
     const next = then(this.#queue.isDraining ? 'closing' : retryAt === undefined ? undefined : delayMs)
     const message = `${this.#title} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${next}`
-    this.#report(message, key, cause)
+    this.feed.report(message, cause, key)
   }
 
   #hangs(key: string, ms: number): void {
     this.feed.counts.slow++
     const hung = `${this.#title} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
-    this.#report(hung + drainHint(this.feed), key)
+    this.feed.report(hung + drainHint(this.feed), undefined, key)
   }
 
   /** Returns 0 if the option fails, and reports the first failure. */
@@ -409,15 +409,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     } catch (error) {
       if (!this.#hasPriorityFailed) {
         const failure = `the priority function of ${this.#title} failed at key "${key}": ${messageOf(error)}`
-        this.#report(`${failure}; it counts as 0`, key, error)
+        this.feed.report(`${failure}; it counts as 0`, error, key)
       }
       this.#hasPriorityFailed = true
       return 0
     }
-  }
-
-  #report(message: string, key?: string, cause?: unknown): void {
-    this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }
 
   get #title(): string {

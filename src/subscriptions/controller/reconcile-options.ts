@@ -30,7 +30,12 @@ export function checkReconcileOptions<T, I, W extends readonly unknown[]>(option
     after: isListOf('informers or groups', isAwaited),
   })
   const { retry, rateLimit } = options
-  if (retry !== undefined) checkRetry(retry)
+  checkOptions('reconcile: retry', retry, { minMs: isPositive, maxMs: isPositive, maxAttempts: isCount })
+  const { minMs, maxMs } = retryOf(retry)
+  if (maxMs < minMs) {
+    const message = `reconcile: retry: option "maxMs" must be at least minMs (${minMs}), got ${maxMs}`
+    throw new OptionError(message, { option: 'maxMs' })
+  }
   if (rateLimit === undefined) return
   checkOptions('reconcile: rateLimit', rateLimit, { perSecond: isPositive, burst: isCount })
   if (rateLimit.perSecond === undefined)
@@ -44,15 +49,6 @@ function isAwaited(value: unknown): boolean {
 function isWatch(value: unknown): boolean {
   const { informer, keys } = membersOf(value)
   return typeof keys === 'function' && isAwaited(informer) && typeof membersOf(informer)['subscribe'] === 'function'
-}
-
-function checkRetry(retry: RetryOptions): void {
-  checkOptions('reconcile: retry', retry, { minMs: isPositive, maxMs: isPositive, maxAttempts: isCount })
-  const { minMs, maxMs } = retryOf(retry)
-  if (maxMs < minMs) {
-    const message = `reconcile: retry: option "maxMs" must be at least minMs (${minMs}), got ${maxMs}`
-    throw new OptionError(message, { option: 'maxMs' })
-  }
 }
 
 export function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {

@@ -16,7 +16,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   readonly #signal: AbortSignal | undefined
   /** Removes the listener from the caller's signal. */
   #unlink: (() => void) | undefined
-  #idle: (() => void)[] | undefined
+  #idle: PromiseWithResolvers<void> | undefined
   /** Set by the first call that ends it. Later calls wait for the same end. */
   #closing: Promise<void> | undefined
 
@@ -116,15 +116,12 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   }
 
   #untilIdle(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#idle ??= []
-      this.#idle.push(resolve)
-    })
+    this.#idle ??= Promise.withResolvers()
+    return this.#idle.promise
   }
 
   #notifyIdle(): void {
-    const idle = this.#idle
+    this.#idle?.resolve()
     this.#idle = undefined
-    for (const resolve of idle ?? []) resolve()
   }
 }

@@ -1,4 +1,4 @@
-import { messageOf, SourceError } from '../../contract/errors.js'
+import { messageOf, type SourceError } from '../../contract/errors.js'
 import type { Change } from '../../queue/change.js'
 import { isThenable } from '../../util/type-guards.js'
 import type { Feed } from '../feed.js'
@@ -79,22 +79,17 @@ export class HandlerCaller<T> {
   }
 
   #report({ type, key }: Change<T>, cause: unknown): void {
-    this.#feed.counts.failed++
-    const message = `${this.#named(`the ${type} handler`)} failed at key "${key}": ${messageOf(cause)}`
-    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+    const feed = this.#feed
+    feed.counts.failed++
+    feed.report(`${feed.named(`the ${type} handler`)} failed at key "${key}": ${messageOf(cause)}`, cause, key)
   }
 
   #reportSlow(key: string, ms: number): void {
-    this.#feed.counts.slow++
+    const feed = this.#feed
+    feed.counts.slow++
     const waiting = this.#waiting()
     const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
-    const hung = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
-    const message = hung + drainHint(this.#feed)
-    this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
-  }
-
-  #named(what: string): string {
-    const { name, host } = this.#feed
-    return name === undefined ? `${what} on ${host.title}` : `${what} of "${name}" on ${host.title}`
+    const hung = `${feed.named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
+    feed.report(hung + drainHint(feed), undefined, key)
   }
 }
