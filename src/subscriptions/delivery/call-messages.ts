@@ -1,25 +1,5 @@
-import type { Change } from '../../queue/change.js'
-import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../../util/telemetry.js'
+import { type CallResult, channels, type RunMessage } from '../../util/telemetry.js'
 import type { Feed } from '../feed.js'
-
-/** Undefined if nothing subscribes to such messages. */
-export function callTime<T>({ host }: Feed<T>): number | undefined {
-  return channels.handler.hasSubscribers ? host.clock.now() : undefined
-}
-
-/** Returns a function that publishes the end of a handler call; undefined if `since` is. */
-export function handlerMessage<T>(
-  { informer, name, host }: Feed<T>,
-  { type, key }: Change<T>,
-  since: number | undefined,
-): ((result: CallResult, error?: unknown) => void) | undefined {
-  if (since === undefined) return undefined
-  return (result, error) => {
-    const durationMs = host.clock.now() - since
-    const message: HandlerMessage = { informer, subscription: name, type, key, durationMs, result, error }
-    channels.handler.publish(message)
-  }
-}
 
 export interface ObservedRun {
   /** Calls the function of the controller, in the context of the subscribers. */

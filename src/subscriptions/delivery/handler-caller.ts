@@ -1,8 +1,9 @@
 import { messageOf, type SourceError } from '../../contract/errors.js'
 import type { Change } from '../../queue/change.js'
+import { type CallResult, channels, type HandlerMessage } from '../../util/telemetry.js'
 import { isThenable } from '../../util/type-guards.js'
 import type { Feed } from '../feed.js'
-import { callTime, drainHint, handlerMessage } from './call-messages.js'
+import { drainHint } from './call-messages.js'
 import type { Handlers } from './handler-types.js'
 import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
@@ -34,7 +35,7 @@ export class HandlerCaller<T> {
     const timed =
       this.#timeoutMs === undefined ? undefined : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#signal)
     try {
-      const since = this.#returnedPromise ? callTime(this.#feed) : undefined
+      const since = this.#returnedPromise ? this.#timeToPublish : undefined
       const result: unknown = this.#call(change, timed?.signal ?? this.#signal)
       if (!isThenable(result)) {
         this.#returnedPromise = false
@@ -43,15 +44,15 @@ export class HandlerCaller<T> {
         return undefined
       }
       this.#returnedPromise = true
-      const ended = handlerMessage(this.#feed, change, since ?? callTime(this.#feed))
+      const began = since ?? this.#timeToPublish
       const working = (timed?.outcome(result) ?? Promise.resolve(result)).then(
         () => {
           this.#feed.counts.succeeded++
-          ended?.('success')
+          this.#publish(change, began, 'success')
         },
         (error: unknown) => {
           this.#report(change, error)
-          ended?.('failure', error)
+          this.#publish(change, began, 'failure', error)
         },
       )
       this.slow ??= new SlowHandlerMonitor(this.#feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
@@ -61,6 +62,19 @@ export class HandlerCaller<T> {
       this.#report(change, error)
       return undefined
     }
+  }
+
+  /** Undefined if nothing subscribes to the messages. */
+  get #timeToPublish(): number | undefined {
+    return channels.handler.hasSubscribers ? this.#feed.host.clock.now() : undefined
+  }
+
+  #publish({ type, key }: Change<T>, began: number | undefined, result: CallResult, error?: unknown): void {
+    if (began === undefined) return
+    const { informer, name, host } = this.#feed
+    const durationMs = host.clock.now() - began
+    const message: HandlerMessage = { informer, subscription: name, type, key, durationMs, result, error }
+    channels.handler.publish(message)
   }
 
   cancel(reason: SourceError): void {
