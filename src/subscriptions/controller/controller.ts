@@ -12,7 +12,7 @@ import { drainHint, observedRun } from '../delivery/call-messages.js'
 import { FeedConsumer } from '../delivery/feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
 import { SlowHandlerMonitor } from '../delivery/slow-handler-monitor.js'
-import { TimedRun } from '../delivery/timed-run.js'
+import { timedRun } from '../delivery/timed-run.js'
 import type { Feed } from '../feed.js'
 import { ReplicatedKeys } from '../replicas/replicated-keys.js'
 import type { Scope } from '../subscription-types.js'
@@ -340,8 +340,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const owner = this.#replicas?.gate
     const owned = owner?.begin(key)
     const outer = owned?.signal ?? this.#stop.signal
-    const limitMs = this.#timeoutMs
-    const timed = limitMs === undefined ? undefined : new TimedRun(this.feed.host.clock, limitMs, outer)
+    const timed = timedRun(this.feed.host.clock, this.#timeoutMs, outer)
     return {
       signal: timed === undefined ? outer : (owner?.checked(timed.signal) ?? timed.signal),
       fence: owned?.fence,

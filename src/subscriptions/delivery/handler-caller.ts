@@ -6,7 +6,7 @@ import type { Feed } from '../feed.js'
 import { drainHint } from './call-messages.js'
 import type { Handlers } from './handler-types.js'
 import { SlowHandlerMonitor } from './slow-handler-monitor.js'
-import { TimedRun } from './timed-run.js'
+import { timedRun } from './timed-run.js'
 
 export class HandlerCaller<T> {
   readonly #feed: Feed<T>
@@ -32,8 +32,7 @@ export class HandlerCaller<T> {
   call(change: Change<T>): Promise<void> | undefined {
     this.#stop ??= new AbortController()
     this.#signal ??= this.#stop.signal // Reading it from the controller costs as much as a call.
-    const timed =
-      this.#timeoutMs === undefined ? undefined : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#signal)
+    const timed = timedRun(this.#feed.host.clock, this.#timeoutMs, this.#signal)
     try {
       const since = this.#returnedPromise ? this.#timeToPublish : undefined
       const result: unknown = this.#call(change, timed?.signal ?? this.#signal)
