@@ -205,12 +205,12 @@ function statusOf(
     version: undefined,
     reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
     lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
-    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
+    lastContactAt: ofAny(Math.min, times(({ lastContactAt }) => lastContactAt)),
     silentMs: Math.max(0, ...times(({ silentMs }) => silentMs)),
-    lagMs: greatest(times(({ lagMs }) => lagMs)),
+    lagMs: ofAny(Math.max, times(({ lagMs }) => lagMs)),
     proof: proofOf(all.map(({ proof }) => proof)),
     attempt: Math.max(0, ...times(({ attempt }) => attempt)),
-    retryInMs: least(times(({ retryInMs }) => retryInMs)),
+    retryInMs: ofAny(Math.min, times(({ retryInMs }) => retryInMs)),
     relists: sum(times(({ relists }) => relists)),
     reconnects: sum(times(({ reconnects }) => reconnects)),
     sources: Object.fromEntries(sources),
@@ -239,12 +239,8 @@ function proofOf(proofs: readonly (Proof | undefined)[]): Proof | undefined {
   return { ...oldest, foundDrift: sum(known.map(({ foundDrift }) => foundDrift)) }
 }
 
-function least(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.min(...numbers)
-}
-
-function greatest(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.max(...numbers)
+function ofAny(extreme: (...numbers: number[]) => number, numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : extreme(...numbers)
 }
 
 function sum(numbers: readonly number[]): number {

@@ -205,7 +205,14 @@ export class InformerSources<S, T> {
       this.#hooks.sourceRemoved()
       if (this.isStarted) this.runners.get(name)?.start()
     }
-    const failed = (thrown: unknown): void => this.#dropLater(name, removed, thrown)
+    const failed = (thrown: unknown): void => {
+      const { clock, stopped, events } = this.#context
+      if (stopped.aborted) return
+      // The store was not changed.
+      events.report(toSourceError(thrown, { phase: 'apply', source: removed.source.name }))
+      const again = (): void => this.#whenFree(() => this.#drop(name, removed))
+      clock.sleep(DROP_RETRY_MS, stopped).then(again, () => {}) // Stopped.
+    }
     try {
       const dropping = removed.part.drop()
       if (dropping === undefined) dropped()
@@ -213,16 +220,5 @@ export class InformerSources<S, T> {
     } catch (thrown) {
       failed(thrown)
     }
-  }
-
-  /** The store was not changed. */
-  #dropLater(name: string, removed: SourceRunner<S, T>, thrown: unknown): void {
-    const { clock, stopped, events } = this.#context
-    if (stopped.aborted) return
-    events.report(toSourceError(thrown, { phase: 'apply', source: removed.source.name }))
-    clock.sleep(DROP_RETRY_MS, stopped).then(
-      () => this.#whenFree(() => this.#drop(name, removed)),
-      () => {}, // Stopped.
-    )
   }
 }
