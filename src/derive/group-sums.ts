@@ -1,7 +1,6 @@
 import { messageOf } from '../contract/errors.js'
 import { ExactSum } from './exact-sum.js'
 
-/** The functions of the option `sums`, by name. */
 export type Summands = ReadonlyMap<string, (object: unknown) => unknown>
 
 export class GroupSums {

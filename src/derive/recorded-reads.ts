@@ -46,7 +46,6 @@ export function refusedReads<T>(
 
 /** What a function of a view sees of an input: the current state of the store. Each read is an edge of the row. */
 export class RecordedReads<T> {
-  /** What readers of the store see while the function runs. */
   readonly shown: TrackedReads<T>
   readonly #refuse: (call: string) => never
   #keyNodes: KeyNodes
@@ -54,7 +53,6 @@ export class RecordedReads<T> {
   readonly #writer: StoreWriter<T>
   readonly #store: Store<T>
   readonly #edges: EdgeTable
-  /** The number of the input in `#edges`. */
   readonly #number: number
   readonly #accessors = new Map<object, unknown>()
   readonly #untrack: (() => void)[] = []
@@ -83,7 +81,6 @@ export class RecordedReads<T> {
     return ordinal === undefined ? undefined : store.entryAt(ordinal)
   }
 
-  /** Calls `touch` with the nodes of an object that was changed. */
   changed(key: string, ordinal: Ordinal, touch: (node: number) => void): void {
     if (ordinal >= 0) touch(this.#edges.nodeAt(ordinal, this.#number))
     const node = this.#keyNodes.find(key)

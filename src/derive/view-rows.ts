@@ -85,7 +85,6 @@ export class ObjectRows<T> implements ViewRows {
   }
 }
 
-/** One row, without a key. */
 export function singleRow(each: () => unknown): ViewRows {
   return { all: () => [0], changedBy: () => [], keyOf: () => '', call: () => each() }
 }

@@ -30,18 +30,15 @@ export class InformerContext<T, I = unknown> {
   readonly synced: Latch = new Latch()
   /** The subscriptions that are not closed, and those whose handlers still run. */
   readonly subscriptions: Map<Feed<T>, Subscription> = new Map()
-  /** Whether the objects of a source that refuses access stay in the store. */
   readonly onAccessLost: 'keep' | 'clear'
   readonly #name: string | undefined
   readonly relistLimiters: RelistLimiter[] = []
-  /** Aborts when the informer is stopped. */
   readonly stopping: AbortController = new AbortController()
   /** Set when the sources are created, before the first use. */
   sources: MirroredSources = { name: '', runners: new Map() }
 
   constructor(
     options: Omit<InformerOptions<unknown, I & object, never, T>, 'source' | 'schema' | 'transform'>,
-    /** Converts an object of the source to the stored object. */
     prepare: ((object: unknown, key: string) => T | undefined) | undefined,
     hooks: Pick<WriterOptions<T>, 'remembersFiltered' | 'isNumbered' | 'hasVersions'>,
   ) {

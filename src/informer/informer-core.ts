@@ -59,7 +59,6 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     return this.context.indexer.whole.pinObjects()
   }
 
-  /** The informer begins: the process knows it by its name. */
   register(informer: Observable): void {
     for (const each of [informer, ...Object.values(this.context.indexer.by)]) this.remember(each, informer)
     informers.add(informer)

@@ -21,7 +21,6 @@ import type { Inspection } from './observation/inspect-types.js'
 import type { Measurements } from './observation/measurements.js'
 import type { RelistLimiter } from './relist-limiter.js'
 
-/** The informer of one source, or of a set of sources. `createInformer` validates its options. */
 export class SourceInformer<S, I extends object, T> implements Informer<T, I>, GroupMember {
   readonly #context: InformerContext<T, I>
   readonly #indexer: Indexer<T, I>

@@ -9,7 +9,6 @@ import type { SourceRunner } from './sources/source-runner.js'
 
 export { commonVersion } from './sources/view-inputs.js'
 
-/** The mirror of one source, as a relay of it needs it. */
 export type RelayedMirror = Pick<
   SourceRunner<unknown, unknown>,
   'source' | 'fingerprint' | 'resumeState' | 'restored' | 'hasFiltered' | 'onAccessLost'
@@ -28,7 +27,6 @@ export interface Internals {
   readonly informer: object
 }
 
-/** An informer, as the views of it use it. */
 export interface ViewInput {
   readonly name: string
   readonly context: InformerContext<unknown>
@@ -60,10 +58,8 @@ interface WalkedIndex extends Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> {
   readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
 }
 
-/** The objects of an informer at one version. */
 export type PinnedMirror = Pick<ReturnType<Partition<unknown>['pinObjects']>, 'size' | 'pack' | 'close'>
 
-/** The objects of an informer, which can be packed. */
 export interface PackableMirror {
   /** Whether a large write is in progress, or its changes are not queued in all subscriptions yet. */
   readonly isWriting: boolean

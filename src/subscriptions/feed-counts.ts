@@ -4,7 +4,6 @@ export interface FeedCounts {
   failed: number
   /** The runs that followed a failure of their key. */
   retried: number
-  /** The calls that were reported as slow. */
   slow: number
 }
 
@@ -12,7 +11,6 @@ export type SubscriptionKind = 'subscription' | 'stream' | 'controller'
 
 export interface NamedCounts {
   readonly kind: SubscriptionKind
-  /** `unnamed` for those without a name. */
   readonly name: string
   readonly counts: FeedCounts
 }

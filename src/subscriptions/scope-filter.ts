@@ -19,7 +19,6 @@ export interface ScopeFailure {
 /** Tracks which keys are in the scope of a subscription. Leaves out the updates for which `when` returns false. */
 export class ScopeFilter<T> {
   readonly key: string | undefined
-  /** The indexes that `where` names, each with the value. */
   readonly where: readonly (readonly [DeclaredIndex<T>, unknown])[]
   /** Whether every object with one value of an index is in scope, and no other. */
   readonly isOneValue: boolean

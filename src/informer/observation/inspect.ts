@@ -14,11 +14,9 @@ import type { Inspection } from './inspect-types.js'
 const MAX_PARTS = 50
 const MAX_INVALID = 20
 const MAX_FAILING = 10
-/** The number of the largest values of each index. */
 const LARGEST = 10
 /** More values are not read, because that takes too long. A sorted index may have one for each object. */
 const MAX_READ = 100_000
-/** The number of characters of a text. */
 const MAX_TEXT = 200
 
 export interface Transition {
@@ -178,7 +176,6 @@ function text(value: string): string {
   return value.length <= MAX_TEXT ? value : `${value.slice(0, MAX_TEXT - 1)}…`
 }
 
-/** A value of an index, or a tuple of them. */
 function valueText(value: unknown): string {
   if (Array.isArray(value)) return text(value.map(valueText).join(', '))
   return text(value instanceof Date ? time(value.getTime()) : String(value))

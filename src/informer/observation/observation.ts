@@ -18,7 +18,6 @@ import { informers } from './registry.js'
 
 /** The number of characters of a name that is made of the names of sources. */
 const MAX_NAME = 100
-/** The number of transitions that are kept. */
 const MAX_TRANSITIONS = 50
 
 /** What an informer shows of itself: status, health, inspection, metrics, and messages on diagnostics channels. */
@@ -28,7 +27,6 @@ export class Observation<S, T> {
   readonly #number = informers.nextNumber()
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
-  /** The last changes of state, the latest last. */
   readonly #transitions: Transition[] = []
   readonly #counts = new CountsByName()
 

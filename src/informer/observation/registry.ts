@@ -30,7 +30,6 @@ export class InformerRegistry {
     return `${name}#${n}`
   }
 
-  /** Numbers the informers in the order of their creation. */
   nextNumber(): number {
     return ++this.#lastNumber
   }

@@ -39,12 +39,10 @@ const SLICE_KEYS = 256
 
 export interface AuditedSource<S, T> {
   readonly source: ListerWatcher<S>
-  /** Names the informer and the source in messages. */
   readonly title: string
   readonly part: Partition<T>
   readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
   readonly proofs: Pick<SourceProof, 'audited' | 'auditFailed'>
-  /** Whether the store can be compared: after the first list, while the watch is open. */
   readonly isComparable: boolean
   waitFor(version: Version, wait: Wait): Promise<void>
 }

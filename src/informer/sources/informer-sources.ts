@@ -23,7 +23,6 @@ export class InformerSources<S, T> {
   readonly #options: SourceOptions
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
-  /** Undefined if the informer is not a view. */
   readonly view: ViewInputs | undefined
   /** The only root, whose versions are those of the informer; undefined if there may be several. */
   readonly #root: SourceRunner<unknown, unknown> | undefined

@@ -31,7 +31,6 @@ export interface CachedMirror<T> {
   readonly reflector: Pick<Reflector<unknown>, 'isRepairDue' | 'resumeState' | 'relist'>
 }
 
-/** Restores the content of one source at the start, and saves it in the background and at the end. */
 export class SourceCache<T> implements WarmStart {
   readonly servesStale: boolean
   /** Whether the content lacks changes that were made before the start, as far as is known. */

@@ -59,7 +59,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #isDequeuing = false
   /** Marks the keys of dequeued changes. Undefined when all are marked. */
   #marking: Steps | undefined
-  /** How many changes of a dequeued batch are not marked yet. */
   #unmarked = 0
   readonly #replicas: ReplicatedKeys<T> | undefined
   readonly #slice: TimeSlice

@@ -12,7 +12,6 @@ export class BatchIterator<T>
 {
   readonly slow = undefined
   #current: DeliveredBatch<T> | undefined
-  /** Calls of `next` that wait for a batch. */
   #reads: { resolve(result: Result<T>): void; reject(reason: unknown): void }[] = []
   #hasThrown = false
 

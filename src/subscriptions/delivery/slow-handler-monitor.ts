@@ -27,7 +27,6 @@ export class SlowHandlerMonitor {
     this.#limitMs = limitMs
   }
 
-  /** The call that has run for the longest time. */
   get longest(): { readonly key: string; readonly since: number } | undefined {
     const [first] = this.#running
     return first

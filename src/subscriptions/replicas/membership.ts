@@ -30,7 +30,6 @@ export interface MembershipOptions {
   readonly random: Random
 }
 
-/** What the driver has to do now. */
 export interface Step {
   /** All runs have to stop. */
   readonly isLost: boolean
