@@ -203,12 +203,12 @@ function statusOf(
     version: undefined,
     reason: worst === undefined ? 'there are no sources' : `${worst[0]}: ${worst[1].reason}`,
     lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
-    lastContactAt: ofAny(Math.min, times(({ lastContactAt }) => lastContactAt)),
+    lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
     silentMs: Math.max(0, ...times(({ silentMs }) => silentMs)),
-    lagMs: ofAny(Math.max, times(({ lagMs }) => lagMs)),
+    lagMs: greatest(times(({ lagMs }) => lagMs)),
     proof: proofOf(all.map(({ proof }) => proof)),
     attempt: Math.max(0, ...times(({ attempt }) => attempt)),
-    retryInMs: ofAny(Math.min, times(({ retryInMs }) => retryInMs)),
+    retryInMs: least(times(({ retryInMs }) => retryInMs)),
     relists: sum(times(({ relists }) => relists)),
     reconnects: sum(times(({ reconnects }) => reconnects)),
     sources: Object.fromEntries(sources),
@@ -237,8 +237,12 @@ function proofOf(proofs: readonly (Proof | undefined)[]): Proof | undefined {
   return { ...oldest, foundDrift: sum(known.map(({ foundDrift }) => foundDrift)) }
 }
 
-function ofAny(extreme: (...numbers: number[]) => number, numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : extreme(...numbers)
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers)
+}
+
+function greatest(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.max(...numbers)
 }
 
 function sum(numbers: readonly number[]): number {

@@ -10,8 +10,8 @@ interface TimedRun {
   dispose(): void
 }
 
-export function timedRun(clock: Clock, timeoutMs: number | undefined, outer: AbortSignal): TimedRun | undefined {
-  if (timeoutMs === undefined) return undefined
+export function timedRun(clock: Clock, limitMs: number | undefined, outer: AbortSignal): TimedRun | undefined {
+  if (limitMs === undefined) return undefined
   const controller = new AbortController()
   /** Invariant: aborted once the run has settled or `outer` has aborted. Then only a grace period limits the run. */
   const timer = new AbortController()
@@ -28,12 +28,12 @@ export function timedRun(clock: Clock, timeoutMs: number | undefined, outer: Abo
   const outcome = <V>(result: V | PromiseLike<V>): Promise<V> =>
     new Promise<V>((resolve, reject) => {
       const late = (): void => {
-        const error = new SourceError(`not settled within ${timeoutMs} ms`, { code: 'TIMEOUT', phase: 'handle' })
+        const error = new SourceError(`not settled within ${limitMs} ms`, { code: 'TIMEOUT', phase: 'handle' })
         controller.abort(error)
         dispose()
         reject(error)
       }
-      clock.sleep(timeoutMs, timer.signal).then(late, () => {}) // Aborted by `dispose`.
+      clock.sleep(limitMs, timer.signal).then(late, () => {}) // Aborted by `dispose`.
       Promise.resolve(result).then(resolve, reject)
     }).finally(dispose)
   return { signal: controller.signal, outcome, dispose }
