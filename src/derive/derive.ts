@@ -142,7 +142,6 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
   const declared = { ...(equals && { equals }), ...(onInvalid && { onInvalid }), ...(indexes && { indexes }) }
   const shared = { clock, random, slices: router.slices, freeze }
   const context = new InformerContext<R, I>({ ...declared, ...shared }, undefined, { isNumbered, hasVersions: false })
-  const { whole, writer } = context.indexer
   const view = new View<R>(
     {
       name,
@@ -153,14 +152,15 @@ function viewOf<R, I extends object>(call: string, results: Results, options: An
       hasVersion: !isNumbered,
       // Not in each commit: a read of the environment takes long.
       others: isDevelopment() ? () => otherStores(inputs, name) : () => [],
-      clock,
-      warn: (message) => context.events.warning(message),
       failed: (error) => source.fail(error),
     },
-    whole,
-    writer,
+    context,
   )
-  const source: ViewSource<R> = new ViewSource<R>(name, { inputs: members, view, auditMs }, () => whole.version)
+  const source: ViewSource<R> = new ViewSource<R>(
+    name,
+    { inputs: members, view, auditMs },
+    () => context.indexer.version,
+  )
   const core = new InformerCore<unknown, R>(context, source, NO_SOURCE_OPTIONS, name, source)
   return new SourceInformer<unknown, I, R>(context, core)
 }

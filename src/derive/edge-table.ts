@@ -39,7 +39,6 @@ export class EdgeTable {
   #call = 0
   #reads = 0
   #firstRead = 0
-  /** The number of edges. */
   size = 0
   /** Whether the last call has read other nodes, or in another order, than the call of its row before it. */
   hasChanged = false
@@ -152,10 +151,6 @@ export class EdgeTable {
     return this.#nodesOf[node & this.#inputMask] as NodeLists
   }
 
-  #setFirst(node: number, edge: number): void {
-    this.#listsOf(node).first.set(node >>> this.#inputBits, edge)
-  }
-
   #append(node: number): void {
     this.hasChanged = true
     this.size++
@@ -170,7 +165,7 @@ export class EdgeTable {
     this.#nextOfNode.set(edge, next)
     this.#previousOfNode.set(edge, 0)
     if (next !== 0) this.#previousOfNode.set(next, edge)
-    this.#setFirst(node, edge)
+    this.#listsOf(node).first.set(node >>> this.#inputBits, edge)
     this.#before = edge
   }
 
@@ -199,7 +194,7 @@ export class EdgeTable {
       return
     }
     const node = this.#nodes.get(edge)
-    this.#setFirst(node, next)
+    this.#listsOf(node).first.set(node >>> this.#inputBits, next)
     if (next === 0 && (node & this.#inputMask) === 0) this.#emptied.push(node >>> this.#inputBits)
   }
 }

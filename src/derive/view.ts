@@ -1,5 +1,5 @@
-import type { Clock } from '../contract/clock.js'
 import { messageOf, OptionError, SourceError, toSourceError } from '../contract/errors.js'
+import type { InformerContext } from '../informer/informer-context.js'
 import type { ViewInput } from '../informer/internals.js'
 import type { ViewWork } from '../informer/sources/view-inputs.js'
 import { Int32List } from '../store/indexes/int32-list.js'
@@ -51,8 +51,6 @@ interface Definition {
   readonly hasVersion: boolean
   /** Returns all other stores of the process, in development. */
   others(): readonly OtherStore[]
-  readonly clock: Clock
-  warn(message: string): void
   /** Called when the view cannot follow its inputs any more. It has to be evaluated again. */
   failed(error: unknown): void
 }
@@ -66,6 +64,7 @@ let lastNumber = 0
 export class View<R> implements Dependent {
   readonly number: number = ++lastNumber
   readonly #of: Definition
+  readonly #context: InformerContext<R>
   readonly #part: Partition<R>
   readonly #writer: StoreWriter<R>
   /** By the key of a row: the keys of its results, if it may have several. */
@@ -85,10 +84,11 @@ export class View<R> implements Dependent {
   isListing = false
   #isEnded = false
 
-  constructor(of: Definition, part: Partition<R>, writer: StoreWriter<R>) {
+  constructor(of: Definition, context: InformerContext<R>) {
     this.#of = of
-    this.#part = part
-    this.#writer = writer
+    this.#context = context
+    this.#part = context.indexer.whole
+    this.#writer = context.indexer.writer
   }
 
   get #isFirst(): boolean {
@@ -224,7 +224,8 @@ export class View<R> implements Dependent {
     const [first] = below
     if (first === undefined || !this.isCurrent) return undefined
     const { store } = this.#writer
-    const { name, clock, warn } = this.#of
+    const { name } = this.#of
+    const { clock, events } = this.#context
     this.#undoAbandoned()
     store.hold()
     let transaction: StoreTransaction<R> | undefined
@@ -241,7 +242,7 @@ export class View<R> implements Dependent {
       const calls = this.#evaluations - before
       this.#followed += calls
       if (tookMs > SLOW_MS)
-        warn(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
+        events.warning(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
       if (isBusy(this.#writer)) yield* store.prepareIndexes()
       transaction.end(version, committedAt)
       this.#keys.commit()
@@ -409,7 +410,6 @@ export class View<R> implements Dependent {
     else this.#keys.set(key, [...found.keys()])
   }
 
-  /** The function has failed: its results stay, or are removed. */
   #reject(key: string, thrown: unknown, transaction: StoreTransaction<R>, kept: Set<string> | undefined): void {
     const { name, results } = this.#of
     const invalidKey = this.#invalidKeyOf(key)

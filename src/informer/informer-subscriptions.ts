@@ -85,7 +85,6 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return this.#own(feed, controller)
   }
 
-  /** The informers and groups that the open controllers wait for. */
   get dependencies(): readonly object[] {
     return [...this.#dependencies.values()].flat()
   }
@@ -115,7 +114,6 @@ export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
     return feed
   }
 
-  /** From now on `stop` closes the subscription. */
   #own<Sub extends Subscription>(feed: Feed<T>, subscription: Sub): Sub {
     if (feed.closed === undefined) this.#context.subscriptions.set(feed, subscription)
     // The filter may have stopped the informer.

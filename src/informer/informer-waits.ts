@@ -13,7 +13,6 @@ import type { ViewInputs } from './sources/view-inputs.js'
 /** A wait for an informer that was not started is reported after this time, in milliseconds. */
 const NOT_STARTED_MS = 10_000
 
-/** The waits of an informer. `stop` rejects all that are pending with `STOPPED`. */
 export class InformerWaits<S, T> {
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>

@@ -42,32 +42,26 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     return this.#core.observation.inspect()
   }
 
-  /** @internal */
   measure(): Measurements {
     return this.#core.observation.measure()
   }
 
-  /** @internal */
   limitRelists(limiter: RelistLimiter): void {
     this.#context.relistLimiters.push(limiter)
   }
 
-  /** @internal */
   get clock(): Clock {
     return this.#context.clock
   }
 
-  /** @internal */
   get parts(): readonly object[] {
     return [this]
   }
 
-  /** @internal */
   get dependencies(): readonly object[] {
     return [...(this.#core.sources.view?.informers ?? []), ...this.#core.subscriptions.dependencies]
   }
 
-  /** @internal */
   assertStartable(): void {
     this.#assertNotStopped('start')
   }

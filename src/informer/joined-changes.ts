@@ -20,7 +20,6 @@ export function isRouting(informers: Iterable<object>): boolean {
   return [...informers].some((each) => internalsOf(each)?.objects.isRouting === true)
 }
 
-/** The versions of several informers, or of their streams, as one text. */
 export function joinedVersion(of: Iterable<{ readonly version: Version | undefined }>): Version {
   return Array.from(of, ({ version = '' }) => version).join('\n')
 }
@@ -33,7 +32,6 @@ export class JoinedChanges<T> {
   readonly #informers: ReadonlyMap<string, Informer<T, object>>
   readonly #streams: ReadonlyMap<string, ChangeStream<T>>
   readonly #clock: Clock
-  /** The changes since the last batch, by name and key. */
   #pending = new Map<string, Map<string, Pending<T>>>()
   /** Whether there was a batch since the last one here, or a stream has ended. */
   #news = Promise.withResolvers<void>()

@@ -30,7 +30,7 @@ export class DeliveredBatch<T> implements ChangeBatch<T> {
   }
 }
 
-/** The number of the history of a batch of `changes`. It differs after `EPOCH_CHANGED`. Undefined if it has none. */
+/** It differs after `EPOCH_CHANGED`. Undefined if the batch has no history. */
 export function historyOf(batch: ChangeBatch<unknown>): number | undefined {
   return batch instanceof DeliveredBatch ? batch.position?.history : undefined
 }

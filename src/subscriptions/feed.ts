@@ -103,7 +103,6 @@ export class Feed<T> implements AwaitedFeed {
   /** Whether the initial replay was handled. */
   isSynced = false
   #inFlight = 0
-  /** The matched changes of the commit that is being routed. */
   #matched: Change<T>[] | undefined
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */

@@ -12,7 +12,6 @@ export class Replay<T> {
   readonly since: number
   readonly #pin: Pin<T> | undefined
   readonly #scan: ScopeScan<T> | undefined
-  /** The first position: the least ordinal. */
   readonly #start: number = 0
   #at = 0
 

@@ -22,6 +22,7 @@ export class ScopeFilter<T> {
   readonly where: readonly (readonly [DeclaredIndex<T>, unknown])[]
   /** Whether every object with one value of an index is in scope, and no other. */
   readonly isOneValue: boolean
+  readonly isFiltered: boolean
   readonly #indexer: Indexer<T, unknown>
   readonly #filter: ((object: T, key: string) => boolean) | undefined
   readonly #when: ((change: Updated<T>) => boolean) | undefined
@@ -45,6 +46,7 @@ export class ScopeFilter<T> {
     this.where = declaredIn(call, where ?? {}, indexer.declared)
     this.#indexer = indexer
     this.#filter = filter
+    this.isFiltered = filter !== undefined
     this.#when = when
     this.#onFailure = onFailure
     this.isOneValue = key === undefined && this.where.length === 1 && filter === undefined && when === undefined
@@ -56,10 +58,6 @@ export class ScopeFilter<T> {
   /** Whether there are changes that the subscriber may not receive. */
   get isSelective(): boolean {
     return this.#inScopeKeys !== undefined || this.#when !== undefined
-  }
-
-  get isFiltered(): boolean {
-    return this.#filter !== undefined
   }
 
   get size(): number {

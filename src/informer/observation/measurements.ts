@@ -23,7 +23,6 @@ export interface SourceMeasurements {
   /** In a set, its name there. */
   readonly name: string
   readonly status: Status
-  /** By a short name of the reason. */
   readonly relists: ReadonlyMap<string, number>
   readonly batches: number
   readonly changes: number

@@ -22,7 +22,6 @@ const MAX_TRANSITIONS = 50
 
 /** What an informer shows of itself: status, health, inspection, metrics, and messages on diagnostics channels. */
 export class Observation<S, T> {
-  /** Unique among the informers of the process that were not stopped. */
   readonly name: string
   readonly #number = informers.nextNumber()
   readonly #context: InformerContext<T>
@@ -61,7 +60,8 @@ export class Observation<S, T> {
   }
 
   committed({ source, lagMs, counts }: SourceRunner<S, T>, { origin, changes, version, position }: Commit<T>): void {
-    counts.committed(changes.length)
+    counts.batches++
+    counts.changes += changes.length
     if (!channels.batch.hasSubscribers) return
     const { name: informer } = this
     channels.batch.publish({ informer, source: source.name, origin, changes: changes.length, version, position, lagMs })

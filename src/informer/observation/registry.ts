@@ -34,7 +34,6 @@ export class InformerRegistry {
     return ++this.#lastNumber
   }
 
-  /** The name of the informer must be free. */
   add(informer: Observable): void {
     this.#members.set(informer.name, new WeakRef(informer))
     this.#collected.register(informer, informer.name, informer)

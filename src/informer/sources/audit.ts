@@ -89,8 +89,8 @@ export class Audit<S, T> {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
       const restMs = Math.max(CPU_REST_FACTOR * this.#cpuMs, READ_REST_FACTOR * this.#readMs)
       await this.#rest(Math.max(drawnMs, restMs), signal)
-      if (this.#isRequested)
-        await clock.sleep(this.#requestedDelayMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
+      const requestMs = Math.min(REQUEST_MS * 2 ** this.#failures, Math.max(REQUEST_MS, this.#periodMs))
+      if (this.#isRequested) await clock.sleep(requestMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (signal.aborted) break
       if (this.#audited.isComparable) await this.#once(signal)
       else this.#isProofWanted = false // The watch that is opened next calls `prove` if its position is waited for.
@@ -110,10 +110,6 @@ export class Audit<S, T> {
     this.#isProofWanted = true
     this.#wake?.()
     this.#wakeWait?.()
-  }
-
-  get #requestedDelayMs(): number {
-    return Math.min(REQUEST_MS * 2 ** this.#failures, Math.max(REQUEST_MS, this.#periodMs))
   }
 
   async #rest(ms: number, signal: AbortSignal): Promise<void> {
@@ -279,17 +275,18 @@ export class Audit<S, T> {
    * ends with the keys found so far.
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
+    const { part } = this.#audited
     const drift: string[] = []
     this.#hasListRun = false
     for (const [key, item] of doubtful) {
       if (written.isReplaced) return drift
-      if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
+      if (!written.keys.has(key) && this.#differsAt(key, part.ordinalOf(key), item)) drift.push(key)
       this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()
     if (listed === undefined) return drift
-    for (const key of this.#audited.part.keysOutside(listed)) {
+    for (const key of part.keysOutside(listed)) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key)) drift.push(key)
       this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
@@ -297,11 +294,6 @@ export class Audit<S, T> {
     }
     attempt.throwIfAborted()
     return drift
-  }
-
-  #differs(item: Item<S>): boolean {
-    const { key } = item
-    return key !== undefined && this.#differsAt(key, this.#audited.part.ordinalOf(key), item)
   }
 
   #differsAt(key: string, ordinal: Ordinal | undefined, item: Item<S>): boolean {

@@ -16,7 +16,6 @@ export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
   readonly runners: Map<string, SourceRunner<S, T>> = new Map()
-  /** The runner of a single source; undefined for a source set. */
   readonly only: SourceRunner<S, T> | undefined
   /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
   readonly #removing = new Map<string, SourceRunner<S, T>>()

@@ -37,7 +37,6 @@ export class SourceCache<T> implements WarmStart {
   isBehind = false
   /** Whether the content was stale when the listeners of the status were called last. */
   wasStale = false
-  /** The wait of the content for these changes. Until then it is stale. */
   readonly #waiters: VersionWaiters
   readonly #cache: MirrorCache | ReadOnlyCache
   readonly #mirror: CachedMirror<T>
@@ -178,7 +177,6 @@ export class SourceCache<T> implements WarmStart {
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), cancel.signal).then(due, () => {})
   }
 
-  /** Undefined if there is nothing to save. */
   #nextSaveAt({ saveEveryMs, saveAfterShare, maxAgeMs }: MirrorCache): number | undefined {
     if (!this.#hasMoved) return undefined
     if (this.#saved === undefined || this.#unsaved === 'history') return -Infinity

@@ -36,7 +36,6 @@ export interface SourceHooks<S, T> {
 }
 
 interface OwnOptions<T> extends Omit<SourceOptions, 'audit'> {
-  /** The name of the source in its set. */
   readonly name: string
   readonly part: Partition<T>
   /** The period of its audits, in milliseconds; false without periodic audits. */
@@ -57,7 +56,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly fingerprint: string
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
-  /** Reads and saves the content; undefined without a cache. */
   readonly warmStart: SourceCache<T> | undefined
   readonly counts: SourceCounts = new SourceCounts()
   readonly history: SourceHistory = new SourceHistory()
@@ -415,10 +413,5 @@ class SourceCounts {
   relisting(reason: string, code: string | undefined): void {
     const label = REASONS.get(reason) ?? (code !== undefined && CODES.has(code) ? code.toLowerCase() : 'other')
     this.relists.set(label, (this.relists.get(label) ?? 0) + 1)
-  }
-
-  committed(changes: number): void {
-    this.batches++
-    this.changes += changes
   }
 }

@@ -66,7 +66,6 @@ export function isDynamic<S>(source: SourceSet<S> | ListerWatcher<S>): source is
   return source instanceof DynamicSourceSet
 }
 
-/** The only implementation of `SourceSet`. */
 export class DynamicSourceSet<S> implements SourceSet<S> {
   readonly #sources = new Map<string, ListerWatcher<S>>()
   readonly #listeners = new Set<SourceSetListener<S>>()

@@ -24,7 +24,6 @@ type Reason = ReconcileContext<unknown>['reason']
 /** The reasons, the one that counts first. */
 const ORDER: readonly Reason[] = ['changed', 'enqueued', 'watches', 'gained', 'initial', 'retry', 'requeued', 'resync']
 
-/** Of several reasons the first in the order counts. */
 export function addReason(item: PendingKey, reason: Reason): void {
   if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
 }

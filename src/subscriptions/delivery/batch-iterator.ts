@@ -5,7 +5,6 @@ import { FeedConsumer } from './feed-consumer.js'
 
 type Result<T> = IteratorResult<ChangeBatch<T>, undefined>
 
-/** The `ChangeStream` of an informer. It is its own iterator. */
 export class BatchIterator<T>
   extends FeedConsumer<T>
   implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined>

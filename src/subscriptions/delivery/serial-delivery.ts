@@ -5,7 +5,6 @@ import type { HandlerCaller } from './handler-caller.js'
 
 const READY = Promise.resolve()
 
-/** Delivers one change after the other. */
 export class SerialDelivery<T> {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>

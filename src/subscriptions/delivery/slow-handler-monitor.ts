@@ -37,13 +37,12 @@ export class SlowHandlerMonitor {
     const running: Running = { key, since: this.#clock.now(), isReported: false }
     this.#running.add(running)
     const settled = this.#settled(running, work)
-    // Work that has settled already needs no timer.
-    if (this.#timer === undefined) void Promise.resolve().then(() => this.#arm(running))
+    const arm = (): void => {
+      // Work that has settled already needs no timer.
+      if (this.#running.has(running) && !this.#isStopped) this.#timer ??= this.#startTimer()
+    }
+    if (this.#timer === undefined) void Promise.resolve().then(arm)
     return settled
-  }
-
-  #arm(running: Running): void {
-    if (this.#running.has(running) && !this.#isStopped) this.#timer ??= this.#startTimer()
   }
 
   async #settled(running: Running, work: PromiseLike<unknown>): Promise<void> {

@@ -19,7 +19,6 @@ export interface LeaseRequest {
   readonly evict: readonly Eviction[]
   /** Members that claim no key any more, as hints said before. The view shows whether that is so. */
   readonly released: readonly string[]
-  /** The time before it was sent. */
   readonly sent: Instant
 }
 

@@ -207,7 +207,6 @@ export class ReplicaGate {
     clock.sleep(Math.max(0, wakeAt - clock.now()), timer.stop.signal).then(wake, () => {})
   }
 
-  /** Remembers an ownership that is over, and reports keys that were gained. */
   #compare(): void {
     const { ownership } = this.#membership
     if (ownership === this.#last) return

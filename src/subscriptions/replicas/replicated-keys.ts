@@ -36,11 +36,8 @@ export class ReplicatedKeys<T> {
   constructor(leases: Leases, controller: ControllerParts<T>) {
     this.#controller = controller
     this.#foreign = new ForeignKeys(() => this.gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
-    const gained = (): void => this.#gained()
-    this.gate = new ReplicaGate(leases, controller.feed.host, controller.random, {
-      gained,
-      left: () => controller.left(),
-    })
+    const hooks = { gained: () => this.#gained(), left: () => controller.left() }
+    this.gate = new ReplicaGate(leases, controller.feed.host, controller.random, hooks)
   }
 
   /** The store has the first list. */
