@@ -60,51 +60,6 @@ type Table = { readonly [Name in StateName]: Row<Name> }
 
 const keep = (state: ReflectorState): Step => ({ state, effect: { type: 'continue' } })
 
-/** A state in which a list is on its way. */
-const whileListing = {
-  start: keep,
-  restorable: keep,
-  unrestorable: keep,
-  listed: afterList,
-  batch: keep,
-  ended: keep,
-  failed: afterFailure,
-  delayElapsed: keep,
-  relist: wantAnotherList,
-  admitted: begin,
-  stop,
-} as const
-
-/** A state in which a watch is open. */
-const whileWatching = {
-  start: keep,
-  restorable: keep,
-  unrestorable: listInstead,
-  listed: show,
-  batch: afterBatch,
-  ended: afterEnd,
-  failed: afterFailure,
-  delayElapsed: keep,
-  relist: relistNow,
-  admitted: keep,
-  stop,
-} as const
-
-/** A state in which the next attempt is waited for. */
-const whileWaiting = {
-  start: keep,
-  restorable: keep,
-  unrestorable: keep,
-  listed: showWhileWaiting,
-  batch: keep,
-  ended: keep,
-  failed: keep,
-  delayElapsed: open,
-  relist: relistNext,
-  admitted: keep,
-  stop,
-} as const
-
 /** A state in which nothing runs. */
 const atRest = {
   start: keep,
@@ -118,6 +73,37 @@ const atRest = {
   relist: keep,
   admitted: keep,
   stop: keep,
+} as const
+
+/** A state in which a list is on its way. */
+const whileListing = {
+  ...atRest,
+  listed: afterList,
+  failed: afterFailure,
+  relist: wantAnotherList,
+  admitted: begin,
+  stop,
+} as const
+
+/** A state in which a watch is open. */
+const whileWatching = {
+  ...atRest,
+  unrestorable: listInstead,
+  listed: show,
+  batch: afterBatch,
+  ended: afterEnd,
+  failed: afterFailure,
+  relist: relistNow,
+  stop,
+} as const
+
+/** A state in which the next attempt is waited for. */
+const whileWaiting = {
+  ...atRest,
+  listed: showWhileWaiting,
+  delayElapsed: open,
+  relist: relistNext,
+  stop,
 } as const
 
 export const table: Table = {
