@@ -15,25 +15,17 @@ export function idleMsOf({ heartbeatMs = DEFAULT_HEARTBEAT_MS }: Pick<ListerWatc
   return 2 * heartbeatMs + 5_000
 }
 
+const METHODS = ['list', 'watch', 'hasReached', 'isLaterEpoch', 'head', 'versions', 'resumeState']
+
 /** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {
   if (isThenable(source))
     throw new OptionError(`${call}: the source is a promise: await it first`, { option: 'source' })
-  const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions, resumeState } = membersOf(source)
+  const members = membersOf(source)
+  const { name, list, watch, heartbeatMs } = members
   if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
-  checkOptions(
-    `${call}: the source "${name}"`,
-    { list, watch, hasReached, isLaterEpoch, head, versions, resumeState },
-    {
-      list: isFunction,
-      watch: isFunction,
-      hasReached: isFunction,
-      isLaterEpoch: isFunction,
-      head: isFunction,
-      versions: isFunction,
-      resumeState: isFunction,
-    },
-  )
+  for (const method of METHODS)
+    checkOptions(`${call}: the source "${name}"`, { [method]: members[method] }, { [method]: isFunction })
   if (list === undefined || watch === undefined) {
     throw new TypeError(`${call}: the source "${name}" must have list and watch`)
   }
