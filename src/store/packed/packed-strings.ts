@@ -1,3 +1,5 @@
+import { grown } from '../indexes/int32-list.js'
+
 /** Chunks become larger up to this size. */
 const CHUNK_BYTES = 1024 * 1024
 const FIRST_CHUNK_BYTES = 4096
@@ -16,7 +18,7 @@ export interface Bytes {
  */
 export class StringsWriter {
   /** For each string: twice the position of its end, plus 1 if it has two bytes for each code unit. */
-  #ends = new Uint32Array(256)
+  #ends = new Int32Array(256)
   #count = 0
   readonly #full: Uint8Array<ArrayBuffer>[] = []
   #chunk = new Uint8Array(FIRST_CHUNK_BYTES)
@@ -36,13 +38,13 @@ export class StringsWriter {
       if (width === 2) this.#chunk[this.#at++] = unit >> 8
     }
     this.#length += size
-    this.#ends = grownUint32(this.#ends, this.#count + 1)
+    this.#ends = grown(this.#ends, this.#count + 1)
     this.#ends[this.#count] = this.#length * 2 + (width - 1)
     return this.#count++
   }
 
   get ends(): Uint32Array<ArrayBuffer> {
-    return this.#ends.subarray(0, this.#count)
+    return new Uint32Array(this.#ends.buffer, 0, this.#count)
   }
 
   get pool(): Bytes {
@@ -103,10 +105,3 @@ export class PackedStrings {
   }
 }
 
-/** Returns an array with at least `length` elements: `array` itself, or a copy of at least twice its length. */
-function grownUint32(array: Uint32Array<ArrayBuffer>, length: number): Uint32Array<ArrayBuffer> {
-  if (length <= array.length) return array
-  const larger = new Uint32Array(Math.max(length, array.length * 2))
-  larger.set(array)
-  return larger
-}
