@@ -169,15 +169,11 @@ function equalBytes(a: ArrayBufferView, b: ArrayBufferView): boolean {
 }
 
 function equalMaps(a: ReadonlyMap<unknown, unknown>, b: ReadonlyMap<unknown, unknown>, depth: number): boolean {
-  if (a.size !== b.size) return false
-  for (const [key, value] of a) if (!b.has(key) || !equalAt(value, b.get(key), depth + 1)) return false
-  return true
+  return a.size === b.size && a.entries().every(([key, value]) => b.has(key) && equalAt(value, b.get(key), depth + 1))
 }
 
 function equalSets(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
-  if (a.size !== b.size) return false
-  for (const value of a) if (!b.has(value)) return false
-  return true
+  return a.size === b.size && a.values().every((value) => b.has(value))
 }
 
 /**
