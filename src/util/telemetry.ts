@@ -1,5 +1,7 @@
 import { type TelemetryChannel, telemetryChannel } from '../contract/node-or-browser.js'
 
+type ChannelName = 'status' | 'apply' | 'batch' | 'error' | 'handler' | 'runStart' | 'runEnd'
+
 /**
  * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in
  * browsers.
@@ -11,15 +13,8 @@ import { type TelemetryChannel, telemetryChannel } from '../contract/node-or-bro
  * - `listwatch:handler` HandlerMessage: every call of a handler that returned a promise, when that is settled.
  * - `listwatch:reconcile:start` and `listwatch:reconcile:end` RunMessage: every run of a controller.
  */
-export const channels: {
-  readonly status: TelemetryChannel
-  readonly apply: TelemetryChannel
-  readonly batch: TelemetryChannel
-  readonly error: TelemetryChannel
-  readonly handler: TelemetryChannel
-  readonly runStart: TelemetryChannel
-  readonly runEnd: TelemetryChannel
-} = {
+
+export const channels: Readonly<Record<ChannelName, TelemetryChannel>> = {
   status: telemetryChannel('listwatch:status'),
   apply: telemetryChannel('listwatch:apply'),
   batch: telemetryChannel('listwatch:batch'),
