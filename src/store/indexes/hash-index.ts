@@ -6,7 +6,7 @@ import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
 import { MovedScalars, Moves } from './moves.js'
 import { type OrdinalList, OrdinalLists } from './ordinal-lists.js'
-import { copyScalar, isScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
+import { copyScalar, isScalar, type Scalar, ScalarMap, sameScalar, scalarsOf } from './scalar.js'
 import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 
 /** All objects with one index value. */
@@ -28,8 +28,9 @@ const FORGET_AFTER = 8
  * The base of equal and multi-value indexes: buckets of ordinals. An ordinal is removed by moving the last one of the
  * bucket into its position.
  */
-export abstract class HashIndex<T> implements StoreIndex<T> {
+export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
   readonly store: Store<T>
+  readonly valueFor: (entry: Entry<T>) => Value
   readonly #byValue: ScalarMap<Bucket<T>>
   /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
@@ -40,18 +41,16 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** The packed entries below those of the store. */
   #base: HashBase<T> | undefined
 
-  constructor(store: Store<T>, nameOf?: () => string) {
+  constructor(store: Store<T>, of: (entry: Entry<T>) => Value, nameOf?: () => string) {
     this.store = store
+    this.valueFor = of
     this.#byValue = new ScalarMap(nameOf)
   }
 
   abstract set(ordinal: Ordinal, entry: Entry<T>): void
   abstract delete(ordinal: Ordinal): void
-  abstract valueFor(entry: Entry<T>): unknown
-  protected abstract captured(): CapturedHash
-  protected abstract ownValueAt(ordinal: Ordinal): unknown
-  protected abstract valuesOf(ordinal: Ordinal): readonly Scalar[]
-  abstract includes(remembered: unknown, value: Scalar): boolean
+  protected abstract captured(): CapturedHash['each']
+  protected abstract ownValueAt(ordinal: Ordinal): Value
   /** Called after the element `ordinal` was moved to `position` of `bucket`. */
   protected abstract moved(ordinal: Ordinal, bucket: Bucket<T>, position: number): void
 
@@ -67,16 +66,19 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   }
 
   capture(): CapturedHash | undefined {
-    return this.#base === undefined ? this.captured() : undefined
+    if (this.#base !== undefined) return undefined
+    return { kind: 'hash', values: this.#buckets.map((bucket) => bucket?.value), each: this.captured() }
   }
 
-  valueAt(ordinal: Ordinal): unknown {
-    return ordinal < 0 ? this.#packedValueAt(ordinal) : this.ownValueAt(ordinal)
-  }
-
-  #packedValueAt(ordinal: Ordinal): unknown {
+  valueAt(ordinal: Ordinal): Value | undefined {
+    if (ordinal >= 0) return this.ownValueAt(ordinal)
     const entry = this.store.entryAt(ordinal)
-    return entry === undefined ? undefined : this.valueFor(entry)
+    return entry && this.valueFor(entry)
+  }
+
+  includes(remembered: unknown, value: Scalar): boolean {
+    if (isScalar(remembered)) return sameScalar(remembered, value)
+    return scalarsOf(remembered).some((each) => sameScalar(each, value))
   }
 
   get valueCount(): number | undefined {
@@ -89,10 +91,6 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     } else for (const value of this.#values(undefined)) yield [value, this.#count(value, undefined)]
   }
 
-  /** Returns the values of all buckets, by id. */
-  protected captureValues(): readonly (Scalar | undefined)[] {
-    return this.#buckets.map((bucket) => bucket?.value)
-  }
 
   protected bucketWith(id: number): Bucket<T> | undefined {
     return this.#buckets[id]
@@ -211,7 +209,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** Called before the values of an ordinal change. */
   protected recordMove(ordinal: Ordinal): void {
     const layer = this.store.recordingLayer
-    if (layer !== undefined) this.#moves.record(layer, ordinal, this.valuesOf(ordinal))
+    if (layer !== undefined) this.#moves.record(layer, ordinal, scalarsOf(this.ownValueAt(ordinal)))
   }
 
   #bucketNow(value: Scalar): Bucket<T> | undefined {
@@ -228,18 +226,12 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 }
 
 /** An index with at most one value for each object. */
-export class EqualIndex<T> extends HashIndex<T> {
-  readonly #of: (entry: Entry<T>) => Scalar | undefined
+export class EqualIndex<T> extends HashIndex<T, Scalar | undefined> {
   /** Two numbers for each ordinal, next to each other in memory: the id of its bucket, and its position there. */
   readonly #places = new Int32List()
 
-  constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined, nameOf?: () => string) {
-    super(store, nameOf)
-    this.#of = of
-  }
-
   set(ordinal: Ordinal, entry: Entry<T>): void {
-    const value = this.#of(entry)
+    const value = this.valueFor(entry)
     const old = this.#bucketAt(ordinal)
     if (old !== undefined && value !== undefined && sameScalar(old.value, value)) {
       if (old.objects !== undefined) this.replace(old, this.#positionAt(ordinal), entry.object)
@@ -275,26 +267,12 @@ export class EqualIndex<T> extends HashIndex<T> {
     return this.#places.get(2 * ordinal + 1)
   }
 
-  valueFor(entry: Entry<T>): Scalar | undefined {
-    return this.#of(entry)
-  }
-
-  protected captured(): CapturedHash {
+  protected captured(): CapturedHash['each'] {
     const places = this.#places.copy()
-    const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
+    return (ordinal, visit) => {
       const id = places[2 * ordinal] ?? 0
       if (id !== 0) visit(id)
     }
-    return { kind: 'hash', values: this.captureValues(), each }
-  }
-
-  protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
-    const value = this.ownValueAt(ordinal)
-    return value === undefined ? [] : [value]
-  }
-
-  includes(remembered: unknown, value: Scalar): boolean {
-    return isScalar(remembered) && sameScalar(remembered, value)
   }
 
   override clear(): void {

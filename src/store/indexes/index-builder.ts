@@ -4,10 +4,10 @@ import { isThenable } from '../../util/type-guards.js'
 import type { Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import type { Store } from '../store.js'
-import { EqualIndex } from './hash-index.js'
+import { EqualIndex, type HashIndex } from './hash-index.js'
 import type { IndexBuilder } from './index-types.js'
 import { MultiIndex } from './multi-index.js'
-import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap } from './scalar.js'
+import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap, scalarsOf } from './scalar.js'
 import { SortedIndex } from './sorted-index.js'
 import type { StoreIndex } from './store-index.js'
 
@@ -46,10 +46,7 @@ export function declareIndexes<T, I extends object>(
   const made = new Map<unknown, Omit<DeclaredIndex<T>, 'name'>>()
   const names = new Map<StoreIndex<T>, string>()
   const nameOf = (index: StoreIndex<T>): string => `index "${names.get(index) ?? '?'}"`
-  const builder = builderFor(store, made, nameOf, (index, cause, key) => {
-    report(`the function of ${nameOf(index)} failed: ${messageOf(cause)}`, cause, key)
-  })
-  const by: unknown = declare(builder)
+  const by: unknown = declare(builderFor(store, made, nameOf, report))
   if (typeof by !== 'object' || by === null) throw new TypeError('indexes: must return an object of indexes')
   const declared = Object.entries(by).map(([name, accessor]) => {
     const index = made.get(accessor)
@@ -65,73 +62,58 @@ function builderFor<T>(
   store: Store<T>,
   made: Map<unknown, Omit<DeclaredIndex<T>, 'name'>>,
   nameOf: (index: StoreIndex<T>) => string,
-  report: (index: StoreIndex<T>, cause: unknown, key: string) => void,
+  report: (message: string, cause: unknown, key: string) => void,
 ): IndexBuilder<T> {
-  /**
-   * Wraps the user's function. If it or `read` throws, `otherwise` is returned; the first error of each index is
-   * reported.
-   */
-  const guarded = <V, R>(
+  /** Makes an index of the user's function. If that or `read` throws, the value of the object is `otherwise`. */
+  const indexOf = <X extends StoreIndex<T>, V, R>(
+    Index: new (store: Store<T>, of: (entry: Entry<T>) => R, nameOf: () => string) => X,
     of: (object: T, key: string) => V,
     read: (value: V) => R,
     otherwise: R,
-    self: () => StoreIndex<T>,
-  ): ((entry: Entry<T>) => R) => {
+  ): X => {
     if (typeof of !== 'function') throw new TypeError('indexes: an index needs a function')
     let hasFailed = false
-    return (entry) => {
+    const guarded = (entry: Entry<T>): R => {
       try {
         const value = of(entry.object, entry.key)
         if (isThenable(value)) value.then(undefined, () => {}) // It is not a scalar.
         return read(value)
       } catch (error) {
-        if (!hasFailed) report(self(), error, entry.key)
+        if (!hasFailed) report(`the function of ${nameOf(index)} failed: ${messageOf(error)}`, error, entry.key)
         hasFailed = true
         return otherwise
       }
     }
+    const index: X = new Index(store, guarded, () => nameOf(index))
+    return index
   }
   const register = <A>(accessor: A, index: Omit<DeclaredIndex<T>, 'name' | 'accessor'>): A => {
     made.set(accessor, { ...index, accessor })
     return accessor
   }
-  const ofBuckets = (
-    index: EqualIndex<T> | MultiIndex<T>,
-  ): Omit<DeclaredIndex<T>, 'name' | 'signature' | 'accessor' | 'scalarsOf'> => ({
+  const ofBuckets = (index: HashIndex<T>): Omit<DeclaredIndex<T>, 'name' | 'signature' | 'accessor'> => ({
     index,
     accessorAt: (pin) => index.accessor(pin),
     includes: (remembered, value) => isScalar(value) && index.includes(remembered, value),
     ordinalsWith: (value) => (isScalar(value) ? index.ordinalsWith(value) : []),
     flawIn: flawInScalar,
+    scalarsOf,
   })
   return {
     equal<V extends Scalar>(of: (object: T, key: string) => V | null | undefined) {
-      const index: EqualIndex<T> = new EqualIndex(
-        store,
-        guarded(of, readScalar, undefined, () => index),
-        () => nameOf(index),
-      )
-      const scalarsOf = (remembered: unknown) => (isScalar(remembered) ? [remembered] : [])
-      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `equal ${of}`, scalarsOf })
+      const index = indexOf(EqualIndex<T>, of, readScalar, undefined)
+      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `equal ${of}` })
     },
     multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>) {
-      const index: MultiIndex<T> = new MultiIndex(
-        store,
-        guarded(of, readScalars, [], () => index),
-        () => nameOf(index),
-      )
-      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `multi ${of}`, scalarsOf: scalarsIn })
+      const index = indexOf(MultiIndex<T>, of, readScalars, [])
+      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `multi ${of}` })
     },
     ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined) {
       const read = (value: unknown): readonly Scalar[] | undefined => {
         const scalar = readScalar(value)
         return scalar === undefined ? undefined : [scalar]
       }
-      const index: SortedIndex<T> = new SortedIndex(
-        store,
-        guarded(of, read, undefined, () => index),
-        () => nameOf(index),
-      )
+      const index = indexOf(SortedIndex<T>, of, read, undefined)
       return register(index.ordered<V>(), {
         signature: `ordered ${of}`,
         index,
@@ -139,17 +121,13 @@ function builderFor<T>(
         includes: (remembered, value) => isScalar(value) && index.includes(remembered, [value]),
         ordinalsWith: (value) => (isScalar(value) ? index.ordinalsWith([value]) : []),
         flawIn: flawInScalar,
-        scalarsOf: scalarsIn,
+        scalarsOf,
       })
     },
     compound<const V extends readonly (Scalar | null | undefined)[]>(
       of: (object: T, key: string) => V | null | undefined,
     ) {
-      const index: SortedIndex<T> = new SortedIndex(
-        store,
-        guarded(of, readTuple, undefined, () => index),
-        () => nameOf(index),
-      )
+      const index = indexOf(SortedIndex<T>, of, readTuple, undefined)
       return register(index.compound<{ [K in keyof V]: NonNullable<V[K]> }>(), {
         signature: `compound ${of}`,
         index,
@@ -163,9 +141,6 @@ function builderFor<T>(
   }
 }
 
-function scalarsIn(remembered: unknown): readonly Scalar[] {
-  return isScalars(remembered) ? remembered : []
-}
 
 function flawInScalar(value: unknown): string | undefined {
   return isScalar(value) ? undefined : 'must be a string, number, bigint, boolean or Date'

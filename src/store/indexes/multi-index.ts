@@ -1,16 +1,14 @@
 import type { Entry } from '../../contract/source.js'
 import type { CapturedHash, Ordinal } from '../ordinals.js'
-import type { Store } from '../store.js'
 import { type Bucket, HashIndex } from './hash-index.js'
 import { grown } from './int32-list.js'
-import { isScalars, type Scalar, sameScalar } from './scalar.js'
+import { type Scalar, sameScalar } from './scalar.js'
 
 /** The numbers of one place of a multi-value index. */
 const PLACE = 3
 
 /** An index with any number of values for each object. */
-export class MultiIndex<T> extends HashIndex<T> {
-  readonly #of: (entry: Entry<T>) => readonly Scalar[]
+export class MultiIndex<T> extends HashIndex<T, readonly Scalar[]> {
   /** The first place of each ordinal, 0 if it has none. A place is the position of one object in one bucket. */
   #first = new Int32Array(0)
   /** Three numbers for each place: the id of its bucket, the position there, the next place of the ordinal. */
@@ -19,13 +17,9 @@ export class MultiIndex<T> extends HashIndex<T> {
   /** The first of the free places. */
   #free = 0
 
-  constructor(store: Store<T>, of: (entry: Entry<T>) => readonly Scalar[], nameOf?: () => string) {
-    super(store, nameOf)
-    this.#of = of
-  }
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
-    const values = this.#of(entry)
+    const values = this.valueFor(entry)
     if (this.#hasValues(ordinal, values)) {
       for (let place = this.#firstOf(ordinal); place !== 0; place = this.#nextOf(place)) {
         const bucket = this.#bucketOf(place)
@@ -69,25 +63,12 @@ export class MultiIndex<T> extends HashIndex<T> {
     return values
   }
 
-  valueFor(entry: Entry<T>): readonly Scalar[] {
-    return this.#of(entry)
-  }
-
-  protected captured(): CapturedHash {
+  protected captured(): CapturedHash['each'] {
     const [first, places] = [this.#first.slice(), this.#places.slice()]
-    const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
+    return (ordinal, visit) => {
       for (let place = first[ordinal] ?? 0; place !== 0; place = places[place * PLACE + 2] ?? 0)
         visit(places[place * PLACE] ?? 0)
     }
-    return { kind: 'hash', values: this.captureValues(), each }
-  }
-
-  protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
-    return this.ownValueAt(ordinal)
-  }
-
-  includes(remembered: unknown, value: Scalar): boolean {
-    return isScalars(remembered) && remembered.some((each) => sameScalar(each, value))
   }
 
   override clear(): void {

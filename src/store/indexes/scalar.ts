@@ -30,6 +30,12 @@ export function isScalars(value: unknown): value is readonly Scalar[] {
   return Array.isArray(value) && value.every(isScalar)
 }
 
+/** Returns the scalars of an index value, which is a scalar, an array of scalars or undefined. */
+export function scalarsOf(value: unknown): readonly Scalar[] {
+  if (isScalar(value)) return [value]
+  return isScalars(value) ? value : []
+}
+
 /** Copies a Date, which is mutable. Returns all other scalars as they are. */
 export function copyScalar<V extends Scalar>(value: V): V
 export function copyScalar(value: Scalar): Scalar {

@@ -1,7 +1,7 @@
 import { OptionError } from '../../contract/errors.js'
 import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
-import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
+import { checkOptions, isBoolean, isCount, isString } from '../../util/validate-options.js'
 import type { CapturedOrder, Layer, Ordinal } from '../ordinals.js'
 import type { Pin } from '../pin.js'
 import { entriesAt, pairsOf, type Store } from '../store.js'
@@ -25,8 +25,8 @@ import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
  * component. The order is sorted at the first read, and maintained from then on.
  */
 export class SortedIndex<T> implements StoreIndex<T> {
+  readonly valueFor: (entry: Entry<T>) => Tuple | undefined
   readonly #store: Store<T>
-  readonly #of: (entry: Entry<T>) => Tuple | undefined
   /** The name of the index in errors. */
   readonly #nameOf: () => string
   readonly #tuples = new SortedTuples((chunk) => this.#objects.changed(chunk))
@@ -38,12 +38,12 @@ export class SortedIndex<T> implements StoreIndex<T> {
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined, nameOf?: () => string) {
     this.#store = store
     this.#nameOf = nameOf ?? (() => 'an index')
-    this.#of = of
+    this.valueFor = of
     this.#objects = new ChunkObjects(this.#tuples.order, (ordinal) => store.entryAt(ordinal)?.object as T)
   }
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
-    const tuple = this.#of(entry)
+    const tuple = this.valueFor(entry)
     if (tuple === undefined) this.delete(ordinal)
     else if (this.#tuples.equals(ordinal, tuple)) this.#objects.changed(this.#tuples.order.chunkOf(ordinal))
     else {
@@ -68,14 +68,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   valueAt(ordinal: Ordinal): Tuple | undefined {
     if (ordinal < 0) {
       const entry = this.#store.entryAt(ordinal)
-      return entry && this.#of(entry)
+      return entry && this.valueFor(entry)
     }
     return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
   }
 
-  valueFor(entry: Entry<T>): Tuple | undefined {
-    return this.#of(entry)
-  }
 
   /** It is fast if the index is prepared. */
   capture(): CapturedOrder | undefined {
@@ -118,15 +115,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#ordinals(equalTo(value), {}, this.#store.heldPin)
   }
 
-  /** Returns the entries whose tuple starts with `value`. */
-  entriesWith(value: Tuple, pin?: Pin<T>): readonly Entry<T>[] {
-    return this.#select(equalTo(value), {}, pin)
-  }
 
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
     const tracked = (): Ordered<T, V> | undefined =>
-      pin === undefined ? (this.#tracked() as Ordered<T, V> | undefined) : undefined
+      pin === undefined ? (this.#store.tracked?.accessorOf(this) as Ordered<T, V> | undefined) : undefined
     const entriesIn = (range: IndexRange<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
       this.#checkRange(range, PREFIX_RANGE, [], pin)
       return this.#select(spanOf([], range), range, pin)
@@ -139,7 +132,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     }
     return Object.assign(objects, {
       entriesIn: (range?: IndexRange<V>) => tracked()?.entriesIn(range) ?? pairsOf(entriesIn(range)),
-      entries: (value: V) => tracked()?.entries(value) ?? pairsOf(this.entriesWith([value], pin)),
+      entries: (value: V) => tracked()?.entries(value) ?? pairsOf(this.#select(equalTo([value]), {}, pin)),
       count: (value: V) => tracked()?.count(value) ?? this.#count(equalTo([value]), pin),
       values: () => tracked()?.values() ?? this.#distinct(pin).map(([value]) => copyScalar(value as V)),
     })
@@ -149,10 +142,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   compound<V extends readonly Scalar[]>(pin?: Pin<T>): Compound<T, V> {
     const prefixOf = (prefix: unknown): Tuple => {
       if (isScalars(prefix)) return prefix
-      throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
+      const got = Array.isArray(prefix) ? `[${prefix.map(typeOf).join(', ')}]` : typeOf(prefix)
+      throw new TypeError(`${this.#nameOf()}: the prefix must be an array of scalars, such as ['acme'], got ${got}`)
     }
     const tracked = (): Compound<T, V> | undefined =>
-      pin === undefined ? (this.#tracked() as Compound<T, V> | undefined) : undefined
+      pin === undefined ? (this.#store.tracked?.accessorOf(this) as Compound<T, V> | undefined) : undefined
     const objects = (of: unknown, range: IndexRange<Scalar> = {}): readonly T[] => {
       const prefix = prefixOf(of)
       const recorded = tracked()
@@ -161,7 +155,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
       return this.#selectObjects(spanOf(prefix, range), range, pin)
     }
     return Object.assign(objects, {
-      entries: (of: Partial<V>) => tracked()?.entries(of) ?? pairsOf(this.entriesWith(prefixOf(of), pin)),
+      entries: (of: Partial<V>) => tracked()?.entries(of) ?? pairsOf(this.#select(equalTo(prefixOf(of)), {}, pin)),
       count: (of: Partial<V>) => tracked()?.count(of) ?? this.#count(equalTo(prefixOf(of)), pin),
       values: () =>
         tracked()?.values() ?? (this.#distinct(pin).map((value) => value.map(copyScalar)) as unknown as V[]),
@@ -175,10 +169,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return last
   }
 
-  /** Returns the public function that records its reads, while the function of a view runs. */
-  #tracked(): unknown {
-    return this.#store.tracked?.accessorOf(this)
-  }
 
   /** A bound of another type than all values would select everything or nothing. */
   #checkRange(range: IndexRange<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
@@ -325,16 +315,11 @@ const isBound = (value: unknown): string | undefined => {
   if (!isScalar(value)) return 'must be a scalar'
   return value instanceof Date && Number.isNaN(value.getTime()) ? 'must be a valid Date' : undefined
 }
-const isPrefix = (value: unknown): string | undefined => (typeof value === 'string' ? undefined : 'must be a string')
 const RANGE = { gt: isBound, gte: isBound, lt: isBound, lte: isBound, reverse: isBoolean, limit: isCount }
-const PREFIX_RANGE = { ...RANGE, prefix: isPrefix }
+const PREFIX_RANGE = { ...RANGE, prefix: isString }
 
 const everything: Span = { isBefore: () => false, isWithin: () => true }
 
-function flawInPrefix(prefix: unknown): string {
-  const got = Array.isArray(prefix) ? `[${prefix.map(typeOf).join(', ')}]` : typeOf(prefix)
-  return `the prefix must be an array of scalars, such as ['acme'], got ${got}`
-}
 
 function equalTo(value: Tuple): Span {
   return {

@@ -1,5 +1,5 @@
 import { firstIndex } from '../../util/binary-search.js'
-import { isScalar, isScalars, type Scalar, sameScalar } from '../indexes/scalar.js'
+import { isScalar, type Scalar, sameScalar, scalarsOf } from '../indexes/scalar.js'
 import type { CapturedHash, Ordinal } from '../ordinals.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
@@ -130,7 +130,3 @@ export class PackedHashIndex {
   }
 }
 
-function scalarsOf(remembered: unknown): readonly Scalar[] {
-  if (isScalars(remembered)) return remembered
-  return isScalar(remembered) ? [remembered] : []
-}
