@@ -32,10 +32,12 @@ export function performSlice(steps: Steps, clock: Clock, { stepsPerCheck, sliceM
   return true
 }
 
-/** Returns work of one step. */
-export function* single(act: () => void): Steps {
-  act()
-  yield
+/** Returns work of one step for each element. */
+export function* inSteps<E>(elements: readonly E[], act: (element: E) => void): Steps {
+  for (const element of elements) {
+    act(element)
+    yield
+  }
 }
 
 /** How large writes, and other work with many changes, are cut into slices. */

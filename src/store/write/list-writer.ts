@@ -3,9 +3,7 @@ import type { SavedRecord } from '../../contract/mirror-cache.js'
 import type { Entry, ListEvent } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
 import { OrderedTable } from '../../util/ordered-table.js'
-import type { Steps } from '../../util/steps.js'
 import type { Ordinal } from '../ordinals.js'
-import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
@@ -14,9 +12,7 @@ import { StoreTransaction, type WritablePartition } from './transaction.js'
 export interface ListWriter<T> {
   /** About how many changes `write` makes. */
   readonly size: number
-  page(events: readonly ListEvent<T>[]): Steps
-  /** The same as all steps of `page`. */
-  pageNow(events: readonly ListEvent<T>[]): undefined
+  take(event: ListEvent<T>): void
   /** Ends the list: writes all of it. Returns the transaction, which is still to be committed. */
   write(version: Version): Generator<void, StoreTransaction<T>>
   abandon(): void
@@ -35,23 +31,12 @@ export class InitialList<T> implements ListWriter<T> {
     this.#transaction = new StoreTransaction(writer, partition, 'initial')
   }
 
-  pageNow(events: readonly ListEvent<T>[]): undefined {
-    for (const event of events) this.#transaction.apply(event)
+  take(event: ListEvent<T>): void {
+    this.#transaction.apply(event)
   }
 
-  *page(events: readonly ListEvent<T>[]): Steps {
-    for (const event of events) {
-      this.#transaction.apply(event)
-      yield
-    }
-  }
-
-  /** Adds records of a saved mirror. */
-  *restore(records: readonly SavedRecord[]): Steps {
-    for (const record of records) {
-      this.#transaction.restore(record)
-      yield
-    }
+  restore(record: SavedRecord): void {
+    this.#transaction.restore(record)
   }
 
   /** A large list prepares the indexes when it is committed. */
@@ -110,18 +95,7 @@ export class Relist<T> implements ListWriter<T> {
     return size
   }
 
-  pageNow(events: readonly ListEvent<T>[]): undefined {
-    for (const event of events) this.#compare(event)
-  }
-
-  *page(events: readonly ListEvent<T>[]): Steps {
-    for (const event of events) {
-      this.#compare(event)
-      yield
-    }
-  }
-
-  #compare(event: ListEvent<T>): void {
+  take(event: ListEvent<T>): void {
     const { key } = event
     const partition = this.#partition
     if (key === undefined) {
@@ -174,8 +148,6 @@ export class Relist<T> implements ListWriter<T> {
     const ignoreVersions = this.#ignoreVersions
     const { store } = writer
     this.#dropForeign()
-    if (this.#pending.size > store.freeCapacity)
-      assertListCapacity(this.#listed, this.#pending, this.#isComplete, store, partition)
     const claimed = this.#claimed
     const transaction = new StoreTransaction(writer, partition, 'relist', { version, ignoreVersions, claimed })
     writer.replaced(partition)

@@ -4,7 +4,7 @@ import type { PackedPart, SavedEntry, SavedInvalid, SavedRecord } from '../../co
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../../contract/source.js'
 import type { Version } from '../../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../../queue/change.js'
-import { DEFAULT_SLICES, finish, performSlice, type Steps, single } from '../../util/steps.js'
+import { DEFAULT_SLICES, finish, inSteps, performSlice, type Steps } from '../../util/steps.js'
 import type { DeclaredIndex } from '../indexes/index-builder.js'
 import type { StoreIndex } from '../indexes/store-index.js'
 import type { Ordinal } from '../ordinals.js'
@@ -13,7 +13,6 @@ import { type NamedIndex, pack } from '../packed/pack.js'
 import type { PackedIndex, PackedSnapshot } from '../packed/packed-snapshot.js'
 import type { Pin } from '../pin.js'
 import { type PinnedMap, UndoableMap } from '../undo-journal.js'
-import { assertCapacity } from './capacity.js'
 import type { CommitGroup, CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
@@ -29,8 +28,6 @@ const VALUE_SAMPLES = 16
 /** A batch that is applied. */
 interface ArrivedBatch<T> {
   readonly events: readonly WatchEvent<T>[]
-  /** The greatest number of changes that it can make. */
-  readonly size: number
   readonly version: Version | undefined
   readonly committedAt: number | undefined
 }
@@ -157,7 +154,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     let size = events.length
     for (const event of events) if (event.type === 'replace') size += event.entries.length + this.size
     const committedAt = 'deltas' in batch ? undefined : batch.committedAt
-    const arrived = { events, size, version: batch.version, committedAt }
+    const arrived = { events, version: batch.version, committedAt }
     const group = this.#takeGroup()
     if (group !== undefined) {
       const commit = { version: batch.version ?? this.version, committedAt }
@@ -177,16 +174,11 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return group
   }
 
-  #begin({ events, size, version }: ArrivedBatch<T>): StoreTransaction<T> {
-    const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
-    assertCapacity(events, size, this.#writer.store, this)
-    return transaction
-  }
 
   /** The same as all steps of `#apply`. */
   #applyNow(arrived: ArrivedBatch<T>): Steps | undefined {
     const { events, version, committedAt } = arrived
-    const transaction = this.#begin(arrived)
+    const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
     for (const event of events) {
       if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
       else transaction.apply(event)
@@ -202,8 +194,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Writes a batch. Returns the transaction, which is still to be committed. */
   *#written(arrived: ArrivedBatch<T>): Generator<void, StoreTransaction<T>> {
-    const { events } = arrived
-    const transaction = this.#begin(arrived)
+    const { events, version } = arrived
+    const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
     for (const event of events) {
       if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
       else transaction.apply(event)
@@ -217,21 +209,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const isFirst = writer.commits === 0 && writer.store.size === 0 && !writer.ownership.isShared
     const list = isFirst ? new InitialList(writer, this) : new Relist(writer, this, ignoreVersions)
     return {
-      page: (events: readonly ListEvent<T>[]) =>
-        writer.write(
-          'page',
-          0,
-          () => list.page(events),
-          () => list.pageNow(events),
-        ),
+      ...this.#pagesOf<ListEvent<T>>('page', list, (event) => list.take(event)),
       commit: (version) => {
         const group = this.#takeGroup()
         const { size } = list
         if (group === undefined) return writer.write('commit', size, () => committed(list, version))
         return group.add(this, { writer, size, begin: () => list.write(version), version, committedAt: undefined })
-      },
-      abandon: () => {
-        if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
       },
     }
   }
@@ -245,10 +228,24 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const writer = this.#writer
     const list = new InitialList(writer, this)
     return {
-      page: (records) => writer.write('restore', 0, () => list.restore(records)),
+      ...this.#pagesOf<SavedRecord>('restore', list, (record) => list.restore(record)),
       commit: () => writer.write('commit', list.size, () => committed(list, version)),
+    }
+  }
+
+  /** What all lists have in common, whatever their pages contain. */
+  #pagesOf<E>(call: string, list: ListWriter<T>, take: (element: E) => void) {
+    const writer = this.#writer
+    return {
+      page: (elements: readonly E[]) =>
+        writer.write(
+          call,
+          0,
+          () => inSteps(elements, take),
+          () => void elements.forEach(take),
+        ),
       abandon: () => {
-        if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
+        if (!writer.isAbandoned) writer.write('abandon', 0, () => inSteps([list], () => list.abandon()))?.catch(() => {})
       },
     }
   }

@@ -21,8 +21,6 @@ export interface WritablePartition<T> extends KeyOwner {
   /** The keys that `prepare` filtered out, with their versions, if these are remembered. */
   readonly filtered: UndoableMap<string, Version | undefined>
   readonly onCommit: OnCommit<T> | undefined
-  /** The number of its stored entries. */
-  readonly size: number
   owns(ordinal: Ordinal): boolean
 }
 
@@ -47,9 +45,9 @@ const NOTHING: readonly never[] = []
  * its changes. Both happen inside `StoreWriter.runExclusive`, which rolls it back on an error.
  */
 export class StoreTransaction<T> implements DomainPart {
-  readonly #writer: StoreWriter<T>
+  readonly writer: StoreWriter<T>
+  readonly origin: CommitOrigin
   readonly #partition: WritablePartition<T>
-  readonly #origin: CommitOrigin
   readonly #version: Version | undefined
   /** The final state of deleted objects: only a watch reports deletions, a list lacks the keys. */
   readonly #finalState: 'known' | 'unknown'
@@ -78,9 +76,9 @@ export class StoreTransaction<T> implements DomainPart {
   ) {
     const { store, ownership, tracked } = writer
     store.assertIndexed()
-    this.#writer = writer
+    this.writer = writer
     this.#partition = partition
-    this.#origin = origin
+    this.origin = origin
     this.#version = version
     this.#finalState = origin === 'watch' ? 'known' : 'unknown'
     this.#ignoreVersions = ignoreVersions
@@ -93,13 +91,6 @@ export class StoreTransaction<T> implements DomainPart {
     for (const each of this.#undoables) each.begin()
   }
 
-  get writer(): StoreWriter<T> {
-    return this.#writer
-  }
-
-  get origin(): CommitOrigin {
-    return this.#origin
-  }
 
   /**
    * The same as all steps of `commit`, without preparing the indexes. Returns the steps that are left, if the dependents
@@ -107,28 +98,25 @@ export class StoreTransaction<T> implements DomainPart {
    */
   commitNow(version: Version | undefined, committedAt?: number): Steps | undefined {
     const steps = this.#commit(version, committedAt)
-    if (steps !== undefined) return begun(this.#settled(steps), this.#writer.largeWrite)
-    this.#settleClaims()
-    return undefined
+    if (steps !== undefined) return begun(this.#settled(steps), this.writer.largeWrite)
+    return void this.#settleClaims()
   }
 
   /** Ends the transaction, and reports it. One of the steps makes it visible. */
   *commit(version: Version | undefined, committedAt?: number): Steps {
-    if (this.#writer.isBusy) yield* this.#writer.store.prepareIndexes()
-    const steps = this.#commit(version, committedAt)
-    if (steps !== undefined) yield* steps
-    this.#settleClaims()
+    if (this.writer.isBusy) yield* this.writer.store.prepareIndexes()
+    yield* this.#settled(this.#commit(version, committedAt))
   }
 
-  *#settled(steps: Steps): Steps {
-    yield* steps
+  *#settled(steps: Steps | undefined): Steps {
+    if (steps !== undefined) yield* steps
     this.#settleClaims()
   }
 
   /** Ends the transaction, and makes it visible with what follows from it. Returns the steps that are left. */
   #commit(version: Version | undefined, committedAt: number | undefined): Steps | undefined {
     this.end(version, committedAt)
-    const { domain } = this.#writer
+    const { domain } = this.writer
     if (domain.hasDependents) return domain.commit(this)
     this.publish()
     return this.report()
@@ -139,20 +127,20 @@ export class StoreTransaction<T> implements DomainPart {
     this.version = version
     this.committedAt = committedAt
     for (const each of this.#undoables) each.commit()
-    this.#writer.decided()
+    this.writer.decided()
   }
 
   publish(): void {
-    if (this.#origin === 'initial') this.#writer.store.isVisible = true
+    if (this.origin === 'initial') this.writer.store.isVisible = true
     this.#commitValidity()
     this.#partition.version = this.version
-    this.#writer.committed(this.version)
+    this.writer.committed(this.version)
   }
 
   report(): Steps | undefined {
     const { onCommit, name } = this.#partition
     const { origin, changes, memberships, tracked, version, committedAt } = this
-    const { position } = this.#writer
+    const { position } = this.writer
     return onCommit?.({ origin, changes, memberships, tracked, version, position, source: name, committedAt })
   }
 
@@ -162,7 +150,7 @@ export class StoreTransaction<T> implements DomainPart {
 
   /** Reports keys that two sources list. Notifies the claimants of keys that have no owner any more. */
   #settleClaims(): void {
-    const { store, invalid, ownership, hooks } = this.#writer
+    const { store, invalid, ownership, hooks } = this.writer
     if (!ownership.isShared) return
     const { name } = this.#partition
     const [first] = this.#claimed
@@ -198,7 +186,7 @@ export class StoreTransaction<T> implements DomainPart {
   restore(record: SavedRecord): void {
     const { key, version } = record
     if (typeof key !== 'string') throw new SourceError('a saved record has no key', { code: 'PROTOCOL' })
-    const { ingest, store } = this.#writer
+    const { ingest, store } = this.writer
     if (record.type === 'entry') this.write(ingest.restored(record), store.ordinalOf(key))
     else if (record.type === 'filtered') this.filter(key, version)
     else this.markInvalid(key, ingest.invalid(key, record.reason, this.#partition.name), version)
@@ -206,7 +194,7 @@ export class StoreTransaction<T> implements DomainPart {
 
   /** A right `guess` at the ordinal of the key needs no hash of the key. */
   put(arrived: Entry<unknown>, guess?: Ordinal): void {
-    const { store, ingest, invalid } = this.#writer
+    const { store, ingest, invalid } = this.writer
     const isRight = guess !== undefined && store.entryAt(guess)?.key === arrived.key
     const ordinal = isRight ? guess : store.ordinalOf(arrived.key)
     if (this.#isForeign(arrived.key, 'put', ordinal)) return
@@ -222,34 +210,34 @@ export class StoreTransaction<T> implements DomainPart {
   }
 
   #delete({ key, object }: Delete<unknown>): void {
-    if (this.#isForeign(key, 'delete', this.#writer.store.ordinalOf(key))) return
+    if (this.#isForeign(key, 'delete', this.writer.store.ordinalOf(key))) return
     this.markValid(key)
     this.#partition.filtered.delete(key)
-    this.remove(key, this.#finalState, this.#writer.ingest.lastState(key, object))
+    this.remove(key, this.#finalState, this.writer.ingest.lastState(key, object))
   }
 
   #reject({ key, error, version }: Invalid): void {
-    const { store, ingest } = this.#writer
-    if (key === undefined) this.#writer.reportUnnamed(error, this.#partition)
+    const { store, ingest } = this.writer
+    if (key === undefined) this.writer.reportUnnamed(error, this.#partition)
     else if (!this.#isForeign(key, 'invalid', store.ordinalOf(key)))
       this.markInvalid(key, ingest.invalid(key, error, this.#partition.name), version)
   }
 
   #isForeign(key: string, type: ListEvent<T>['type'], ordinal: Ordinal | undefined): boolean {
-    return this.#writer.ownership.isForeign(this.#partition, key, type, ordinal, this.#claimed)
+    return this.writer.ownership.isForeign(this.#partition, key, type, ordinal, this.#claimed)
   }
 
   markValid(key: string): void {
     if (!this.#isInvalid(key)) return
     this.#setValidity(key, undefined)
-    this.#writer.written(key)
+    this.writer.written(key)
     this.#released.push(key)
   }
 
   markInvalid(key: string, error: SourceError, version: Version | undefined): void {
     this.#setValidity(key, { error, version })
-    this.#writer.written(key)
-    if (this.#writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown', undefined, 'unknown')
+    this.writer.written(key)
+    if (this.writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown', undefined, 'unknown')
   }
 
   #isInvalid(key: string): boolean {
@@ -265,7 +253,7 @@ export class StoreTransaction<T> implements DomainPart {
   /** Marks the invalid objects, and reports their errors. */
   #commitValidity(): void {
     if (this.#validity === undefined) return
-    const { invalid, hooks } = this.#writer
+    const { invalid, hooks } = this.writer
     const { invalid: versions, name } = this.#partition
     for (const [key, object] of this.#validity) {
       const known = invalid.get(key)
@@ -283,12 +271,12 @@ export class StoreTransaction<T> implements DomainPart {
   /** Removes an object that `prepare` filters out. */
   filter(key: string, version: Version | undefined): void {
     this.remove(key, this.#finalState, undefined, 'out-of-scope')
-    if (this.#writer.hooks.remembersFiltered === true) this.#partition.filtered.set(key, version)
+    if (this.writer.hooks.remembersFiltered === true) this.#partition.filtered.set(key, version)
   }
 
   /** Replaces all objects of a source that polls. Keys in `keep` are not deleted; without `keep`, no key is. */
   *replace(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined): Steps {
-    this.#writer.replaced(this.#partition)
+    this.writer.replaced(this.#partition)
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
@@ -302,7 +290,7 @@ export class StoreTransaction<T> implements DomainPart {
 
   /** Removes the keys of the partition for which `isGone` returns true, and forgets all filtered keys. */
   *removeAll(isGone: (key: string) => boolean, gone?: Deleted<T>['gone']): Steps {
-    const { store } = this.#writer
+    const { store } = this.writer
     const partition = this.#partition
     for (const key of [...partition.invalid.keys(), ...(this.#validity?.keys() ?? [])])
       if (isGone(key)) this.markValid(key)
@@ -317,11 +305,11 @@ export class StoreTransaction<T> implements DomainPart {
 
   /** Writes an ingested entry. */
   write(entry: Entry<T>, ordinal: Ordinal | undefined): void {
-    const { store, ownership } = this.#writer
+    const { store, ownership } = this.writer
     const { filtered } = this.#partition
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     const isOther = current !== undefined && isOtherIdentity(current, entry)
-    this.#writer.written(entry.key)
+    this.writer.written(entry.key)
     if (ordinal !== undefined && current?.object === entry.object && !isOther) {
       store.touch(ordinal, entry)
       return
@@ -333,7 +321,7 @@ export class StoreTransaction<T> implements DomainPart {
     if (this.#isSilent) return
     const { key, object } = entry
     const version = this.#version
-    const origin = this.#origin
+    const origin = this.origin
     if (current === undefined) {
       this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, membership)
       return
@@ -356,11 +344,11 @@ export class StoreTransaction<T> implements DomainPart {
    * object was not deleted at the source.
    */
   remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
-    const { store, ownership } = this.#writer
+    const { store, ownership } = this.writer
     const ordinal = store.ordinalOf(key)
     const membership = this.#membershipOf(ordinal)
     const entry = store.delete(key)
-    this.#writer.written(key)
+    this.writer.written(key)
     if (ordinal !== undefined && ownership.isShared) {
       ownership.assign(undefined, ordinal)
       this.#released.push(key)
@@ -369,7 +357,7 @@ export class StoreTransaction<T> implements DomainPart {
     const previous = entry.object
     const object = last === undefined ? previous : last
     const version = this.#version
-    const change = { type: 'delete', key, object, previous, version, origin: this.#origin, finalState } as const
+    const change = { type: 'delete', key, object, previous, version, origin: this.origin, finalState } as const
     this.#record(gone === undefined ? change : { ...change, gone }, ordinal, membership)
   }
 
