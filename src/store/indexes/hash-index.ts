@@ -91,7 +91,6 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
     } else for (const value of this.#values(undefined)) yield [value, this.#count(value, undefined)]
   }
 
-
   protected bucketWith(id: number): Bucket<T> | undefined {
     return this.#buckets[id]
   }

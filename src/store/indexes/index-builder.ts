@@ -141,7 +141,6 @@ function builderFor<T>(
   }
 }
 
-
 function flawInScalar(value: unknown): string | undefined {
   return isScalar(value) ? undefined : 'must be a string, number, bigint, boolean or Date'
 }

@@ -17,7 +17,6 @@ export class MultiIndex<T> extends HashIndex<T, readonly Scalar[]> {
   /** The first of the free places. */
   #free = 0
 
-
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const values = this.valueFor(entry)
     if (this.#hasValues(ordinal, values)) {

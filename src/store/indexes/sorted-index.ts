@@ -73,7 +73,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
   }
 
-
   /** It is fast if the index is prepared. */
   capture(): CapturedOrder | undefined {
     return this.#base === undefined ? { kind: 'sorted', ...this.#tuples.capture() } : undefined
@@ -114,7 +113,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
   ordinalsWith(value: Tuple): readonly Ordinal[] {
     return this.#ordinals(equalTo(value), {}, this.#store.heldPin)
   }
-
 
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
@@ -168,7 +166,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     for (const each of this.#elements(spanOf(head, range), range.reverse ?? false, range.limit ?? Infinity)) last = each
     return last
   }
-
 
   /** A bound of another type than all values would select everything or nothing. */
   #checkRange(range: IndexRange<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
@@ -319,7 +316,6 @@ const RANGE = { gt: isBound, gte: isBound, lt: isBound, lte: isBound, reverse: i
 const PREFIX_RANGE = { ...RANGE, prefix: isString }
 
 const everything: Span = { isBefore: () => false, isWithin: () => true }
-
 
 function equalTo(value: Tuple): Span {
   return {

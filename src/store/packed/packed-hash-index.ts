@@ -129,4 +129,3 @@ export class PackedHashIndex {
     return [this.#starts[at] ?? 0, this.#starts[at + 1] ?? 0]
   }
 }
-

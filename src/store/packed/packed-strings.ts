@@ -104,4 +104,3 @@ export class PackedStrings {
     return [start >>> 1, end >>> 1, (end & 1) === 1 ? 2 : 1]
   }
 }
-

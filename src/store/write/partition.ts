@@ -174,7 +174,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return group
   }
 
-
   /** The same as all steps of `#apply`. */
   #applyNow(arrived: ArrivedBatch<T>): Steps | undefined {
     const { events, version, committedAt } = arrived
@@ -245,7 +244,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
           () => void elements.forEach(take),
         ),
       abandon: () => {
-        if (!writer.isAbandoned) writer.write('abandon', 0, () => inSteps([list], () => list.abandon()))?.catch(() => {})
+        if (!writer.isAbandoned)
+          writer.write('abandon', 0, () => inSteps([list], () => list.abandon()))?.catch(() => {})
       },
     }
   }

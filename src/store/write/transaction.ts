@@ -91,7 +91,6 @@ export class StoreTransaction<T> implements DomainPart {
     for (const each of this.#undoables) each.begin()
   }
 
-
   /**
    * The same as all steps of `commit`, without preparing the indexes. Returns the steps that are left, if the dependents
    * of the store have many.
