@@ -29,11 +29,11 @@ export class SortedTuples {
   /** Each component of all tuples by slot: an array of numbers has no pointers. Shorter tuples end with undefined. */
   readonly #columns: (Scalar | undefined)[][] = []
   /** Whether all tuples are in the order. If not, none is. */
-  #isSorted = false
+  isSorted = false
   #writes = 0
   /** Two saves, for example, may prepare the index at the same time. */
-  readonly #sorting = new SharedSteps(() => this.#sortAll())
-  readonly #ranks = new SlotRanks()
+  #sorting: { readonly writes: number; readonly steps: Steps } | undefined
+  #ranks = new SlotRanks()
   /** Whether all slots that are in the order have ranks. */
   #isRanked = false
   readonly order: SlotOrder
@@ -41,10 +41,6 @@ export class SortedTuples {
   /** `changed` is called with the id of a chunk of the order when its elements change. */
   constructor(changed: (chunk: number) => void = () => {}) {
     this.order = new SlotOrder((each, slot) => this.#isAfter(each, slot), changed)
-  }
-
-  get isSorted(): boolean {
-    return this.#isSorted
   }
 
   has(slot: Slot): boolean {
@@ -91,9 +87,9 @@ export class SortedTuples {
     for (let k = 0; k < width; k++) this.#columnAt(k, slot)[slot] = tuple[k]
     this.#keys[slot] = key
     this.#writes++
-    if (!this.#isSorted) return
+    if (!this.isSorted) return
     if (this.#isRanked) this.#ranks.set(slot, this.#columns, this.#keys)
-    else finish(this.#ranks.setAll(this.#columns, this.#keys))
+    else finish(this.#rankAll())
     this.#isRanked = true
     this.order.insert(slot)
   }
@@ -101,7 +97,7 @@ export class SortedTuples {
   delete(slot: Slot): void {
     if (!this.has(slot)) return
     this.#writes++
-    if (this.#isSorted) this.order.remove(slot)
+    if (this.isSorted) this.order.remove(slot)
     this.#keys[slot] = undefined
     for (const column of this.#columns) column[slot] = 0
   }
@@ -110,9 +106,9 @@ export class SortedTuples {
     this.#keys.length = 0
     this.#columns.length = 0
     this.order.clear()
-    this.#ranks.clear()
+    this.#ranks = new SlotRanks()
     this.#writes++
-    this.#isSorted = false
+    this.isSorted = false
   }
 
   /** Returns the slots in order, and the components by slot. Later writes do not change them. */
@@ -128,7 +124,7 @@ export class SortedTuples {
   *prepare(): Steps {
     if (this.isSorted) return
     const writes = this.#writes
-    for (const steps = this.#sorting.at(this.#writes); steps.next().done !== true; ) {
+    for (const steps = this.#sortingNow(); steps.next().done !== true; ) {
       yield
       if (this.isSorted || this.#writes !== writes) break
     }
@@ -137,7 +133,21 @@ export class SortedTuples {
 
   /** Puts all tuples in order now. */
   sort(): void {
-    if (!this.isSorted) finish(this.#sorting.at(this.#writes))
+    if (!this.isSorted) finish(this.#sortingNow())
+  }
+
+  /** Returns the steps of the sort that are left, or all of them after a write. */
+  #sortingNow(): Steps {
+    if (this.#sorting?.writes !== this.#writes) this.#sorting = { writes: this.#writes, steps: this.#sortOnce() }
+    return this.#sorting.steps
+  }
+
+  *#sortOnce(): Steps {
+    try {
+      yield* this.#sortAll()
+    } finally {
+      this.#sorting = undefined
+    }
   }
 
   *#sortAll(): Steps {
@@ -148,13 +158,18 @@ export class SortedTuples {
       if (slot % STEP === 0) yield
     }
     // Few tuples are ranked by the first write, if there is one: records of a pin are only read.
-    if (present.length > STEP) yield* this.#ranks.setAll(this.#columns, this.#keys)
+    if (present.length > STEP) yield* this.#rankAll()
     this.#isRanked = present.length > STEP
     const slots = present.subarray(0, count)
     const known = this.#isRanked && this.#columns.length > 0 ? this.#ranks : undefined
     yield* new SlotSort(slots, [...this.#columns, this.#keys], known).steps()
     yield* this.order.fill(slots, this.#keys.length)
-    this.#isSorted = true
+    this.isSorted = true
+  }
+
+  #rankAll(): Steps {
+    this.#ranks = new SlotRanks()
+    return this.#ranks.setAll(this.#columns, this.#keys)
   }
 
   /**
@@ -241,20 +256,17 @@ const SAMPLE = 16
  */
 class SlotRanks implements KnownRanks {
   #ranks = new Float64Array(0)
-  #first = new Ranking()
-  #second = new Ranking()
+  readonly #first = new Ranking()
+  readonly #second = new Ranking()
   #hasSecond = true
 
-  clear(): void {
-    this.#ranks = new Float64Array(0)
-    this.#first = new Ranking()
-    this.#second = new Ranking()
-    this.#hasSecond = true
+  /** Called when the second component is no longer the key. */
+  dropSecond(): void {
+    this.#hasSecond = false
   }
 
   /** Sets the ranks of all slots that have a key, a few at each step. */
   *setAll(columns: readonly Column[], keys: Column): Steps {
-    this.clear()
     const [first, second = keys] = columns
     this.#ranks = new Float64Array(2 * keys.length)
     // The common prefix of few strings is not used: later strings often begin with another one.
@@ -280,11 +292,6 @@ class SlotRanks implements KnownRanks {
     }
     this.#ranks[at] = this.#first.rankOf(columns[0]?.[slot])
     this.#ranks[at + 1] = this.#second.rankOf((columns[1] ?? keys)[slot])
-  }
-
-  /** Called when the second component is no longer the key. */
-  dropSecond(): void {
-    this.#hasSecond = false
   }
 
   rankAt(slot: number, column: number): number {
@@ -355,29 +362,5 @@ class Ranking {
     }
     for (; at < end; at++) rank *= OTHERS + 1
     return 2 * rank + (isAscii && text.length <= end ? 0 : 1)
-  }
-}
-
-/** Work that several callers perform together, each of them some of its steps. */
-class SharedSteps {
-  readonly #begin: () => Steps
-  #current: { readonly state: number; readonly steps: Steps } | undefined
-
-  constructor(begin: () => Steps) {
-    this.#begin = begin
-  }
-
-  /** Returns the steps that are left, or all of them if the work began in another state, or has ended. */
-  at(state: number): Steps {
-    if (this.#current?.state !== state) this.#current = { state, steps: this.#all() }
-    return this.#current.steps
-  }
-
-  *#all(): Steps {
-    try {
-      yield* this.#begin()
-    } finally {
-      this.#current = undefined
-    }
   }
 }
