@@ -8,6 +8,14 @@ const NUMBER = 2
 const BOOLEAN = 3
 const BIGINT = 4
 const DATE = 5
+/** By the type of a value. */
+const KINDS: { readonly [type: string]: number } = {
+  string: TEXT,
+  number: NUMBER,
+  boolean: BOOLEAN,
+  bigint: BIGINT,
+  object: DATE,
+}
 
 /** Packs index values: a kind and a number for each. The number of a string or of a bigint is that of its text. */
 export class ScalarsWriter {
@@ -21,7 +29,7 @@ export class ScalarsWriter {
   }
 
   set(i: number, value: Scalar | undefined): void {
-    this.#kinds[i] = kindOf(value)
+    this.#kinds[i] = KINDS[typeof value] ?? ABSENT
     this.#numbers[i] =
       typeof value === 'string' || typeof value === 'bigint' ? this.#texts.add(String(value)) : Number(value ?? 0)
   }
@@ -31,23 +39,6 @@ export class ScalarsWriter {
     yield sectionOf(`${name}.numbers`, this.#numbers)
     yield sectionOf(`${name}.ends`, this.#texts.ends)
     yield { name: `${name}.pool`, ...this.#texts.pool }
-  }
-}
-
-function kindOf(value: Scalar | undefined): number {
-  switch (typeof value) {
-    case 'undefined':
-      return ABSENT
-    case 'string':
-      return TEXT
-    case 'number':
-      return NUMBER
-    case 'boolean':
-      return BOOLEAN
-    case 'bigint':
-      return BIGINT
-    default:
-      return DATE
   }
 }
 
