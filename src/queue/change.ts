@@ -138,7 +138,9 @@ export function mergePending<T>(pending: Pending<T> | undefined, change: Change<
       if (change.type === 'add') return { ...change, type: 'update', previous: pending.previous }
       return { ...change, previous: pending.previous }
     case 'delete':
-      if (change.type === 'delete') return mergeDeletes(pending, change)
+      // The second of two deletes includes the data of the first already.
+      if (change.type === 'delete')
+        return { ...change, previous: pending.previous, version: change.version ?? pending.version }
       return [pending, { ...change, type: 'add', previous: undefined }]
   }
 }
@@ -147,14 +149,6 @@ function mergeIntoPair<T>([gone, back]: readonly [Deleted<T>, Added<T>], change:
   // The object that was added again has a last state of its own.
   if (change.type === 'delete') return { ...change, previous: gone.previous }
   return [gone, { ...change, type: 'add', previous: undefined, origin: back.origin }]
-}
-
-/**
- * Merges two deletes of one key. The second includes the data of the first already. `previous` is the last delivered
- * object.
- */
-function mergeDeletes<T>(first: Deleted<T>, second: Deleted<T>): Deleted<T> {
-  return { ...second, previous: first.previous, version: second.version ?? first.version }
 }
 
 /** The pending changes as an array, in the order of delivery. */
