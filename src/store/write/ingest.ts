@@ -94,9 +94,18 @@ export class Ingest<T> {
     return entry as Put<unknown> & Entry<T>
   }
 
-  /** Returns the error that `informer.invalid` contains for an object of this partition. */
+  /** Returns the error of an object that cannot be decoded. It names the object, and the source if that is known. */
   invalid(key: string | undefined, error: unknown, partition: string | undefined): SourceError {
-    return invalid(key, error, this.#options.sourceOf?.(partition))
+    const source = this.#options.sourceOf?.(partition)
+    const of = source === undefined ? '' : ` of ${source.title}`
+    const what = key === undefined ? `an object${of} whose key is unknown` : `the object "${key}"${of}`
+    return new SourceError(`${what} is invalid: ${redact(messageOf(error))}`, {
+      code: 'DECODE',
+      phase: 'decode',
+      cause: error,
+      key,
+      source: source?.name,
+    })
   }
 
   /** Returns the last state that a delete event contains, or undefined if there is none or if it is invalid. */
@@ -139,17 +148,4 @@ export class Ingest<T> {
 /** Whether two entries of one key are different objects. If an entry has no uid, they count as the same object. */
 export function isOtherIdentity(a: Entry<unknown>, b: Entry<unknown>): boolean {
   return a.uid !== undefined && b.uid !== undefined && a.uid !== b.uid
-}
-
-/** Returns the error of an object that cannot be decoded. It names the object, and the source if that is known. */
-export function invalid(key: string | undefined, error: unknown, source?: NamedSource): SourceError {
-  const of = source === undefined ? '' : ` of ${source.title}`
-  const what = key === undefined ? `an object${of} whose key is unknown` : `the object "${key}"${of}`
-  return new SourceError(`${what} is invalid: ${redact(messageOf(error))}`, {
-    code: 'DECODE',
-    phase: 'decode',
-    cause: error,
-    key,
-    source: source?.name,
-  })
 }
