@@ -37,33 +37,19 @@ export interface NextList extends ListPlan {
   readonly isFirst: boolean
 }
 
-export interface Listing extends Memory, ListPlan {
+interface Restoring extends Memory {
   readonly openedAt: number
-  /** Another list was requested while this one was running. */
+  /** A list was requested meanwhile, or another one. */
   readonly isListWanted: boolean
   readonly attempt: number
 }
 
-interface Restoring extends Memory {
-  readonly openedAt: number
-  readonly isListWanted: boolean
-  readonly attempt: number
-}
+export interface Listing extends Restoring, ListPlan {}
 
 interface Watching extends Memory {
   readonly openedAt: number
   /** The watch followed no list. */
   readonly isReopened: boolean
-}
-
-interface Connecting extends Watching {
-  readonly attempt: number
-}
-
-interface Live extends Watching {
-  /** When the watch yielded its first batch. */
-  readonly liveAt: number
-  readonly attempt: 0
 }
 
 interface Waiting extends Memory {
@@ -82,8 +68,9 @@ interface StateData {
   restoring: Restoring
   listing: Listing
   relisting: Listing
-  connecting: Connecting
-  live: Live
+  connecting: Watching & { readonly attempt: number }
+  /** `liveAt`: when the watch yielded its first batch. */
+  live: Watching & { readonly liveAt: number; readonly attempt: 0 }
   'backing-off': Waiting
   failed: Waiting
   stopped: NotRunning
