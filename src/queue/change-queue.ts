@@ -63,7 +63,8 @@ export class ChangeQueue<T> {
   #order: KeyOrder | undefined
   /** The place and the source of the merged batches; undefined if there is none. */
   #boundary: { readonly at: number; source: string | undefined } | undefined
-  #position: StorePosition = NO_POSITION
+  /** The position of the batch that was pushed last. */
+  position: StorePosition = NO_POSITION
   /** The merged changes after a large batch, until they change. */
   #prepared: readonly Change<T>[] | undefined
 
@@ -81,11 +82,6 @@ export class ChangeQueue<T> {
     this.#changesPerStep = changesPerStep
     this.#onCancelled = onCancelled
     this.clear()
-  }
-
-  /** The position of the batch that was pushed last. */
-  get position(): StorePosition {
-    return this.#position
   }
 
   get isEmpty(): boolean {
@@ -123,7 +119,7 @@ export class ChangeQueue<T> {
    * `merge`: with `latest`, and if an `every` queue now holds more changes than its capacity.
    */
   push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
-    this.#position = position
+    this.position = position
     if (this.#batches.at(-1)?.changes.length === 0 && changes.length === 0) this.#batches.pop()
     const batch = { changes, position, source, at }
     // A new array, because an old one is not in the cache of the processor if there are many queues.
@@ -270,7 +266,7 @@ export class ChangeQueue<T> {
     const { at, source } = this.#boundary
     const changes = this.#prepared ?? resultOf(this.#listed(merged))
     this.clear()
-    return { changes, position: this.#position, source, at }
+    return { changes, position: this.position, source, at }
   }
 }
 

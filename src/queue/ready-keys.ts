@@ -59,7 +59,7 @@ export class ReadyKeys {
   readonly #priorityOf: ((key: string) => number) | undefined
   /** By priority, the highest last. Invariant: none of several lists is empty. */
   readonly #lists: ReadyList[] = []
-  #size = 0
+  size = 0
 
   /**
    * `priorityOf` is called when a key is added, also if it is there already. Without it all keys are equal, but those that
@@ -69,17 +69,13 @@ export class ReadyKeys {
     this.#priorityOf = priorityOf
   }
 
-  get size(): number {
-    return this.#size
-  }
-
   /** Adds a key. Returns false if it waits already; then only its place may change. */
   add(item: ReadyKey, isLast: boolean): boolean {
     const priority = this.#priorityOf === undefined ? Number(!isLast) : this.#priorityOf(item.key)
     const { list } = item
     const isBehind = isLast && this.#priorityOf === undefined
     if (list?.priority === priority || (list !== undefined && isBehind)) return false
-    if (list === undefined) this.#size++
+    if (list === undefined) this.size++
     else {
       list.delete(item)
       this.#dropIfEmpty(list)
@@ -93,7 +89,7 @@ export class ReadyKeys {
     const highest = this.#lists.at(-1)
     const key = highest?.take()
     if (highest === undefined || key === undefined) return undefined
-    this.#size--
+    this.size--
     this.#dropIfEmpty(highest)
     return key
   }
@@ -101,7 +97,7 @@ export class ReadyKeys {
   /** Removes all keys. None of them can be added again. */
   clear(): void {
     this.#lists.length = 0
-    this.#size = 0
+    this.size = 0
   }
 
   #listOf(priority: number): ReadyList {

@@ -25,7 +25,8 @@ export class WorkQueue {
   readonly #unconditional: DelayQueue
   /** The times of `addBy`. Adding the key before cancels its time. */
   readonly #cancellable: DelayQueue
-  #isDraining = false
+  /** Whether delays are ignored, because of `drain` or `close`. */
+  isDraining = false
   #isClosed = false
 
   /**
@@ -53,11 +54,6 @@ export class WorkQueue {
     return this.#ready.size + this.#running.size
   }
 
-  /** The number of delays: at most two for a key. */
-  get delayed(): number {
-    return this.#unconditional.size + this.#cancellable.size
-  }
-
   /** The number of ready keys. */
   get ready(): number {
     return this.#ready.size
@@ -66,11 +62,6 @@ export class WorkQueue {
   /** The number of keys that are being processed. */
   get running(): number {
     return this.#running.size
-  }
-
-  /** Whether delays are ignored, because of `drain` or `close`. */
-  get isDraining(): boolean {
-    return this.#isDraining
   }
 
   isRunning(key: string): boolean {
@@ -97,7 +88,7 @@ export class WorkQueue {
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
   addAt(key: string, due: number): void {
     if (due <= this.#clock.now()) this.#add(key)
-    else if (!this.#isDraining) this.#unconditional.schedule(key, due)
+    else if (!this.isDraining) this.#unconditional.schedule(key, due)
   }
 
   #add(key: string): void {
@@ -108,11 +99,7 @@ export class WorkQueue {
   /** Adds the key at `due`, unless it is added before. Of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#isDraining && !this.#isReady(key)) this.#cancellable.schedule(key, due)
-  }
-
-  #isReady(key: string): boolean {
-    return this.#records.get(key)?.list !== undefined
+    else if (!this.isDraining && this.#records.get(key)?.list === undefined) this.#cancellable.schedule(key, due)
   }
 
   /** Returns the next ready key. It counts as being processed until `done`. */
@@ -135,7 +122,7 @@ export class WorkQueue {
 
   /** Drops all delays, and ignores later ones. Keys without a delay are still accepted. */
   drain(): void {
-    this.#isDraining = true
+    this.isDraining = true
     this.#unconditional.clear()
     this.#cancellable.clear()
   }

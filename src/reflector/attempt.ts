@@ -11,7 +11,8 @@ export class Attempt {
   #reason: unknown
   /** Whether the signal is aborted. To read that from the signal takes as long as an `await`. */
   #isAborted = false
-  #contactAt: number | undefined
+  /** When the source last responded. */
+  lastActivityAt: number | undefined
   /** Whether the library itself is working, so that the source is not silent. */
   #isBusy = false
   #yieldedAt: number
@@ -25,13 +26,8 @@ export class Attempt {
     return this.#controller.signal
   }
 
-  /** When the source last responded. */
-  get lastActivityAt(): number | undefined {
-    return this.#contactAt
-  }
-
   recordActivity(): void {
-    this.#contactAt = this.#clock.now()
+    this.lastActivityAt = this.#clock.now()
   }
 
   /** Rejects the pending wait and all later ones. */
@@ -94,8 +90,8 @@ export class Attempt {
       for (;;) {
         await this.#clock.sleep(since + ms - this.#clock.now(), this.signal)
         if (this.#isBusy) this.recordActivity()
-        if (this.#contactAt === undefined || this.#contactAt <= since) break
-        since = this.#contactAt
+        if (this.lastActivityAt === undefined || this.lastActivityAt <= since) break
+        since = this.lastActivityAt
       }
     } catch {
       return // The attempt is over.

@@ -19,8 +19,10 @@ export class Restoration<T> {
   readonly #reading = new AbortController()
   #saved: SavedMirror | undefined
   #isShown = false
-  #closing = Promise.resolve()
-  #filling: Promise<void> | undefined
+  /** Resolves when the content was released. */
+  closing: Promise<void> = Promise.resolve()
+  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
+  filling: Promise<void> | undefined
   /** Resolves when the store does not read the content any more. */
   #reads: Promise<void> | undefined
   readonly #stopped = Promise.withResolvers<void>()
@@ -50,16 +52,6 @@ export class Restoration<T> {
 
   get resumeState(): string | undefined {
     return this.#saved?.resumeState
-  }
-
-  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
-  get filling(): Promise<void> | undefined {
-    return this.#filling
-  }
-
-  /** Resolves when the content was released. */
-  get closing(): Promise<void> {
-    return this.#closing
   }
 
   /**
@@ -110,9 +102,9 @@ export class Restoration<T> {
       if (content !== undefined) {
         const served = warmStart.serve(saved, content)
         const filling = served.filled.catch(ignore).then(() => {
-          this.#filling = undefined
+          this.filling = undefined
         })
-        this.#filling = filling
+        this.filling = filling
         // After a stop the store is still filled, but snapshots do not keep the content open.
         this.#reads = Promise.race([served.released, this.#stopped.promise.then(() => filling)])
         await this.#sink.accepted(attempt, () => served.shown, shown)
@@ -131,7 +123,7 @@ export class Restoration<T> {
       if (!hasCommitBegun) transaction?.abandon()
       return this.#unusable(thrown, attempt)
     } finally {
-      if (pages !== undefined) this.#closing = close(pages)
+      if (pages !== undefined) this.closing = close(pages)
     }
   }
 
@@ -193,7 +185,7 @@ export class Restoration<T> {
       this.#reading.abort(ABORTED)
       await saved?.close()
     }
-    this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)
+    this.closing = Promise.all([this.closing, closing().catch(ignore)]).then(ignore)
   }
 
   /** An abort of the attempt is thrown. Any other error means that the content cannot be used. */

@@ -125,7 +125,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** @internal Adds the partition of one of several sources. */
   partition(name: string): Partition<T> {
-    this.writer.ownership.share()
+    this.writer.ownership.isShared = true
     return new Partition(this.writer, name)
   }
 

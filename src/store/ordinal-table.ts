@@ -13,7 +13,7 @@ const MOVED_PER_ADD = 16
 export class OrdinalTable {
   readonly #isAt: (ordinal: Ordinal, key: string) => boolean
   readonly #hashedFrom: number
-  #size = 0
+  size = 0
   /** All keys of a small table; those of a large one until the last one was moved to `#large`. */
   #small: Map<string, Ordinal> | undefined = new Map()
   /** The entries of `#small` that are not in `#large` yet. */
@@ -25,17 +25,13 @@ export class OrdinalTable {
     this.#hashedFrom = hashedFrom
   }
 
-  get size(): number {
-    return this.#size
-  }
-
   get(key: string): Ordinal | undefined {
     return this.#large?.get(key) ?? this.#small?.get(key)
   }
 
   /** Adds a key that the table does not have. */
   add(key: string, ordinal: Ordinal): void {
-    if (++this.#size >= this.#hashedFrom && this.#large === undefined) {
+    if (++this.size >= this.#hashedFrom && this.#large === undefined) {
       this.#large = new HashTable(this.#isAt, this.#hashedFrom)
       this.#left = this.#small?.entries()
     }
@@ -50,11 +46,11 @@ export class OrdinalTable {
   delete(key: string, ordinal: Ordinal): void {
     const wasSmall = this.#small?.delete(key) === true
     const wasLarge = this.#large?.delete(key, ordinal) === true
-    if (wasSmall || wasLarge) this.#size--
+    if (wasSmall || wasLarge) this.size--
   }
 
   clear(): void {
-    this.#size = 0
+    this.size = 0
     this.#small = new Map()
     this.#left = undefined
     this.#large = undefined

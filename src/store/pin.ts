@@ -45,7 +45,8 @@ export class Pin<T> implements StoreReads<T> {
   /** Undefined after `close`. */
   #layer: PinLayer<T> | undefined
   readonly #close: (layer: PinLayer<T>) => void
-  readonly #limit: number
+  /** One more than the greatest ordinal at the creation of the pin. */
+  readonly ordinalLimit: number
   /** Of the time when the pin was created. */
   readonly #kept: KeptBase<T> | undefined
   readonly size: number
@@ -64,7 +65,7 @@ export class Pin<T> implements StoreReads<T> {
     this.#layer = original === undefined ? layers.open(store.ordinalLimit) : layers.share(original.layer)
     this.#list = list
     this.#close = close
-    this.#limit = original?.ordinalLimit ?? store.ordinalLimit
+    this.ordinalLimit = original?.ordinalLimit ?? store.ordinalLimit
     this.#kept = original === undefined ? store.kept : original.#kept
     this.size = original?.size ?? store.size
   }
@@ -82,10 +83,6 @@ export class Pin<T> implements StoreReads<T> {
     if (layer !== undefined) this.#close(layer)
   }
 
-  get isClosed(): boolean {
-    return this.#layer === undefined
-  }
-
   /** What was overwritten since. */
   get layer(): PinLayer<T> {
     if (this.#layer === undefined) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
@@ -100,11 +97,6 @@ export class Pin<T> implements StoreReads<T> {
   /** The least ordinal at the creation of the pin. */
   get ordinalStart(): Ordinal {
     return this.#kept?.ordinalStart ?? 0
-  }
-
-  /** One more than the greatest ordinal at the creation of the pin. */
-  get ordinalLimit(): number {
-    return this.#limit
   }
 
   ordinalOf(key: string): Ordinal | undefined {
@@ -129,7 +121,7 @@ export class Pin<T> implements StoreReads<T> {
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
     const first = this.layer
-    if (ordinal >= this.#limit) return undefined
+    if (ordinal >= this.ordinalLimit) return undefined
     if (ordinal < 0) return this.#kept?.entryAt(ordinal, first)
     if (this.#layers.isUnchanged(first, ordinal)) return this.#store.entryAt(ordinal)
     for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
@@ -166,11 +158,6 @@ export class Pin<T> implements StoreReads<T> {
   /** @internal The array of all objects, if `list` has returned it. */
   get sharedList(): readonly T[] | undefined {
     return this.#list
-  }
-
-  /** @internal The number of ordinals and keys that are kept. */
-  get held(): number {
-    return this.layer.held
   }
 }
 
@@ -262,50 +249,42 @@ export class PinLayer<T> implements Layer {
 export class PinLayers<T> {
   /** By ordinal: the id of the newest layer at its last write. */
   #writtenIn = new Int32Array(0)
-  #newest: PinLayer<T> | undefined
+  newest: PinLayer<T> | undefined
   #lastId = 0
-  #size = 0
-
   /** The number of open pins. */
-  get size(): number {
-    return this.#size
-  }
-
-  get newest(): PinLayer<T> | undefined {
-    return this.#newest
-  }
+  size = 0
 
   /** Returns the layer of a new pin. */
   open(limit: number): PinLayer<T> {
-    this.#size++
-    const newest = this.#newest
+    this.size++
+    const newest = this.newest
     if (newest !== undefined && !newest.isWritten) {
       newest.pins++
       return newest
     }
     const layer = new PinLayer<T>(++this.#lastId, limit, newest)
     if (newest !== undefined) newest.newer = layer
-    this.#newest = layer
+    this.newest = layer
     return layer
   }
 
   /** Returns the layer of another pin of the same state. */
   share(layer: PinLayer<T>): PinLayer<T> {
-    this.#size++
+    this.size++
     layer.pins++
     return layer
   }
 
   /** Closes one pin. Returns whether its layer is closed, too. Then an older layer has the entries that pins still need. */
   close(layer: PinLayer<T>): boolean {
-    this.#size--
+    this.size--
     if (--layer.pins > 0) return false
     const { older, newer } = layer
     // Merging a large layer would take long. It stays until the older ones, which need it, are closed.
     if (older !== undefined && layer.held > MERGED_AT_MOST) return false
     older?.absorb(layer)
     if (older !== undefined) older.newer = newer
-    if (newer === undefined) this.#newest = older
+    if (newer === undefined) this.newest = older
     else newer.older = older
     if (older === undefined) this.#dropClosed(newer)
     return true
@@ -315,7 +294,7 @@ export class PinLayers<T> {
   #dropClosed(oldest: PinLayer<T> | undefined): void {
     let layer = oldest
     while (layer?.pins === 0) layer = layer.newer
-    if (layer === undefined) this.#newest = undefined
+    if (layer === undefined) this.newest = undefined
     else layer.older = undefined
   }
 
@@ -324,14 +303,14 @@ export class PinLayers<T> {
    * one.
    */
   written(): PinLayer<T> | undefined {
-    const layer = this.#newest
+    const layer = this.newest
     if (layer !== undefined) layer.isWritten = true
     return layer
   }
 
   /** Called before a write at `ordinal`. */
   keep(ordinal: Ordinal, entry: Entry<T> | undefined): void {
-    const layer = this.#newest
+    const layer = this.newest
     if (layer === undefined) return
     layer.isWritten = true
     this.#writtenIn = grown(this.#writtenIn, ordinal + 1)

@@ -56,7 +56,7 @@ export class Store<T> implements Undoable {
   /** What readers see instead of the store: usually `#held`. */
   #shown: Pin<T> | TrackedReads<T> | undefined
   /** The packed content whose entries the store does not contain, until they are written. */
-  #kept: KeptBase<T> | undefined
+  kept: KeptBase<T> | undefined
 
   constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true, hasVersions = true) {
     this.#entries = new EntryTable(hasVersions)
@@ -130,17 +130,12 @@ export class Store<T> implements Undoable {
     this.#shown = this.#held ?? this.#empty
   }
 
-  /** Packed content with entries that the store does not contain itself. */
-  get kept(): KeptBase<T> | undefined {
-    return this.#kept
-  }
-
   /**
    * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has
    * their values in all indexes. Open pins do not see them.
    */
   keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
-    this.#kept = kept
+    this.kept = kept
     this.#list = undefined
     this.#indexes.setBase(kept, indexes)
   }
@@ -150,7 +145,7 @@ export class Store<T> implements Undoable {
    * content do not record it.
    */
   *fillFromKept(): Steps {
-    const kept = this.#kept
+    const kept = this.kept
     if (kept === undefined) return
     try {
       for (let at = kept.ordinalStart; at < 0; at++) {
@@ -174,22 +169,22 @@ export class Store<T> implements Undoable {
   }
 
   #dropUnusedKept(): void {
-    if (this.#kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.#kept)
+    if (this.kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.kept)
   }
 
   #dropKept(kept: KeptBase<T>): void {
-    this.#kept = undefined
+    this.kept = undefined
     this.#indexes.setBase()
     kept.release()
   }
 
   get size(): number {
-    return this.#kept === undefined ? this.#ordinals.size : this.#ordinals.size + this.#kept.size
+    return this.kept === undefined ? this.#ordinals.size : this.#ordinals.size + this.kept.size
   }
 
   /** The least ordinal: 0, or that of the first entry of packed content. */
   get ordinalStart(): Ordinal {
-    return this.#kept?.ordinalStart ?? 0
+    return this.kept?.ordinalStart ?? 0
   }
 
   /** One more than the greatest ordinal that was ever used. */
@@ -198,35 +193,35 @@ export class Store<T> implements Undoable {
   }
 
   ordinalOf(key: string): Ordinal | undefined {
-    return this.#ordinals.get(key) ?? this.#kept?.ordinalOf(key)
+    return this.#ordinals.get(key) ?? this.kept?.ordinalOf(key)
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
-    if (ordinal < 0) return this.#kept?.entryAt(ordinal)
+    if (ordinal < 0) return this.kept?.entryAt(ordinal)
     return this.#wholeEntries[ordinal] ?? this.#entries.at(ordinal)
   }
 
   entryOf(key: string): Entry<T> | undefined {
     const ordinal = this.#ordinals.get(key)
-    if (ordinal === undefined) return this.#kept?.entryOf(key)
+    if (ordinal === undefined) return this.kept?.entryOf(key)
     return this.#wholeEntries[ordinal] ?? this.#entries.at(ordinal)
   }
 
   keys(): string[] {
     const own = this.#entries.all().map(({ key }) => key)
-    return this.#kept === undefined ? own : [...this.#kept.keys(), ...own]
+    return this.kept === undefined ? own : [...this.kept.keys(), ...own]
   }
 
   entries(): Entry<T>[] {
     const own = this.#entries.all()
-    return this.#kept === undefined ? own : [...this.#kept.entries(), ...own]
+    return this.kept === undefined ? own : [...this.kept.entries(), ...own]
   }
 
   /** Returns all objects, in the same array until an object changes. */
   list(): readonly T[] {
     // The array would keep the objects of the base.
-    if (this.#kept !== undefined)
-      return this.#kept.sharedList(() => this.freezeShared(this.entries().map((entry) => entry.object)))
+    if (this.kept !== undefined)
+      return this.kept.sharedList(() => this.freezeShared(this.entries().map((entry) => entry.object)))
     this.#list ??= this.freezeShared(this.entries().map((entry) => entry.object))
     return this.#list
   }
@@ -242,9 +237,9 @@ export class Store<T> implements Undoable {
 
   /** Like `set`. The key of the entry has the ordinal `at`, or it is new. */
   setAt(at: Ordinal | undefined, entry: Entry<T>): Ordinal {
-    if (this.#kept !== undefined) {
-      this.#kept.changes++
-      if (at !== undefined && at < 0) return this.setAt(this.#overwrite(at, this.#kept), entry)
+    if (this.kept !== undefined) {
+      this.kept.changes++
+      if (at !== undefined && at < 0) return this.setAt(this.#overwrite(at, this.kept), entry)
     }
     const ordinal = at ?? this.#nextOrdinal()
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
@@ -271,10 +266,10 @@ export class Store<T> implements Undoable {
     const ordinal = this.ordinalOf(key)
     const entry = ordinal === undefined ? undefined : this.entryAt(ordinal)
     if (ordinal === undefined || entry === undefined) return undefined
-    if (this.#kept !== undefined) {
-      this.#kept.changes++
+    if (this.kept !== undefined) {
+      this.kept.changes++
       if (ordinal < 0) {
-        this.#overwrite(ordinal, this.#kept)
+        this.#overwrite(ordinal, this.kept)
         return entry
       }
     }
@@ -292,7 +287,7 @@ export class Store<T> implements Undoable {
   clear(): void {
     if (this.#pins.size > 0) this.#copyAllToPins()
     this.#list = undefined
-    if (this.#kept !== undefined) this.#dropKept(this.#kept)
+    if (this.kept !== undefined) this.#dropKept(this.kept)
     this.#ordinals.clear()
     this.#entries.clear()
     this.#free.length = 0
@@ -304,7 +299,7 @@ export class Store<T> implements Undoable {
    * read, and not be written.
    */
   addIndex(index: StoreIndex<T>): Steps {
-    return this.#indexes.add(index, this.#entries, this.#kept)
+    return this.#indexes.add(index, this.#entries, this.kept)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */
@@ -328,7 +323,7 @@ export class Store<T> implements Undoable {
   rollback(): void {
     const hasWritten = this.#journal.rollback((ordinal, before) => this.#restore(ordinal, before))
     if (!hasWritten) return
-    if (this.#kept !== undefined) this.#kept.changes++
+    if (this.kept !== undefined) this.kept.changes++
     this.#list = undefined
     this.#indexes.rebuild(this.#entries)
   }
@@ -349,7 +344,7 @@ export class Store<T> implements Undoable {
         for (const index of this.#indexes.all) index.merge?.(layer, older)
       this.#dropUnusedKept()
     }
-    return new Pin<T>(this, this.#pins, close, this.#kept?.list ?? this.#list)
+    return new Pin<T>(this, this.#pins, close, this.kept?.list ?? this.#list)
   }
 
   /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
@@ -391,7 +386,7 @@ export class Store<T> implements Undoable {
   /** Undoes one write. Called for the last write first, so that `#free` is the same stack as before that write. */
   #restore(ordinal: Ordinal, before: Entry<T> | undefined): void {
     if (ordinal < 0) {
-      this.#kept?.restore(ordinal)
+      this.kept?.restore(ordinal)
       return
     }
     const current = this.#entries.at(ordinal)
@@ -450,33 +445,20 @@ class StoreIndexes<T> {
   /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
   *add(index: StoreIndex<T>, entries: EntryTable<T>, kept: KeptBase<T> | undefined): Steps {
     if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
-    yield* this.#fill(index, entries)
+    yield* this.#filling(fill(index, entries))
     this.all.push(index)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */
-  *packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
-    this.isFilling = true
-    try {
-      return yield* packedValuesOf(index, kept)
-    } finally {
-      this.isFilling = false
-    }
+  packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
+    return this.#filling(packedValuesOf(index, kept))
   }
 
-  /**
-   * Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new
-   * ones.
-   */
-  *#fill(index: StoreIndex<T>, entries: EntryTable<T>): Steps {
+  /** Pins are not affected: their values are recorded already, or the same as the new ones. */
+  *#filling<R>(steps: Generator<void, R>): Generator<void, R> {
     this.isFilling = true
     try {
-      for (let ordinal = 0; ordinal < entries.length; ordinal++) {
-        const entry = entries.at(ordinal)
-        if (entry === undefined) continue
-        index.set(ordinal, entry)
-        yield
-      }
+      return yield* steps
     } finally {
       this.isFilling = false
     }
@@ -493,7 +475,7 @@ class StoreIndexes<T> {
       this.#areDamaged = true
       for (const index of this.all) {
         index.clear()
-        finish(this.#fill(index, entries))
+        finish(this.#filling(fill(index, entries)))
       }
       this.#areDamaged = false
       return undefined
@@ -509,5 +491,15 @@ class StoreIndexes<T> {
     if (!this.#areDamaged) return
     const message = `the indexes were damaged by an error and could not be rebuilt: ${messageOf(thrown)}`
     throw new SourceError(message, { code: 'UNAVAILABLE', phase: 'apply', cause: thrown })
+  }
+}
+
+/** Adds all entries to an index. */
+function* fill<T>(index: StoreIndex<T>, entries: EntryTable<T>): Steps {
+  for (let ordinal = 0; ordinal < entries.length; ordinal++) {
+    const entry = entries.at(ordinal)
+    if (entry === undefined) continue
+    index.set(ordinal, entry)
+    yield
   }
 }

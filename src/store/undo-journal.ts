@@ -22,18 +22,14 @@ export class UndoJournal<P, B> {
   readonly #full: { readonly places: P[]; readonly before: B[] }[] = []
   #places: P[] = NONE
   #before: B[] = NONE
-  #isOpen = false
-
-  get isOpen(): boolean {
-    return this.#isOpen
-  }
+  isOpen = false
 
   begin(): void {
-    this.#isOpen = true
+    this.isOpen = true
   }
 
   record(place: P, before: B): void {
-    if (!this.#isOpen) return
+    if (!this.isOpen) return
     if (this.#places.length === PART) this.#full.push({ places: this.#places, before: this.#before })
     if (this.#places.length % PART === 0) {
       this.#places = [place]
@@ -45,7 +41,7 @@ export class UndoJournal<P, B> {
   }
 
   commit(): void {
-    this.#isOpen = false
+    this.isOpen = false
     if (this.#places.length === 0) return
     // Not `length = 0`, which takes longer than a small write.
     this.#places = NONE

@@ -18,7 +18,7 @@ const SECOND = randomBits() | 1
 export class HashTable {
   readonly #isAt: (number: number, key: string) => boolean
   readonly #parts: readonly Part[]
-  #size = 0
+  size = 0
 
   /** `keys` is the number of keys for which it has places at first. */
   constructor(isAt: (number: number, key: string) => boolean, keys = 0) {
@@ -26,10 +26,6 @@ export class HashTable {
     while (places * PARTS < 2 * keys) places *= 2
     this.#isAt = isAt
     this.#parts = Array.from({ length: PARTS }, () => new Part(places))
-  }
-
-  get size(): number {
-    return this.#size
   }
 
   get(key: string): number | undefined {
@@ -47,14 +43,14 @@ export class HashTable {
   add(key: string, number: number): void {
     const hash = hashOf(key)
     this.#partOf(hash).add(hash, number)
-    this.#size++
+    this.size++
   }
 
   /** Deletes a key that has this number. Returns whether the table had it. */
   delete(key: string, number: number): boolean {
     const hash = hashOf(key)
     const isDeleted = this.#partOf(hash).delete(hash, number)
-    if (isDeleted) this.#size--
+    if (isDeleted) this.size--
     return isDeleted
   }
 

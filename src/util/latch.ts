@@ -4,14 +4,10 @@ import type { Settle } from './deadline.js'
 export class Latch {
   /** Created by the first wait: most latches have none. */
   #waiting: Set<Settle<void>> | undefined
-  #isOpen = false
-
-  get isOpen(): boolean {
-    return this.#isOpen
-  }
+  isOpen = false
 
   open(): void {
-    this.#isOpen = true
+    this.isOpen = true
     for (const settle of [...(this.#waiting ?? [])]) settle.resolve()
   }
 
@@ -22,7 +18,7 @@ export class Latch {
 
   enter(settle: Settle<void>): () => void {
     this.#waiting ??= new Set()
-    if (this.#isOpen) settle.resolve()
+    if (this.isOpen) settle.resolve()
     else this.#waiting.add(settle)
     return () => this.#waiting?.delete(settle)
   }

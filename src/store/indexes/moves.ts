@@ -78,11 +78,7 @@ export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
     readonly ordinals: Ordinal[]
     readonly since: number[]
   }>()
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
+  size = 0
 
   add(value: Scalar, ordinal: Ordinal, since: number): void {
     let moved = this.#byValue.get(value)
@@ -92,7 +88,7 @@ export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
     }
     moved.ordinals.push(ordinal)
     moved.since.push(since)
-    this.#size++
+    this.size++
   }
 
   addAll(others: MovedScalars, below: number): void {
@@ -132,11 +128,7 @@ export interface OrdinalTuple extends Keyed {
  */
 export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
   readonly #runs: Run[] = []
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
+  size = 0
 
   add(element: Keyed, ordinal: Ordinal, since: number): void {
     let run = this.#runs.at(-1)
@@ -146,7 +138,7 @@ export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
       this.#runs.push(run)
     }
     run.add(element, ordinal, since)
-    this.#size++
+    this.size++
   }
 
   addAll(others: MovedTuples, below: number): void {

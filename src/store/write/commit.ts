@@ -252,17 +252,11 @@ export class CommitGroup {
 
   /** The part of the empty store. It is the first to be published and reported. */
   #own(partitions: ReadonlySet<object>): DomainPart {
-    const nothing = {
-      changes: [],
-      memberships: [],
-      tracked: [],
-      ordinals: [],
-      version: undefined,
-      committedAt: undefined,
-    }
+    const nothing = { changes: [], memberships: [], tracked: [], ordinals: [] }
     const publish = (): void => this.#writer.committed(undefined)
     const report = (): undefined => void this.#onCommit(partitions)
-    return { ...nothing, origin: 'watch', writer: this.#writer, publish, report }
+    const [version, committedAt] = [undefined, undefined]
+    return { ...nothing, version, committedAt, origin: 'watch', writer: this.#writer, publish, report }
   }
 }
 

@@ -22,7 +22,8 @@ export class KeyOwnership implements Undoable {
   readonly #owners: (KeyOwner | undefined)[] = []
   readonly #journal = new UndoJournal<Ordinal, KeyOwner | undefined>()
   readonly #claims = new UndoableMap<string, ReadonlySet<KeyOwner>>()
-  #isShared = false
+  /** Whether several sources share the store. */
+  isShared = false
 
   constructor(store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>, invalid: ReadonlyMap<string, unknown>) {
     this.#store = store
@@ -46,23 +47,13 @@ export class KeyOwnership implements Undoable {
     })
   }
 
-  /** Whether several sources share the store. */
-  get isShared(): boolean {
-    return this.#isShared
-  }
-
-  /** Several sources share the store from now on. */
-  share(): void {
-    this.#isShared = true
-  }
-
   owns(owner: KeyOwner, ordinal: Ordinal): boolean {
-    return !this.#isShared || this.#owners[ordinal] === owner
+    return !this.isShared || this.#owners[ordinal] === owner
   }
 
   /** Returns the number of stored entries that `owner` has. */
   countOf(owner: KeyOwner): number {
-    if (!this.#isShared) return this.#store.size
+    if (!this.isShared) return this.#store.size
     let count = 0
     for (let ordinal = 0; ordinal < this.#store.ordinalLimit; ordinal++) {
       if (this.#store.entryAt(ordinal) !== undefined && this.owns(owner, ordinal)) count++
@@ -71,14 +62,14 @@ export class KeyOwnership implements Undoable {
   }
 
   assign(owner: KeyOwner | undefined, ordinal: Ordinal): void {
-    if (!this.#isShared) return
+    if (!this.isShared) return
     this.#journal.record(ordinal, this.#owners[ordinal])
     this.#owners[ordinal] = owner
   }
 
   /** Whether another source owns a key. A key whose object is invalid may have no ordinal. */
   isOwnedByOther(owner: KeyOwner, key: string, ordinal: Ordinal | undefined): boolean {
-    if (!this.#isShared) return false
+    if (!this.isShared) return false
     return ordinal === undefined ? this.#invalid.has(key) && !owner.invalid.has(key) : !this.owns(owner, ordinal)
   }
 

@@ -45,7 +45,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   /** The group of the next batch or list: it is written together with those of other stores. */
   group: CommitGroup | undefined
   readonly #writer: StoreWriter<T>
-  #isFilling = false
+  /** Whether the store is being filled with saved content that readers see already. */
+  isFilling = false
 
   constructor(writer: StoreWriter<T>, name?: string) {
     this.#writer = writer
@@ -132,11 +133,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   get isBusy(): boolean {
     return this.#writer.isBusy
-  }
-
-  /** Whether the store is being filled with saved content that readers see already. */
-  get isFilling(): boolean {
-    return this.#isFilling
   }
 
   /** Resolves when no write is in progress. */
@@ -274,7 +270,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const shown = Promise.resolve(writer.write('restore', Infinity, () => this.#show(base, version, indexes)))
     shown.catch(released.resolve)
     if (keep) return { shown, filled: shown, released: released.promise }
-    this.#isFilling = true
+    this.isFilling = true
     const fill = async (): Promise<void> => {
       try {
         await writer.writeRequired('restore', Infinity, () => store.fillFromKept())
@@ -285,7 +281,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const filled = shown
       .then(fill, () => {})
       .finally(() => {
-        this.#isFilling = false
+        this.isFilling = false
       })
     return { shown, filled, released: released.promise }
   }

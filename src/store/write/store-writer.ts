@@ -58,9 +58,11 @@ export class StoreWriter<T> {
   readonly indexes: Map<string, DeclaredIndex<T>> = new Map()
   /** The tracked indexes, with the number of users of each. */
   readonly #users = new Map<DeclaredIndex<T>, number>()
-  #tracked: readonly DeclaredIndex<T>[] = []
+  /** The tracked indexes. The array is never changed. */
+  tracked: readonly DeclaredIndex<T>[] = []
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
-  #commits = 0
+  /** The number of commits. */
+  commits = 0
   #version: Version | undefined
   /** The transaction that has begun and is not committed. */
   #transaction: { rollback(): void } | undefined
@@ -79,14 +81,7 @@ export class StoreWriter<T> {
     this.#slices = hooks.slices ?? DEFAULT_SLICES
     this.warn = hooks.report ?? (({ message, code }) => emitWarning(message, { code }))
     this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment(), hooks.hasVersions)
-    this.ingest = new Ingest({
-      prepare: hooks.prepare,
-      equals: hooks.equals,
-      freeze: hooks.freeze ?? false,
-      intern: hooks.intern,
-      sourceOf: hooks.sourceOf,
-      report: this.warn,
-    })
+    this.ingest = new Ingest({ ...hooks, freeze: hooks.freeze ?? false, report: this.warn })
     this.ownership = new KeyOwnership(this.store, this.invalid)
   }
 
@@ -105,14 +100,9 @@ export class StoreWriter<T> {
     return this.domain.reentrancy
   }
 
-  /** The number of commits. */
-  get commits(): number {
-    return this.#commits
-  }
-
   /** The position of the store: its version, or for several sources the number of its commits. */
   get position(): Version | undefined {
-    return this.ownership.isShared || this.hooks.isNumbered === true ? String(this.#commits) : this.#version
+    return this.ownership.isShared || this.hooks.isNumbered === true ? String(this.commits) : this.#version
   }
 
   /** Adds the values of an index to all commits, until the returned function is called. */
@@ -126,12 +116,7 @@ export class StoreWriter<T> {
     const users = before + added
     if (users === 0) this.#users.delete(index)
     else this.#users.set(index, users)
-    if (before === 0 || users === 0) this.#tracked = [...this.#users.keys()]
-  }
-
-  /** The tracked indexes. The array is never changed. */
-  get tracked(): readonly DeclaredIndex<T>[] {
-    return this.#tracked
+    if (before === 0 || users === 0) this.tracked = [...this.#users.keys()]
   }
 
   /** Records all keys that are written from now on, by any partition, until `stop` is called. */
@@ -257,12 +242,12 @@ export class StoreWriter<T> {
   async #inSlices(call: string, steps: Steps): Promise<void> {
     if (!this.#isDecided) this.assertNotEnded(call)
     this.store.hold()
-    const commits = this.#commits
+    const commits = this.commits
     const perform = (): boolean => this.#slice(steps, commits)
     try {
       while (!this.runExclusive(call, perform)) {
         await this.#clock.sleep(0)
-        if (this.#commits === commits && !this.#isDecided) this.assertNotEnded(call)
+        if (this.commits === commits && !this.#isDecided) this.assertNotEnded(call)
       }
     } finally {
       if (this.#transaction === undefined) this.store.release()
@@ -272,7 +257,7 @@ export class StoreWriter<T> {
   /** Performs steps for a while. Returns whether all are done. */
   #slice(steps: Steps, commits: number): boolean {
     // After the commit its changes are routed. Then the store can be read.
-    this.domain.isWriting = this.#commits === commits
+    this.domain.isWriting = this.commits === commits
     return performSlice(steps, this.#clock, this.#slices)
   }
 
@@ -315,7 +300,7 @@ export class StoreWriter<T> {
   committed(version: Version | undefined): void {
     this.#transaction = undefined
     this.#isDecided = false
-    this.#commits++
+    this.commits++
     this.#version = version
     this.domain.isWriting = false
     this.store.release()

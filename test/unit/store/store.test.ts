@@ -45,7 +45,7 @@ test('a write with many pins is kept once, and each pin shows its own state', ()
     return store.pin()
   })
   store.set(entry('b', 'b2'))
-  expect(pins.map(({ held }) => held)).toEqual(pins.map(() => 1))
+  expect(pins.map(({ layer }) => layer.held)).toEqual(pins.map(() => 1))
   expect(pins.map((pin) => pin.entryOf('a')?.object)).toEqual(pins.map((_, nth) => `a${nth}`))
   expect(new Set(pins.map((pin) => pin.entryOf('b')?.object))).toEqual(new Set(['b1']))
 })
@@ -60,7 +60,7 @@ test('after a newer pin is closed, an older one keeps only what it needs', () =>
     store.set(entry(`c${nth}`, 'c'))
     newer.close()
   }
-  expect(pin.held).toBe(2)
+  expect(pin.layer.held).toBe(2)
   expect(pin.entries().map(({ object }) => object)).toEqual(['a1', 'b1'])
 })
 
@@ -75,7 +75,7 @@ test('[I12] a pin keeps no entries of later keys', () => {
     store.delete(`y${nth}`)
   }
   // The place that was free then, and is used again.
-  expect(pin.held).toBe(1)
+  expect(pin.layer.held).toBe(1)
   expect(['a', 'x0', 'y99'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', undefined, undefined])
 })
 
@@ -86,6 +86,6 @@ test('a pin keeps at most each ordinal and each key of its creation', () => {
     for (const key of ['a', 'b', 'c', 'd']) store.set(entry(key, `${key}${nth}`))
     for (const key of ['b', 'd', 'a', 'c']) store.delete(key)
   }
-  expect(pin.held).toBe(4)
+  expect(pin.layer.held).toBe(4)
   expect(['a', 'b', 'c'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', 'b1', undefined])
 })
