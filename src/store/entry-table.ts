@@ -1,10 +1,7 @@
 import type { Entry } from '../contract/source.js'
 import type { Ordinal } from './ordinals.js'
 
-/**
- * Entries by ordinal. Without versions and uids it keeps only keys and objects, in 16 bytes instead of 48, and makes an
- * entry when it is read.
- */
+/** Without versions and uids it keeps only keys and objects, in 16 bytes instead of 48. */
 export class EntryTable<T> {
   /** By ordinal. Empty if the table makes entries. */
   readonly whole: (Entry<T> | undefined)[] = []
@@ -46,7 +43,6 @@ export class EntryTable<T> {
     if (this.#objects !== undefined) this.#objects.length = 0
   }
 
-  /** Returns all entries, in the order of their ordinals. */
   all(): Entry<T>[] {
     const entries: Entry<T>[] = []
     for (let ordinal = 0; ordinal < this.length; ordinal++) {

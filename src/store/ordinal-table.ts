@@ -29,7 +29,6 @@ export class OrdinalTable {
     return this.#large?.get(key) ?? this.#small?.get(key)
   }
 
-  /** Adds a key that the table does not have. */
   add(key: string, ordinal: Ordinal): void {
     if (++this.size >= this.#hashedFrom && this.#large === undefined) {
       this.#large = new HashTable(this.#isAt, this.#hashedFrom)

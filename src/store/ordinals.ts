@@ -1,8 +1,6 @@
 import type { Scalar } from './indexes/scalar.js'
 
-/**
- * A small integer that identifies a present key. It is used again after its key is deleted. Below 0: see `KeptBase`.
- */
+/** Identifies a present key, and is used again after its delete. Below 0: see `KeptBase`. */
 export type Ordinal = number
 
 /** Pins without a write between them, as far as indexes need them. */
@@ -29,7 +27,6 @@ export interface CapturedHash {
 /** An ordered or compound index. */
 export interface CapturedOrder {
   readonly kind: 'sorted'
-  /** The ordinals in the order of the index. */
   readonly order: Int32Array
   /** The components of the tuples by ordinal. */
   readonly columns: readonly (readonly (Scalar | undefined)[])[]

@@ -21,7 +21,7 @@ export interface StoreReads<T> {
   pin(): Pin<T>
 }
 
-/** The reads of the function of a view, which are recorded. */
+/** The recorded reads of the function of a view. */
 export interface TrackedReads<T> extends StoreReads<T> {
   /** Returns the public function of an index of the store, which records its reads. */
   accessorOf(index: object): unknown
@@ -70,7 +70,7 @@ export class Pin<T> implements StoreReads<T> {
     this.size = original?.size ?? store.size
   }
 
-  /** Returns another pin of the same state. Each is closed by itself. */
+  /** Each of the two is closed by itself. */
   pin(): Pin<T> {
     return new Pin<T>(this.#store, this.#layers, this.#close, this.#list, this)
   }
@@ -83,7 +83,6 @@ export class Pin<T> implements StoreReads<T> {
     if (layer !== undefined) this.#close(layer)
   }
 
-  /** What was overwritten since. */
   get layer(): PinLayer<T> {
     if (this.#layer === undefined) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
     return this.#layer
@@ -94,7 +93,6 @@ export class Pin<T> implements StoreReads<T> {
     return this.#kept !== undefined
   }
 
-  /** The least ordinal at the creation of the pin. */
   get ordinalStart(): Ordinal {
     return this.#kept?.ordinalStart ?? 0
   }
@@ -168,8 +166,8 @@ const DENSE = 1 / 8
 const MERGED_AT_MOST = 1_000
 
 /**
- * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that
- * have no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
+ * What was overwritten until the next layer began. Pins without a write between them share a layer, and read it, then
+ * the newer ones, then the store.
  */
 export class PinLayer<T> implements Layer {
   /** Greater than those of all older layers. */
@@ -184,7 +182,6 @@ export class PinLayer<T> implements Layer {
   #kept: Map<Ordinal, Entry<T> | null> | undefined = new Map()
   #dense: (Entry<T> | null | undefined)[] = []
   #count = 0
-  /** The ordinals of the keys that were deleted. */
   readonly #deleted = new Map<string, Ordinal>()
 
   constructor(id: number, limit: number, older: PinLayer<T> | undefined) {
@@ -193,9 +190,7 @@ export class PinLayer<T> implements Layer {
     this.older = older
   }
 
-  /**
-   * Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing.
-   */
+  /** Returns the overwritten entry, null if there was none, undefined if the layer kept nothing. */
   at(ordinal: Ordinal): Entry<T> | null | undefined {
     return this.#kept === undefined ? this.#dense[ordinal] : this.#kept.get(ordinal)
   }
@@ -219,7 +214,6 @@ export class PinLayer<T> implements Layer {
     if (this.at(ordinal)?.key === key && !this.#deleted.has(key)) this.#deleted.set(key, ordinal)
   }
 
-  /** Adds what a newer layer has kept. */
   absorb(newer: PinLayer<T>): void {
     if (newer.#kept === undefined) {
       newer.#dense.forEach((entry, ordinal) => {
@@ -242,19 +236,14 @@ export class PinLayer<T> implements Layer {
   }
 }
 
-/**
- * The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the
- * pins.
- */
+/** Each write is recorded in the newest layer only, so its cost does not grow with the pins. */
 export class PinLayers<T> {
   /** By ordinal: the id of the newest layer at its last write. */
   #writtenIn = new Int32Array(0)
   newest: PinLayer<T> | undefined
   #lastId = 0
-  /** The number of open pins. */
   size = 0
 
-  /** Returns the layer of a new pin. */
   open(limit: number): PinLayer<T> {
     this.size++
     const newest = this.newest
@@ -268,7 +257,6 @@ export class PinLayers<T> {
     return layer
   }
 
-  /** Returns the layer of another pin of the same state. */
   share(layer: PinLayer<T>): PinLayer<T> {
     this.size++
     layer.pins++
@@ -290,7 +278,6 @@ export class PinLayers<T> {
     return true
   }
 
-  /** Drops the oldest layers if their pins are closed. */
   #dropClosed(oldest: PinLayer<T> | undefined): void {
     let layer = oldest
     while (layer?.pins === 0) layer = layer.newer
@@ -298,17 +285,13 @@ export class PinLayers<T> {
     else layer.older = undefined
   }
 
-  /**
-   * Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is
-   * one.
-   */
+  /** Called before a write of a packed entry. Returns the newest layer, if there is one. */
   written(): PinLayer<T> | undefined {
     const layer = this.newest
     if (layer !== undefined) layer.isWritten = true
     return layer
   }
 
-  /** Called before a write at `ordinal`. */
   keep(ordinal: Ordinal, entry: Entry<T> | undefined): void {
     const layer = this.newest
     if (layer === undefined) return

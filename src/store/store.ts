@@ -18,7 +18,6 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
   return entries.values().map(({ key, object }) => [key, object])
 }
 
-/** Returns the entries at ordinals that have one. */
 export function entriesAt<T>(
   ordinals: readonly Ordinal[],
   objects: Pick<StoreReads<T>, 'entryAt'>,
@@ -65,10 +64,7 @@ export class Store<T> implements Undoable {
     this.#freezesResults = freezesResults
   }
 
-  /**
-   * Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as
-   * long.
-   */
+  /** In development only: a loop over a frozen array takes ten times as long. */
   freezeShared(objects: readonly T[]): readonly T[] {
     return this.#freezesResults ? Object.freeze(objects) : objects
   }
@@ -88,7 +84,6 @@ export class Store<T> implements Undoable {
     this.showHeld()
   }
 
-  /** The earlier state that readers see, if they do. */
   get heldPin(): Pin<T> | undefined {
     const held = this.#shown
     return held === undefined || !(held instanceof Pin) ? undefined : held
@@ -100,7 +95,6 @@ export class Store<T> implements Undoable {
     return held === undefined || held instanceof Pin ? undefined : held
   }
 
-  /** Whether readers see an earlier state. */
   get isHeld(): boolean {
     return this.#held !== undefined
   }
@@ -125,25 +119,18 @@ export class Store<T> implements Undoable {
     this.#shown = reads ?? this.#empty
   }
 
-  /** Ends `show`. */
   showHeld(): void {
     this.#shown = this.#held ?? this.#empty
   }
 
-  /**
-   * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has
-   * their values in all indexes. Open pins do not see them.
-   */
+  /** From now on the empty store has the entries of packed content, at ordinals below 0. Open pins do not see them. */
   keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
     this.kept = kept
     this.#list = undefined
     this.#indexes.setBase(kept, indexes)
   }
 
-  /**
-   * Moves the entries of packed content into the store itself, which is empty. That is not a change, and pins of the
-   * content do not record it.
-   */
+  /** Moves packed entries into the empty store. That is not a change, and pins of the content do not record it. */
   *fillFromKept(): Steps {
     const kept = this.kept
     if (kept === undefined) return
@@ -226,11 +213,7 @@ export class Store<T> implements Undoable {
     return this.#list
   }
 
-  /**
-   * Adds or replaces an entry.
-   *
-   * @throws SourceError PROTOCOL when the store is full.
-   */
+  /** @throws SourceError PROTOCOL when the store is full. */
   set(entry: Entry<T>): Ordinal {
     return this.setAt(this.ordinalOf(entry.key), entry)
   }
@@ -294,20 +277,15 @@ export class Store<T> implements Undoable {
     this.#indexes.rebuild(this.#entries)
   }
 
-  /**
-   * Fills and adds an index, which is not prepared. An index that throws is not added. Between the steps the store may be
-   * read, and not be written.
-   */
+  /** An index that throws is not added. Between the steps the store may be read, and not be written. */
   addIndex(index: StoreIndex<T>): Steps {
     return this.#indexes.add(index, this.#entries, this.kept)
   }
 
-  /** Returns the values of an empty index for the entries of packed content. */
   packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
     return this.#indexes.packedValuesOf(index, kept)
   }
 
-  /** Does the work that the first reads of indexes would do. */
   prepareIndexes(): Steps {
     return this.#indexes.prepare()
   }
@@ -333,10 +311,7 @@ export class Store<T> implements Undoable {
     this.#indexes.assertIntact(this.#entries)
   }
 
-  /**
-   * Returns the current state of the store, readable while the store changes. It copies an entry only when that is
-   * overwritten.
-   */
+  /** Returns the current state, readable while the store changes. An entry is copied only when it is overwritten. */
   pin(): Pin<T> {
     const close = (layer: PinLayer<T>): void => {
       const { older } = layer
@@ -356,7 +331,6 @@ export class Store<T> implements Undoable {
     return this.#pins.size
   }
 
-  /** The number of objects that can be added. */
   get freeCapacity(): number {
     return this.#maxObjects - this.size
   }
@@ -416,7 +390,6 @@ export class Store<T> implements Undoable {
   }
 }
 
-/** The indexes of a store. */
 class StoreIndexes<T> {
   readonly all: StoreIndex<T>[] = []
   /** Whether entries are added that are in the store already. */
@@ -432,7 +405,6 @@ class StoreIndexes<T> {
     }
   }
 
-  /** Adds an entry that readers see already. Pins are not affected. */
   fill(ordinal: Ordinal, entry: Entry<T>): void {
     this.isFilling = true
     try {
@@ -442,7 +414,7 @@ class StoreIndexes<T> {
     }
   }
 
-  /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
+  /** The first read prepares the index. */
   *add(index: StoreIndex<T>, entries: EntryTable<T>, kept: KeptBase<T> | undefined): Steps {
     if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
     yield* this.#filling(fill(index, entries))
@@ -494,7 +466,6 @@ class StoreIndexes<T> {
   }
 }
 
-/** Adds all entries to an index. */
 function* fill<T>(index: StoreIndex<T>, entries: EntryTable<T>): Steps {
   for (let ordinal = 0; ordinal < entries.length; ordinal++) {
     const entry = entries.at(ordinal)

@@ -3,8 +3,7 @@ import { membersOf } from '../util/type-guards.js'
 /** Values below this depth count as different. That can cause an unnecessary update, but never loses one. */
 const MAX_DEPTH = 500
 /**
- * After this many pairs of objects, later pairs are remembered. Without that, values that an object contains several
- * times would be compared exponentially often. Most comparisons end earlier, without the cost of memory.
+ * Later pairs of objects are remembered: a value that an object contains often would be compared exponentially often.
  */
 const PLAIN_PAIRS = 10_000
 
@@ -14,9 +13,7 @@ const REMEMBERED_DEPTH = 3
 type Properties = Readonly<Record<string, unknown>>
 type Members = Readonly<Record<PropertyKey, unknown>>
 
-/**
- * The names that lead to the property in which two objects differed last. Later names may be of an earlier comparison.
- */
+/** The path to the last difference. Later names may be of an earlier comparison. */
 const lastDifference: string[] = []
 let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
@@ -31,7 +28,6 @@ const contentPrototypes: ReadonlySet<unknown> = new Set([Array, Date, Map, Set].
 const HIDES_STATE =
   /#|WeakMap|rivate|\.(?:get|set|has|add)\(\s*this\b|(?<![.\w$])[\w$]+\(\s*this\s*,\s*[\w$]+\s*[,)]|\[native code\]/
 
-/** How two values are compared. */
 export interface ComparisonOptions {
   /**
    * Whether a program made the values. Then plain objects and arrays are compared by all their own properties, which
@@ -65,10 +61,7 @@ export function structuralEqual(a: unknown, b: unknown, options: ComparisonOptio
   }
 }
 
-/**
- * Whether two plain objects differ in the property in which two others differed last, if its value is not an object.
- * Most changed objects differ in their version. Then the values before it need not be loaded from memory.
- */
+/** Most changed objects differ in their version: then the values before it need not be loaded from memory. */
 function differAsBefore(a: unknown, b: unknown): boolean {
   let [left, right] = [a, b]
   for (const name of lastDifference) {
@@ -177,8 +170,8 @@ function equalSets(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
 }
 
 /**
- * Returns whether two objects were compared before, directly or through a common object, and records that they are. A
- * comparison in progress counts: one difference anywhere ends the whole comparison.
+ * Whether two objects were compared before, also through a common one. A comparison in progress counts: any difference
+ * ends it.
  */
 function isMerged(a: object, b: object): boolean {
   merged ??= new Map()
@@ -191,7 +184,6 @@ function isMerged(a: object, b: object): boolean {
 function rootOf(links: Map<object, object>, object: object): object {
   let root = object
   for (let next = links.get(root); next !== undefined; next = links.get(root)) root = next
-  // Each object on the path leads to the root from now on.
   for (let each = object; each !== root; ) {
     const next = links.get(each) ?? root
     links.set(each, root)

@@ -1,8 +1,6 @@
 /** Data of a store whose writes in a transaction can be undone. */
 export interface Undoable {
-  /** Starts a transaction: later writes are recorded. */
   begin(): void
-  /** Ends the transaction, and keeps its writes. */
   commit(): void
   /** Ends the transaction, and undoes its writes. Never throws. */
   rollback(): void
@@ -14,9 +12,7 @@ const NONE: never[] = []
 /** The number of writes in a part of a journal. An array that grows copies all its elements in one step. */
 const PART = 4_096
 
-/**
- * The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing.
- */
+/** The overwritten values of a transaction, in the order of its writes. Outside of one it records nothing. */
 export class UndoJournal<P, B> {
   /** The parts before the last one. All are full. */
   readonly #full: { readonly places: P[]; readonly before: B[] }[] = []
@@ -68,7 +64,6 @@ export interface PinnedMap<K, V> extends Iterable<readonly [K, V]> {
   close(): void
 }
 
-/** A Map whose writes in a transaction can be undone. */
 export class UndoableMap<K, V> extends Map<K, V> implements Undoable {
   readonly #journal = new UndoJournal<K, V | typeof ABSENT>()
   /** The overwritten entries of each pin. Most maps are never pinned. */

@@ -9,7 +9,6 @@ import { type OrdinalList, OrdinalLists } from './ordinal-lists.js'
 import { copyScalar, isScalar, type Scalar, ScalarMap, sameScalar, scalarsOf } from './scalar.js'
 import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 
-/** All objects with one index value. */
 export interface Bucket<T> extends OrdinalList {
   readonly id: number
   readonly value: Scalar
@@ -17,17 +16,13 @@ export interface Bucket<T> extends OrdinalList {
   objects: T[] | undefined
   /** The copy of `objects` that readers share, until the next write. */
   shared: readonly T[] | undefined
-  /** The number of writes since the last read. */
   writes: number
 }
 
 /** After this many writes for each object without a read, the objects of a bucket are released. */
 const FORGET_AFTER = 8
 
-/**
- * The base of equal and multi-value indexes: buckets of ordinals. An ordinal is removed by moving the last one of the
- * bucket into its position.
- */
+/** Buckets of ordinals. An ordinal is removed by moving the last one of the bucket into its position. */
 export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
   readonly store: Store<T>
   readonly valueFor: (entry: Entry<T>) => Value
@@ -35,7 +30,6 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
   /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
-  /** The ordinals of each bucket. */
   readonly #lists = new OrdinalLists()
   readonly #moves = new Moves<Scalar, MovedScalars>(() => new MovedScalars())
   /** The packed entries below those of the store. */
@@ -157,7 +151,6 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
     })
   }
 
-  /** Returns the ordinals with a value in the state that readers see. */
   ordinalsWith(value: Scalar): readonly Ordinal[] {
     return this.#ordinals(value, this.store.heldPin)
   }
@@ -205,7 +198,6 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
     this.#moves.merge(closed, older)
   }
 
-  /** Called before the values of an ordinal change. */
   protected recordMove(ordinal: Ordinal): void {
     const layer = this.store.recordingLayer
     if (layer !== undefined) this.#moves.record(layer, ordinal, scalarsOf(this.ownValueAt(ordinal)))
@@ -224,7 +216,6 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
   }
 }
 
-/** An index with at most one value for each object. */
 export class EqualIndex<T> extends HashIndex<T, Scalar | undefined> {
   /** Two numbers for each ordinal, next to each other in memory: the id of its bucket, and its position there. */
   readonly #places = new Int32List()

@@ -11,7 +11,6 @@ import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap, scalarsOf } fr
 import { SortedIndex } from './sorted-index.js'
 import type { StoreIndex } from './store-index.js'
 
-/** The limit of index values that one object may have in one index. */
 export const MAX_INDEX_VALUES = 10_000
 
 /** An index with its name, and its public functions over the store and over a pin. */
@@ -26,17 +25,13 @@ export interface DeclaredIndex<T> {
   includes(remembered: unknown, value: unknown): boolean
   /** Returns the flaw of `value` in `where: { name: value }`, or undefined if it is valid. */
   flawIn(value: unknown): string | undefined
-  /** Returns the ordinals with `value` in the state that readers see. */
   ordinalsWith(value: unknown): readonly Ordinal[]
   /** Returns the scalars of a remembered value; undefined if the index can only be matched with `includes`. */
   scalarsOf(remembered: unknown): readonly Scalar[] | undefined
 }
 
 /**
- * Calls the user's declaration, and returns its indexes by name. `report` is called with the
- * first failure of each index.
- *
- * @throws TypeError when the declaration does not return an object of indexes.
+ * `report` is called with the first failure of each index. @throws TypeError if `declare` returns no object of indexes.
  */
 export function declareIndexes<T, I extends object>(
   store: Store<T>,

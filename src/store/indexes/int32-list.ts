@@ -1,9 +1,6 @@
 const PAGE_BITS = 16
-/** The numbers of a page. */
 const PAGE = 2 ** PAGE_BITS
-/** The bits of a position that are its position in the page. */
 const IN_PAGE = PAGE - 1
-/** The numbers of an empty list. */
 const LEAST = 256
 
 /**

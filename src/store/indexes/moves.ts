@@ -7,7 +7,6 @@ import { type Scalar, ScalarMap } from './scalar.js'
 export interface MoveRecords<V, R> {
   readonly size: number
   add(value: V, ordinal: Ordinal, since: number): void
-  /** Adds the records with `since` below an id. */
   addAll(others: R, below: number): void
 }
 
@@ -39,9 +38,7 @@ export class Moves<V, R extends MoveRecords<V, R>> {
     return ordinal >= layer.limit || (this.#movedIn[ordinal] ?? 0) >= layer.id
   }
 
-  /**
-   * Returns the records of a layer and of all newer ones. Those with `since` below the id of `layer` are its values.
-   */
+  /** Of a layer and all newer ones. Records with `since` below the id of `layer` are its values. */
   *since(layer: Layer): Iterable<R> {
     for (let each: Layer | undefined = layer; each !== undefined; each = each.newer) {
       const records = this.#records.get(each)
@@ -100,7 +97,6 @@ export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
     }
   }
 
-  /** Adds the ordinals of a value with `since` below an id. */
   collect(value: Scalar, below: number, into: Ordinal[]): void {
     const moved = this.#byValue.get(value)
     moved?.ordinals.forEach((ordinal, at) => {
@@ -108,7 +104,6 @@ export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
     })
   }
 
-  /** Returns the values of records with `since` below an id. */
   *values(below: number): Iterable<Scalar> {
     for (const { value, since } of this.#byValue.values()) if (since.some((each) => each < below)) yield value
   }
@@ -117,7 +112,6 @@ export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
 /** A run is sorted when it has this many tuples: a sort of that size takes about 1 ms. */
 const RUN = 2_048
 
-/** A tuple with the ordinal that had it. */
 export interface OrdinalTuple extends Keyed {
   readonly ordinal: Ordinal
 }

@@ -4,10 +4,8 @@ import { type Bucket, HashIndex } from './hash-index.js'
 import { grown } from './int32-list.js'
 import { type Scalar, sameScalar } from './scalar.js'
 
-/** The numbers of one place of a multi-value index. */
 const PLACE = 3
 
-/** An index with any number of values for each object. */
 export class MultiIndex<T> extends HashIndex<T, readonly Scalar[]> {
   /** The first place of each ordinal, 0 if it has none. A place is the position of one object in one bucket. */
   #first = new Int32Array(0)

@@ -1,7 +1,6 @@
 import type { Ordinal } from '../ordinals.js'
 import { Int32List } from './int32-list.js'
 
-/** The numbers of a chunk. */
 const CHUNK = 16
 /** The numbers before its elements: the position of the element before them, and how many elements are before them. */
 const HEAD = 2
@@ -14,9 +13,8 @@ export interface OrdinalList {
 }
 
 /**
- * Many lists of ordinals in one array outside of the heap. A list is a chain of chunks. An element keeps its position
- * until it is removed. An addition reads nothing but `OrdinalList`: the end of an array is rarely in the processor's
- * cache if there are many arrays.
+ * Many lists of ordinals outside of the heap: chains of chunks. An element keeps its position until it is removed. An
+ * addition reads only `OrdinalList`: the ends of many arrays are rarely in the processor's cache.
  */
 export class OrdinalLists {
   readonly #numbers = new Int32List()
@@ -39,7 +37,6 @@ export class OrdinalLists {
     return this.#numbers.get(position - offset + 1) + offset - HEAD
   }
 
-  /** Adds an element at the end. Returns its position. */
   push(list: OrdinalList, ordinal: Ordinal): number {
     const isFull = list.last === 0 || list.last % CHUNK === CHUNK - 1
     const position = isFull ? this.#newChunk(list) + HEAD : list.last + 1
@@ -49,7 +46,6 @@ export class OrdinalLists {
     return position
   }
 
-  /** Removes the last element. */
   pop(list: OrdinalList): void {
     const { last } = list
     list.last = this.#before(last)
@@ -69,7 +65,6 @@ export class OrdinalLists {
     return ordinals
   }
 
-  /** Returns whether `test` returns true for an element. */
   some(list: OrdinalList, test: (ordinal: Ordinal) => boolean): boolean {
     for (let position = list.last; position !== 0; position = this.#before(position))
       if (test(this.#numbers.get(position))) return true
@@ -86,7 +81,6 @@ export class OrdinalLists {
     return position % CHUNK === HEAD ? this.#numbers.get(position - HEAD) : position - 1
   }
 
-  /** Returns the start of a chunk that continues a list. */
   #newChunk({ last, length }: OrdinalList): number {
     const start = this.#free === 0 ? this.#unused : this.#free
     if (this.#free === 0) this.#unused += CHUNK

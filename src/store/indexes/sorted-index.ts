@@ -27,7 +27,6 @@ import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly valueFor: (entry: Entry<T>) => Tuple | undefined
   readonly #store: Store<T>
-  /** The name of the index in errors. */
   readonly #nameOf: () => string
   readonly #tuples = new SortedTuples((chunk) => this.#objects.changed(chunk))
   readonly #objects: ChunkObjects<T>
@@ -160,7 +159,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     }) as Compound<T, V>
   }
 
-  /** Returns the last element that this read returns, in its order. */
   lastIn(head: Tuple, range: SortedRange): Keyed | undefined {
     let last: Keyed | undefined
     for (const each of this.#elements(spanOf(head, range), range.reverse ?? false, range.limit ?? Infinity)) last = each
@@ -223,7 +221,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#base.merged(own, { span, reverse, limit }, pin?.layer)
   }
 
-  /** Returns the elements of the store itself in order. */
   *#own(span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
     const next = this.#walk(span, reverse)
     let left = limit
@@ -305,7 +302,6 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 }
 
-/** The function of a compound index, for prefixes of any length. */
 type ReadsOfPrefix<T> = (prefix: Tuple, range: IndexRange<Scalar>) => readonly T[]
 
 const isBound = (value: unknown): string | undefined => {
@@ -360,14 +356,10 @@ interface Chunk<T> {
   objects: readonly T[] | undefined
 }
 
-/**
- * The objects of the chunks that ranges read. They are next to each other in memory, so that a range that is read again
- * does not wait for each object. A change of a chunk discards its objects.
- */
+/** Objects next to each other in memory, so that a range that is read again does not wait for each of them. */
 class ChunkObjects<T> {
   readonly #order: SlotOrder
   readonly #objectAt: (slot: number) => T
-  /** By id of the chunk. */
   readonly #chunks = new Map<number, Chunk<T>>()
 
   constructor(order: SlotOrder, objectAt: (slot: number) => T) {
@@ -375,7 +367,6 @@ class ChunkObjects<T> {
     this.#objectAt = objectAt
   }
 
-  /** Returns the objects of runs. */
   read(runs: readonly Run[], reverse: boolean): readonly T[] {
     const found: T[] = []
     for (const run of runs) {

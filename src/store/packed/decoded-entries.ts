@@ -21,7 +21,6 @@ export class DecodedEntries<T> {
     return this.#decodedAt(ordinal) !== undefined
   }
 
-  /** Returns the entry at an ordinal, if it is still in use. */
   get(ordinal: Ordinal): Entry<T> | undefined {
     return this.#decodedAt(ordinal)?.entry.deref()
   }
@@ -45,9 +44,7 @@ export class DecodedEntries<T> {
     return this.#parts[ordinal & (PARTS - 1)]?.get(ordinal)
   }
 
-  /**
-   * Returns the part to which an entry is added. If it has doubled, entries of objects without a reference are removed.
-   */
+  /** If the part has doubled, entries of objects without a reference are removed. */
   #partFor(ordinal: Ordinal): Map<Ordinal, Decoded<T>> {
     const number = ordinal & (PARTS - 1)
     const part = this.#parts[number] ?? new Map<Ordinal, Decoded<T>>()

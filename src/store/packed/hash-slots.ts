@@ -10,7 +10,6 @@ export function newSlots(count: number): Int32Array<ArrayBuffer> {
   return new Int32Array(length)
 }
 
-/** Puts an element with this hash into the slots. */
 export function fillSlot(slots: Int32Array, hash: number, element: number): void {
   const mask = slots.length - 1
   let slot = hash & mask

@@ -13,23 +13,19 @@ import { SectionReader } from './sections.js'
 
 interface Options<T> {
   readonly snapshot: PackedSnapshot
-  /** Returns a saved entry as it is stored. */
   readonly restored: (entry: SavedEntry) => Entry<T>
   /** Called when the first object cannot be decoded. */
   readonly onDamage: (error: unknown) => void
-  /** Called when the content is not read any more. */
   readonly onReleased: () => void
 }
 
 /**
- * Packed content below a store, which itself has only the entries that were written since. The packed entries have
- * ordinals below 0, in the order of the content. The store's own ordinals begin at 0, as in any store. An object is
- * decoded when it is read, and is the same object as long as something refers to it. An object that cannot be decoded
- * is absent.
+ * Packed content below a store, which itself has only the entries that were written since, at ordinals from 0. The
+ * packed entries have ordinals below 0, in the order of the content. A decoded object is the same as long as something
+ * refers to it. An object that cannot be decoded is absent.
  */
 export class KeptBase<T> {
   readonly snapshot: PackedSnapshot
-  /** The number of its entries. */
   readonly #length: number
   readonly #options: Options<T>
   readonly #decoded = new DecodedEntries<T>()
@@ -53,22 +49,18 @@ export class KeptBase<T> {
     this.#overwritten = new Uint32Array(Math.ceil(this.#length / 32))
   }
 
-  /** The number of entries that were not overwritten. */
   get size(): number {
     return this.#length - this.#overwrittenCount
   }
 
-  /** The least ordinal. */
   get ordinalStart(): Ordinal {
     return -this.#length
   }
 
-  /** Returns the ordinal of an entry by its number in the content. */
   ordinalAt(number: number): Ordinal {
     return number - this.#length
   }
 
-  /** Whether all entries are as they were packed. */
   get isWhole(): boolean {
     return this.#overwrittenCount === 0
   }
@@ -154,7 +146,6 @@ export class KeptBase<T> {
     return true
   }
 
-  /** Undoes `overwrite`. */
   restore(ordinal: Ordinal): void {
     const at = ordinal + this.#length
     this.#overwritten[at >>> 5] = (this.#overwritten[at >>> 5] ?? 0) & ~(1 << (at & 31))
@@ -190,12 +181,10 @@ export class KeptBase<T> {
   }
 }
 
-/** Returns the packed values of an index as its base. */
 export function indexBaseOf<T>(packed: PackedIndex, base: KeptBase<T>): HashBase<T> | OrderBase {
   return packed.kind === 'hash' ? new KeptHash(packed, base) : new KeptOrder(packed, base)
 }
 
-/** The values of the entries of a base in an equal or multi-value index. */
 class KeptHash<T> implements HashBase<T> {
   readonly kind = 'hash'
   readonly #packed: PackedHashIndex
@@ -233,7 +222,6 @@ class KeptHash<T> implements HashBase<T> {
   }
 }
 
-/** The tuples of the entries of a base in an ordered or compound index. */
 class KeptOrder<T> implements OrderBase {
   readonly kind = 'sorted'
   readonly #packed: PackedSortedIndex
@@ -283,7 +271,6 @@ class KeptOrder<T> implements OrderBase {
     }
   }
 
-  /** Returns the ordinal at a position of the order. */
   #ordinalAt(position: number): Ordinal {
     return this.#base.ordinalAt(this.#packed.ordinalAt(position))
   }
@@ -293,10 +280,7 @@ class KeptOrder<T> implements OrderBase {
   }
 }
 
-/**
- * Returns the packed values of an index that the content of a base lacks. It decodes each object, and keeps none. The
- * index must be empty; it is empty afterwards.
- */
+/** Decodes each object, and keeps none. The index must be empty; it is empty afterwards. */
 export function* packedValuesOf<T>(index: StoreIndex<T>, base: KeptBase<T>): Generator<void, PackedIndex> {
   const { size } = base.snapshot
   let captured: CapturedIndex | undefined

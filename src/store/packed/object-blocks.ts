@@ -13,7 +13,6 @@ export class TextsWriter {
   readonly firsts: number[] = []
   /** The texts of the next block, one after the other. The memory is used again for each block. */
   #texts: Uint8Array
-  /** The ends of its texts. */
   #ends: number[] = []
   #count = 0
 
@@ -34,7 +33,6 @@ export class TextsWriter {
     return end >= this.#limit ? this.end() : undefined
   }
 
-  /** Returns the last block, if there is one. */
   end(): Uint8Array<ArrayBuffer> | undefined {
     const ends = this.#ends
     const size = ends.at(-1)
@@ -58,7 +56,6 @@ export class TextsWriter {
   }
 }
 
-/** The blocks of packed content. */
 type Blocks = Pick<PackedContent, 'block' | 'release'>
 
 /** The number of blocks that are kept for the next reads. */

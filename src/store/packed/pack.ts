@@ -19,16 +19,13 @@ export interface NamedIndex {
 
 /** The content to pack. It does not change meanwhile. */
 export interface PackSource {
-  /** The number of entries. */
   readonly size: number
-  /** One more than the greatest ordinal of the store. */
   readonly ordinalLimit: number
   /** The stored objects by ordinal, then the other records, which have no ordinal. */
   records(): Iterable<readonly [ordinal: Ordinal | undefined, record: SavedRecord]>
   readonly indexes: readonly NamedIndex[]
 }
 
-/** What `info` says of a packed snapshot. */
 export interface PackedInfo {
   readonly seed: number
   /** The number of entries, and of all records. */

@@ -60,7 +60,6 @@ export function* packHash(
   yield sectionOf(`${name}.ordinals`, ordinals)
 }
 
-/** A packed index of buckets. */
 export class PackedHashIndex {
   readonly kind = 'hash'
   readonly signature: string
@@ -79,14 +78,12 @@ export class PackedHashIndex {
     this.#seed = seed
   }
 
-  /** Returns the ordinals with a value. */
   ordinalsWith(value: Scalar): Ordinal[] {
     // A caller without types may pass any value, as to an index of the store.
     const found = isScalar(value) ? this.#find(value) : undefined
     return found === undefined ? [] : Array.from(this.#ordinals.subarray(...this.#range(found)))
   }
 
-  /** Returns each value with its ordinals. */
   *buckets(): Generator<readonly [value: Scalar, ordinals: Uint32Array]> {
     for (let at = 0; at < this.#values.count; at++) {
       const value = this.#values.at(at)
@@ -99,7 +96,6 @@ export class PackedHashIndex {
     return this.#ordinals.length
   }
 
-  /** Returns the ordinal of a pair. */
   ordinalAt(position: number): Ordinal {
     return this.#ordinals[position] ?? 0
   }

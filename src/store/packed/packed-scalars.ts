@@ -42,7 +42,6 @@ export class ScalarsWriter {
   }
 }
 
-/** The values that a `ScalarsWriter` has packed. */
 export class PackedScalars {
   readonly #kinds: Uint8Array
   readonly #numbers: Float64Array

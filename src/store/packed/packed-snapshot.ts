@@ -20,7 +20,6 @@ export class PackedSnapshot {
   readonly size: number
   /** The number of all records. The other records come after the entries. */
   readonly count: number
-  /** By name. */
   readonly indexes: ReadonlyMap<string, PackedIndex>
   readonly #keys: PackedStrings
   readonly #slots: Int32Array
@@ -60,7 +59,6 @@ export class PackedSnapshot {
     return findSlot(this.#slots, hashText(key, this.#seed), (ordinal) => this.#keys.equals(ordinal, key))
   }
 
-  /** Returns the key of an entry. */
   keyAt(ordinal: Ordinal): string {
     return this.#keys.at(ordinal)
   }

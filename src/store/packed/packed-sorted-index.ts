@@ -26,7 +26,6 @@ export function* packOrder(
   yield sectionOf(`${name}.ordinals`, ordinals)
 }
 
-/** A packed index in the order of its tuples. */
 export class PackedSortedIndex {
   readonly kind = 'sorted'
   readonly signature: string
@@ -48,7 +47,6 @@ export class PackedSortedIndex {
     return [from, firstIndex(length, (at) => at >= from && !span.isWithin(this.tupleAt(at)))]
   }
 
-  /** The number of ordinals that have a tuple. */
   get length(): number {
     return this.#ordinals.length
   }
@@ -61,7 +59,6 @@ export class PackedSortedIndex {
     return this.#ordinals.subarray(from, to).includes(ordinal)
   }
 
-  /** Whether a position has a tuple. */
   isAt(position: number, tuple: unknown): boolean {
     return isScalars(tuple) && compareTuples(this.tupleAt(position), tuple) === 0
   }

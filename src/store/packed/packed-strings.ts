@@ -6,16 +6,12 @@ const FIRST_CHUNK_BYTES = 4096
 /** The ends of strings are numbers of 31 bits. */
 const MAX_BYTES = 2 ** 31 - 1
 
-/** The bytes of a section of a packed snapshot. */
 export interface Bytes {
   readonly length: number
   readonly chunks: readonly Uint8Array<ArrayBuffer>[]
 }
 
-/**
- * Packs strings, one after the other: one byte for each code unit, or two if one of them needs two. So every string of
- * JavaScript comes back, lone surrogates included.
- */
+/** Each code unit of a string has one byte, or two if one of them needs two: lone surrogates come back, too. */
 export class StringsWriter {
   /** For each string: twice the position of its end, plus 1 if it has two bytes for each code unit. */
   #ends = new Int32Array(256)
@@ -26,7 +22,6 @@ export class StringsWriter {
   #at = 0
   #length = 0
 
-  /** Adds a string, and returns its number. */
   add(text: string): number {
     const width = isNarrow(text) ? 1 : 2
     const size = text.length * width
@@ -63,7 +58,6 @@ function isNarrow(text: string): boolean {
   return true
 }
 
-/** The strings that a `StringsWriter` has packed. */
 export class PackedStrings {
   readonly #ends: Uint32Array
   readonly #pool: Uint8Array

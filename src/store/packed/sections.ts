@@ -4,7 +4,6 @@ import type { Ordinal } from '../ordinals.js'
 /** Yields sections, and undefined after a step of the work. */
 export type SectionWriter = Generator<PackedSection | undefined, void>
 
-/** Returns an array as a section. */
 export function sectionOf(
   name: string,
   { buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>,
@@ -12,7 +11,6 @@ export function sectionOf(
   return { name, length: byteLength, chunks: [new Uint8Array(buffer, byteOffset, byteLength)] }
 }
 
-/** Returns a value of JSON as a section. */
 export function jsonSection(name: string, value: unknown): PackedSection {
   return sectionOf(name, new TextEncoder().encode(JSON.stringify(value)))
 }

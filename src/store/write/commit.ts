@@ -8,8 +8,7 @@ import type { DeclaredIndex } from '../indexes/index-builder.js'
 import type { Ordinal } from '../ordinals.js'
 
 /**
- * The values of one object in the tracked indexes, in the order of `Commit.tracked`: all values before a change, then all
- * values after it. One array, because a busy source has one for each change.
+ * All values of an object before a change, then all after it. One array, because a busy source has one for each change.
  */
 export type Membership = readonly unknown[]
 
@@ -38,9 +37,7 @@ export interface DomainPart extends Omit<Commit<unknown>, 'position' | 'source' 
   readonly tracked: readonly unknown[]
   /** By change: the ordinal of the object after it; of a deleted one before it. */
   readonly ordinals: readonly Ordinal[]
-  /** The writer of the store. */
   readonly writer: object
-  /** Makes it visible. */
   publish(): void
   /** Reports it. Returns the steps that are left. */
   report(): Steps | undefined
@@ -50,16 +47,13 @@ export interface DomainPart extends Omit<Commit<unknown>, 'position' | 'source' 
 export interface Dependent {
   /** Greater than the numbers of the dependents below it. */
   readonly number: number
-  /**
-   * Writes what follows from these parts, in steps. Returns its own part, if the store takes part in the commit. Never
-   * throws.
-   */
+  /** Writes what follows from these parts. Returns its own part, if it takes part in the commit. Never throws. */
   advance(parts: readonly DomainPart[]): Generator<void, DomainPart | undefined>
 }
 
 /**
- * Stores whose commits become visible in one step: that of the store which was written, and those of all stores that
- * follow from it. Each store is in a domain, of one by default. One write runs at a time.
+ * The commit of a written store becomes visible in one step with those of all stores that follow from it. Each store is
+ * in a domain, of one by default. One write runs at a time.
  */
 export class CommitDomain {
   readonly queue: SerialQueue = new SerialQueue()
@@ -70,7 +64,6 @@ export class CommitDomain {
   #dependents: readonly Dependent[] = []
   #successor: CommitDomain | undefined
 
-  /** The domain into which this one was merged; without it, this one. */
   get current(): CommitDomain {
     return this.#successor?.current ?? this
   }
@@ -138,10 +131,8 @@ interface GroupedWriter {
   committed(version: Version | undefined): void
 }
 
-/** A batch or a list that is written in a group. */
 interface GroupedWrite {
   readonly writer: GroupedWriter
-  /** About how many changes it makes. */
   readonly size: number
   /** Writes it. Returns the transaction, which is still to be ended. */
   begin(): Generator<void, WrittenPart>
@@ -154,14 +145,12 @@ interface PendingWrite extends GroupedWrite {
 }
 
 /**
- * The next batches or lists of several stores, which become visible in one step. They are written when each store has
- * added its own, or has left the group. A store that cannot be written leaves it too: its write rejects, and the others
- * are committed.
+ * The next batches or lists of several stores, visible in one step when each store has added its own or left the group.
+ * A store that cannot be written leaves it too: its write rejects, and the others are committed.
  */
 export class CommitGroup {
   /** The writer of an empty store, which is never ended. The group is a write of that store, too. */
   readonly #writer: GroupedWriter
-  /** The partitions that have not added a write. */
   readonly #missing: Set<object>
   readonly #writes = new Map<object, PendingWrite>()
   /** The partitions that show the version already, so that they add nothing. */
@@ -169,10 +158,7 @@ export class CommitGroup {
   readonly #onCommit: (written: ReadonlySet<object>) => void
   #withdrawn: SourceError | undefined
 
-  /**
-   * `onCommit` is called with the partitions that were written or are unchanged, when that is visible and before it is
-   * reported.
-   */
+  /** `onCommit` is called with the partitions that show the version, before the commit is reported. */
   constructor(writer: GroupedWriter, partitions: Iterable<object>, onCommit: (written: ReadonlySet<object>) => void) {
     this.#writer = writer
     this.#missing = new Set(partitions)
@@ -224,7 +210,6 @@ export class CommitGroup {
     }
   }
 
-  /** From now on all stores are in one domain. */
   async #join(writes: readonly PendingWrite[]): Promise<void> {
     const writers: readonly GroupedWriter[] = [this.#writer, ...writes.map(({ writer }) => writer)]
     for (let busy = writers.find(isBusy); busy !== undefined; busy = writers.find(isBusy)) await busy.idle()

@@ -7,7 +7,6 @@ import { deepFreeze } from '../deep-freeze.js'
 import { type ComparisonOptions, structuralEqual } from '../structural-equal.js'
 import { Interner } from './interner.js'
 
-/** How the source's objects become stored objects. */
 export interface IngestOptions<T> {
   /** Returns the object to store; `undefined` filters it out. If it throws, the object is invalid. */
   readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
@@ -23,7 +22,6 @@ export interface IngestOptions<T> {
   readonly report: (error: SourceError) => void
 }
 
-/** A source in an error. */
 interface NamedSource {
   readonly name: string
   /** Names the informer too, if it has a name. */
@@ -36,9 +34,8 @@ export const UNCHANGED: unique symbol = Symbol('unchanged')
 export const FILTERED: unique symbol = Symbol('filtered')
 
 /**
- * Validates, transforms and freezes an object that arrives, and compares it with the stored object of its key. Returns
- * the entry to write, `UNCHANGED`, `FILTERED`, or the error of an invalid object. An entry that has the stored object
- * differs only in its version or uid.
+ * Makes the entry to write of an object that arrives; or returns `UNCHANGED`, `FILTERED` or the error of an invalid
+ * object. An entry that has the stored object differs only in its version or uid.
  */
 export class Ingest<T> {
   readonly #options: IngestOptions<T>

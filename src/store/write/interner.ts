@@ -16,12 +16,9 @@ const MAX_TEXT_SLOTS = 32_768
 type Members = Record<PropertyKey, unknown>
 
 /**
- * Replaces subtrees (plain objects and arrays) and strings inside an object by equal ones of earlier objects, so that
- * the memory has them once. Two subtrees are equal if they have the same properties, in the same order.
- *
- * Its tables have a fixed greatest size, and their places are reused. The table of subtrees refers to them weakly: a
- * subtree that no stored object contains is collected. A subtree whose place was reused is not found, and may be kept
- * twice.
+ * Replaces subtrees (plain objects and arrays) and strings inside an object by equal ones of earlier objects. Equal
+ * subtrees have the same properties in the same order. The tables have a greatest size, and refer to subtrees weakly:
+ * one that no stored object contains is collected, and one whose place was reused may be kept twice.
  */
 export class Interner {
   readonly #subtrees: InternTable<WeakRef<object>>
@@ -38,8 +35,8 @@ export class Interner {
   }
 
   /**
-   * Returns an equal object whose subtrees are shared, or the object itself. It is not modified. The object as a whole
-   * is never shared: the store recognizes unchanged objects by their identity.
+   * Returns an equal object whose subtrees are shared. The object as a whole never is: the store recognizes unchanged
+   * objects by their identity.
    */
   intern<T>(object: T): T {
     if (typeof object !== 'object' || object === null) return object
@@ -139,7 +136,6 @@ export class Interner {
   }
 }
 
-/** The members of an object, with the shared values. */
 interface Visited {
   readonly names: readonly string[] | typeof ARRAY
   readonly values: readonly unknown[]
@@ -150,10 +146,7 @@ interface Visited {
 
 const ARRAY: unique symbol = Symbol('array')
 
-/**
- * Returns the names of the properties. Undefined if the object may not be replaced by an equal one: it is an instance
- * of a class, has properties that are not enumerable, or has a gap.
- */
+/** Undefined if an equal object may not replace it: it is of a class, or has hidden properties or a gap. */
 function namesOf(object: object): readonly string[] | typeof ARRAY | undefined {
   const prototype: unknown = Object.getPrototypeOf(object)
   if (Array.isArray(object)) {
@@ -219,9 +212,9 @@ function mix(hash: number, other: number): number {
 const WAYS = 4
 
 /**
- * Values by their hashes, for lookups of equal ones. A value that was not found takes no place from one that was, until
- * that one was not found for a while. The table grows, up to a greatest size, if values that were found have to give up
- * their places. So values that occur once, however many, do not displace those that occur often.
+ * Values by their hashes. A value that was not found takes no place from one that was, until that one was not found for
+ * a while. So values that occur once do not displace those that occur often: for these the table grows, up to a
+ * greatest size.
  */
 class InternTable<V> {
   readonly #maxSlots: number
@@ -255,7 +248,6 @@ class InternTable<V> {
     return this.#values[slot]
   }
 
-  /** Records that the value was found. */
   found(slot: number): void {
     this.#isFound[slot] = 1
   }

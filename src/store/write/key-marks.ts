@@ -1,8 +1,8 @@
 import type { Ordinal } from '../ordinals.js'
 
 /**
- * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be
- * used again, so the set does not hold for keys that are written after they were added.
+ * A set of keys. A stored key is marked by its ordinal, which needs a byte and no hash. An ordinal may be used again,
+ * so the set does not hold for keys that are written later.
  */
 export class KeyMarks {
   readonly #ordinals: Uint8Array
@@ -10,7 +10,6 @@ export class KeyMarks {
   /** Keys without an ordinal, or with one that did not exist when the set was made. */
   readonly #others = new Set<string>()
 
-  /** `limit`: one more than the greatest ordinal. `start`: the least one. */
   constructor(limit: number, start: Ordinal = 0) {
     this.#ordinals = new Uint8Array(limit - start)
     this.#start = start
@@ -32,7 +31,6 @@ export class KeyMarks {
     return this.#ordinals[ordinal - this.#start] === 1
   }
 
-  /** Whether it has a key without an ordinal. */
   hasOther(key: string): boolean {
     return this.#others.has(key)
   }

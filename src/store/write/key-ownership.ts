@@ -7,7 +7,6 @@ import { type Undoable, UndoableMap, UndoJournal } from '../undo-journal.js'
 export interface KeyOwner {
   /** Undefined if one source has the whole store. */
   readonly name: string | undefined
-  /** The keys of its invalid objects. */
   readonly invalid: ReadonlyMap<string, unknown>
 }
 
@@ -22,7 +21,6 @@ export class KeyOwnership implements Undoable {
   readonly #owners: (KeyOwner | undefined)[] = []
   readonly #journal = new UndoJournal<Ordinal, KeyOwner | undefined>()
   readonly #claims = new UndoableMap<string, ReadonlySet<KeyOwner>>()
-  /** Whether several sources share the store. */
   isShared = false
 
   constructor(store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>, invalid: ReadonlyMap<string, unknown>) {
@@ -51,7 +49,6 @@ export class KeyOwnership implements Undoable {
     return !this.isShared || this.#owners[ordinal] === owner
   }
 
-  /** Returns the number of stored entries that `owner` has. */
   countOf(owner: KeyOwner): number {
     if (!this.isShared) return this.#store.size
     let count = 0
@@ -73,10 +70,7 @@ export class KeyOwnership implements Undoable {
     return ordinal === undefined ? this.#invalid.has(key) && !owner.invalid.has(key) : !this.owns(owner, ordinal)
   }
 
-  /**
-   * Returns whether another source owns the key of an event, so that the event changes nothing but the claims. A key
-   * that `owner` claims for the first time is added to `claimed`.
-   */
+  /** Whether another source owns the key, so that the event changes only claims. A new claim is added to `claimed`. */
   isForeign(
     owner: KeyOwner,
     key: string,

@@ -8,12 +8,10 @@ import { FILTERED, UNCHANGED } from './ingest.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 
-/** A list that is being written. */
 export interface ListWriter<T> {
-  /** About how many changes `write` makes. */
   readonly size: number
   take(event: ListEvent<T>): void
-  /** Ends the list: writes all of it. Returns the transaction, which is still to be committed. */
+  /** Returns the transaction, which is still to be committed. */
   write(version: Version): Generator<void, StoreTransaction<T>>
   abandon(): void
 }

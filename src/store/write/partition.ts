@@ -40,7 +40,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   version: Version | undefined
   readonly invalid: Map<string, Version | undefined> = new Map()
   readonly filtered: UndoableMap<string, Version | undefined> = new UndoableMap()
-  /** Called after each commit. */
   onCommit: OnCommit<T> | undefined
   /** The group of the next batch or list: it is written together with those of other stores. */
   group: CommitGroup | undefined
@@ -54,7 +53,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     this.onCommit = writer.hooks.onCommit
   }
 
-  /** The number of its stored entries. */
   get size(): number {
     return this.#writer.ownership.countOf(this)
   }
@@ -63,10 +61,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.ownership.owns(this, ordinal)
   }
 
-  /**
-   * Returns the ordinal that a key has in the store, whichever source owns it. A right `guess` needs no hash of the
-   * key.
-   */
+  /** The owner of the key may be another source. A right `guess` needs no hash of the key. */
   ordinalOf(key: string, guess?: Ordinal): Ordinal | undefined {
     const { store } = this.#writer
     return guess !== undefined && store.entryAt(guess)?.key === key ? guess : store.ordinalOf(key)
@@ -80,16 +75,13 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return ordinal !== undefined && this.owns(ordinal) ? this.#writer.store.entryAt(ordinal) : undefined
   }
 
-  /**
-   * Whether the object at an ordinal is this source's, has this key and version, and no later object was not stored.
-   */
+  /** Whether this source's object there has this key and version, and no later object was not stored. */
   hasVersionAt(ordinal: Ordinal, key: string, version: Version): boolean {
     const entry = this.#writer.store.entryAt(ordinal)
     if (entry === undefined || entry.version !== version || entry.key !== key) return false
     return this.owns(ordinal) && this.unstored(key) === undefined
   }
 
-  /** Returns an empty set for keys of this store. */
   noKeys(): KeyMarks {
     const { ordinalStart, ordinalLimit } = this.#writer.store
     return new KeyMarks(ordinalLimit, ordinalStart)
@@ -135,7 +127,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isBusy
   }
 
-  /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.#writer.isBusy) await this.#writer.idle()
   }
@@ -247,12 +238,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /**
-   * Shows packed content, which the store reads in place. `shown` resolves when readers see it. Then the empty store is
-   * filled with it in slices: `filled` resolves when the store can be written. `released` resolves when the content is
-   * not read any more. `onDamage` is called if an object cannot be decoded: then it is absent. Values of indexes that the
-   * content lacks are computed before it is shown.
-   *
-   * With `keep` the store is not filled: the content is released when each of its objects was overwritten or deleted.
+   * Shows packed content in place; an object that cannot be decoded is reported, and absent. `shown` resolves when
+   * readers see it, `filled` when the store has it and can be written, `released` when it is not read any more. With
+   * `keep` the store is not filled: the content is released when all its objects were overwritten or deleted.
    */
   serve(
     snapshot: PackedSnapshot,
@@ -319,11 +307,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isAbandoned
   }
 
-  /**
-   * Returns the content now. It does not change while it is read. No write may be in progress.
-   *
-   * @throws SourceError UNAVAILABLE when the indexes are damaged.
-   */
+  /** No write may be in progress. @throws SourceError UNAVAILABLE when the indexes are damaged. */
   pin(): PinnedPartition<T> {
     const indexes = this.#capturedIndexes()
     return new PinnedPartition(this.#writer.store.pin(), indexes, {
@@ -361,8 +345,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /**
-   * Deletes all objects of this source, because access to it was lost. It has no version until the next list. `stop`
-   * does not end this.
+   * Deletes all objects, because access was lost. There is no version until the next list. `stop` does not end this.
    */
   clear(): void | Promise<void> {
     return this.#writer.writeRequired('clear', this.size, () => this.#removeAll('access-lost'))
@@ -377,15 +360,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 }
 
-/** Writes a list, and commits it. */
 function* committed<T>(list: ListWriter<T>, version: Version): Steps {
   const transaction = yield* list.write(version)
   yield* transaction.commit(version)
 }
 
-/**
- * Returns a delta as an event. It has no version: that of its batch is not the object's own, and proves no equality.
- */
+/** A delta has no version: that of its batch is not the object's own, and proves no equality. */
 function eventOf<T>({ type, key, object }: Delta<T>): ListEvent<T> {
   return { type: type === 'deleted' ? 'delete' : 'put', key, object }
 }
@@ -408,7 +388,6 @@ class PinnedPartition<T> {
     this.#others = others
   }
 
-  /** The number of records. */
   get size(): number {
     return this.#pin.size + (this.#others?.filtered.size ?? 0) + (this.#others?.invalid.length ?? 0)
   }
@@ -445,8 +424,8 @@ class PinnedPartition<T> {
 }
 
 /**
- * Returns the packed values of the declared indexes: not of one that was not saved, or was declared by other code, or
- * whose function returns other values for some of the objects now. Throws if one of these objects is damaged.
+ * Not of an index that was not saved, has other code, or returns other values for some objects now. Throws if one of
+ * these objects is damaged.
  */
 function packedIndexesOf<T>(
   snapshot: PackedSnapshot,

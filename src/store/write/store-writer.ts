@@ -12,7 +12,6 @@ import { type Commit, CommitDomain } from './commit.js'
 import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 
-/** The keys that are written while a recording is active. */
 export interface WriteRecord {
   readonly keys: ReadonlySet<string>
   /** Whether the partition was replaced as a whole, so that `keys` may lack keys that were added and deleted. */
@@ -20,7 +19,6 @@ export interface WriteRecord {
   stop(): void
 }
 
-/** The callbacks and options that an informer passes to its indexer. */
 export interface WriterOptions<T> extends Partial<IngestOptions<T>> {
   /** Called with errors of single objects. `source` names the partition, if there are several. */
   readonly report?: (error: SourceError, source?: string) => void
@@ -49,19 +47,15 @@ export class StoreWriter<T> {
   readonly store: Store<T>
   readonly ingest: Ingest<T>
   readonly ownership: KeyOwnership
-  /** The errors of invalid objects by key, of all sources. */
   readonly invalid: CountingMap<string, SourceError> = new CountingMap()
-  /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterOptions<T>
-  /** The declared indexes by name. */
   readonly indexes: Map<string, DeclaredIndex<T>> = new Map()
-  /** The tracked indexes, with the number of users of each. */
+  /** With the number of users of each. */
   readonly #users = new Map<DeclaredIndex<T>, number>()
   /** The tracked indexes. The array is never changed. */
   tracked: readonly DeclaredIndex<T>[] = []
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
-  /** The number of commits. */
   commits = 0
   #version: Version | undefined
   /** The transaction that has begun and is not committed. */
@@ -126,17 +120,14 @@ export class StoreWriter<T> {
     return record
   }
 
-  /** Adds a key to the active recordings. */
   written(key: string): void {
     if (this.#records.size > 0) for (const { keys } of this.#records) keys.add(key)
   }
 
-  /** Marks the active recordings of a partition that is replaced as a whole. */
   replaced(owner: KeyOwner): void {
     for (const record of this.#records) if (record.owner === owner) record.isReplaced = true
   }
 
-  /** Reports an invalid object without a key. */
   reportUnnamed(error: unknown, { name }: KeyOwner): void {
     this.hooks.report?.(this.ingest.invalid(undefined, error, name), name)
   }
@@ -152,8 +143,8 @@ export class StoreWriter<T> {
   }
 
   /**
-   * Runs `act`, in which the user's functions are called: these cannot write to the store. If `act` throws before its
-   * transaction is committed, the transaction is rolled back and nothing of it is reported.
+   * Runs `act`, in which the user's functions cannot write. If it throws before the commit, the transaction is rolled
+   * back and nothing of it is reported.
    */
   runExclusive<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
@@ -183,10 +174,9 @@ export class StoreWriter<T> {
   }
 
   /**
-   * Performs a write of about `size` changes: a small one at once. A large one, and any that is called meanwhile, is
-   * performed later or in slices; the returned promise settles when it has ended. So is the rest of a small one whose
-   * dependents have much to do. Readers see nothing of it before its transaction is committed. `now` does the same as
-   * all steps of `begin`, which take up to a tenth longer for small writes. It returns the steps that are left.
+   * Performs a write of about `size` changes: a small one at once, a large one in slices, and one that is called
+   * meanwhile later. A small one with much to do in its dependents continues in slices. `now` does the same as all
+   * steps of `begin`, which take up to a tenth longer for small writes, and returns the steps that are left.
    */
   write(call: string, size: number, begin: () => Steps, now?: () => Steps | undefined): void | Promise<void> {
     this.assertNotWriting(call)
@@ -212,10 +202,7 @@ export class StoreWriter<T> {
     })
   }
 
-  /**
-   * Like `write`, for a write that must be performed even if the writer is ended meanwhile. The earlier writes, which
-   * it waits for, are performed as well.
-   */
+  /** Like `write`, even if the writer is ended meanwhile. So are the earlier writes, which it waits for. */
   writeRequired(call: string, size: number, begin: () => Steps): void | Promise<void> {
     this.#required++
     const ended = (): void => void this.#required--
@@ -254,7 +241,6 @@ export class StoreWriter<T> {
     }
   }
 
-  /** Performs steps for a while. Returns whether all are done. */
   #slice(steps: Steps, commits: number): boolean {
     // After the commit its changes are routed. Then the store can be read.
     this.domain.isWriting = this.commits === commits
@@ -267,7 +253,6 @@ export class StoreWriter<T> {
       throw new SourceError(`${call}: the store was stopped`, { code: 'STOPPED', phase: 'apply' })
   }
 
-  /** Undoes the transaction that has begun. */
   undo(): void {
     this.#transaction?.rollback()
     this.#transaction = undefined
@@ -280,7 +265,6 @@ export class StoreWriter<T> {
     this.store.release()
   }
 
-  /** Called by a transaction when it begins. */
   begun(transaction: { rollback(): void }): void {
     this.#transaction = transaction
   }

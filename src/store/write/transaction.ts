@@ -12,11 +12,8 @@ import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
 import type { KeyOwner } from './key-ownership.js'
 import type { OnCommit, StoreWriter } from './store-writer.js'
 
-/** A partition, as far as its transactions need it. */
 export interface WritablePartition<T> extends KeyOwner {
-  /** Set by each commit. */
   version: Version | undefined
-  /** The keys of its invalid objects, with their versions. */
   readonly invalid: Map<string, Version | undefined>
   /** The keys that `prepare` filtered out, with their versions, if these are remembered. */
   readonly filtered: UndoableMap<string, Version | undefined>
@@ -25,7 +22,6 @@ export interface WritablePartition<T> extends KeyOwner {
 }
 
 export interface TransactionOptions {
-  /** The version of the changes. */
   readonly version?: Version | undefined
   /** Compares all objects by their content. Default: false. */
   readonly ignoreVersions?: boolean
@@ -41,8 +37,8 @@ interface InvalidObject {
 const NOTHING: readonly never[] = []
 
 /**
- * One atomic write to a store: a batch, or a list. It begins when it is created and ends with `commit`, which reports
- * its changes. Both happen inside `StoreWriter.runExclusive`, which rolls it back on an error.
+ * A batch, or a list. It begins when it is created, and ends with `commit`, both inside `StoreWriter.runExclusive`,
+ * which rolls it back on an error.
  */
 export class StoreTransaction<T> implements DomainPart {
   readonly writer: StoreWriter<T>
@@ -91,10 +87,7 @@ export class StoreTransaction<T> implements DomainPart {
     for (const each of this.#undoables) each.begin()
   }
 
-  /**
-   * The same as all steps of `commit`, without preparing the indexes. Returns the steps that are left, if the dependents
-   * of the store have many.
-   */
+  /** As `commit`, without preparing the indexes. Returns the steps that are left, if dependents have many. */
   commitNow(version: Version | undefined, committedAt?: number): Steps | undefined {
     const steps = this.#commit(version, committedAt)
     if (steps !== undefined) return begun(this.#settled(steps), this.writer.largeWrite)
@@ -249,7 +242,6 @@ export class StoreTransaction<T> implements DomainPart {
     this.#validity.set(key, object)
   }
 
-  /** Marks the invalid objects, and reports their errors. */
   #commitValidity(): void {
     if (this.#validity === undefined) return
     const { invalid, hooks } = this.writer
@@ -267,7 +259,6 @@ export class StoreTransaction<T> implements DomainPart {
     }
   }
 
-  /** Removes an object that `prepare` filters out. */
   filter(key: string, version: Version | undefined): void {
     this.remove(key, this.#finalState, undefined, 'out-of-scope')
     if (this.writer.hooks.remembersFiltered === true) this.#partition.filtered.set(key, version)
@@ -302,7 +293,6 @@ export class StoreTransaction<T> implements DomainPart {
     }
   }
 
-  /** Writes an ingested entry. */
   write(entry: Entry<T>, ordinal: Ordinal | undefined): void {
     const { store, ownership } = this.writer
     const { filtered } = this.#partition
@@ -339,8 +329,7 @@ export class StoreTransaction<T> implements DomainPart {
   }
 
   /**
-   * Removes a key. `last` is the last state of its object, if the source has sent it. `gone` is the reason if the
-   * object was not deleted at the source.
+   * `last`: the last state, if the source has sent it. `gone`: why it is absent, if it was not deleted at the source.
    */
   remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
     const { store, ownership } = this.writer
@@ -374,7 +363,6 @@ export class StoreTransaction<T> implements DomainPart {
     for (let i = 0; i < tracked.length; i++) membership[from + i] = tracked[i]?.index.valueAt(ordinal)
   }
 
-  /** Collects a change. */
   #record(change: Change<T>, ordinal: Ordinal, membership: unknown[] | undefined): void {
     this.changes.push(change)
     this.ordinals.push(ordinal)

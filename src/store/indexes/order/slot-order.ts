@@ -20,7 +20,6 @@ export interface Place {
 
 /** Neighbours in one chunk. */
 export interface Run {
-  /** The id of the chunk. */
   readonly id: number
   /** The positions in the chunk. */
   readonly from: number
@@ -31,22 +30,16 @@ export interface Run {
 export class SlotOrder {
   readonly #isAfter: (each: Slot, slot: Slot) => boolean
   readonly #changed: (id: number) => void
-  /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
   /** The first slot of each chunk, in the same order: a search for a chunk would wait for memory at each chunk. */
   readonly #firsts: Slot[] = []
   readonly #freeIds: number[] = []
-  /** The number of elements of each chunk, by id. */
   readonly #lengths: number[] = []
   /** The slots of each chunk: `CHUNK` places for each id. */
   #slots = new Int32Array(CHUNK)
-  /** The id of the chunk of each slot. */
   #chunkOf = new Int32Array(0)
 
-  /**
-   * `isAfter` returns whether an element comes after another slot. `changed` is called with the id of a chunk when its
-   * elements change.
-   */
+  /** `changed` is called with the id of a chunk when its elements change. */
   constructor(isAfter: (each: Slot, slot: Slot) => boolean, changed: (id: number) => void) {
     this.#isAfter = isAfter
     this.#changed = changed
@@ -91,10 +84,7 @@ export class SlotOrder {
     else this.#place(slot, chunk + 1, at - CHUNK / 2)
   }
 
-  /**
-   * Returns the first position from `from` to `to` whose element comes after a slot; without one, `to`. Unlike
-   * `firstIndex` it needs no new functions, which took as much memory as the rest of a change.
-   */
+  /** Like `firstIndex` without new functions, which took as much memory as the rest of a change. */
   #firstAfter(slot: Slot, elements: ArrayLike<Slot>, from: number, to: number): number {
     let low = from
     let high = to
@@ -124,17 +114,14 @@ export class SlotOrder {
     this.#freeIds.push(id)
   }
 
-  /** Returns the id of the chunk of a slot. */
   chunkOf(slot: Slot): number {
     return this.#chunkOf[slot] ?? 0
   }
 
-  /** Returns the number of elements of a chunk. */
   lengthOf(id: number): number {
     return this.#lengths[id] ?? 0
   }
 
-  /** Returns the slot at a position of a chunk. */
   slotAt(id: number, at: number): Slot {
     return this.#slots[id * CHUNK + at] ?? 0
   }
@@ -163,7 +150,6 @@ export class SlotOrder {
     return runs
   }
 
-  /** Returns the slots of runs. */
   slotsOf(runs: readonly Run[], reverse: boolean): readonly Slot[] {
     const found: Slot[] = []
     for (const { id, from, to } of runs) {
@@ -174,10 +160,7 @@ export class SlotOrder {
     return found
   }
 
-  /**
-   * Returns a function that returns the next slot between two places at each call, and -1 at the end. Writes make it
-   * invalid.
-   */
+  /** Returns a function that returns the next slot, and -1 at the end. Writes make it invalid. */
   walk(from: Place, to: Place, reverse: boolean): () => Slot {
     let { chunk, at } = reverse ? to : from
     const forward = (): Slot => {
@@ -202,7 +185,6 @@ export class SlotOrder {
     return count
   }
 
-  /** Returns all slots in order. */
   copy(): Int32Array {
     const order = new Int32Array(this.#chunks.reduce((sum, id) => sum + this.lengthOf(id), 0))
     let at = 0
@@ -247,7 +229,6 @@ export class SlotOrder {
     return chunk
   }
 
-  /** Fills an empty chunk. */
   #fillChunk(chunk: number, slots: Int32Array): void {
     const id = this.#chunks[chunk] ?? 0
     this.#slots.set(slots, id * CHUNK)

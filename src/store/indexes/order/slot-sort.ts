@@ -5,7 +5,6 @@ export type Column = readonly (Scalar | undefined)[]
 
 /** Ranges up to this length are sorted by insertion. */
 const SHORT = 12
-/** The number of elements that are read or moved in one step. */
 export const STEP = 4_096
 /** A rank has 7 ASCII characters, or 3 UTF-16 code units, and ends of strings: all of these fit 53 bits. */
 const ASCII = { width: 7, base: 129 }
@@ -29,9 +28,8 @@ export interface KnownRanks {
 }
 
 /**
- * Sorts slots by their values in the first column, then in the second, and so on. It compares numbers only: the values
- * themselves, or a few characters of strings packed into a number. So each string is read once for these characters,
- * instead of once for each comparison.
+ * Sorts slots by their values in the first column, then in the second, and so on. It compares numbers only: the values,
+ * or a few characters of strings packed into a number. So each string is read once instead of once for each comparison.
  */
 export class SlotSort {
   readonly #slots: Int32Array
@@ -66,7 +64,6 @@ export class SlotSort {
     }
   }
 
-  /** Sorts a part by the ranks that are known. */
   *#sortByKnown({ low, high, column }: Part, known: KnownRanks): Generator<void> {
     for (let at = low; at < high; at++) {
       this.#ranks[at] = known.rankAt(this.#slots[at] ?? 0, column)
@@ -125,7 +122,6 @@ export class SlotSort {
     return this.#columns[column]?.[this.#slots[at] ?? 0]
   }
 
-  /** Counts elements. Returns whether a step is over. */
   #isStepOver(elements: number): boolean {
     this.#moved += elements
     if (this.#moved < STEP) return false
@@ -133,10 +129,7 @@ export class SlotSort {
     return true
   }
 
-  /**
-   * Sets the ranks of a part that has no strings. Returns the kind of its values; undefined if the ranks are their
-   * kinds.
-   */
+  /** Returns the kind of all values, whose ranks are set unless they are strings; undefined if the ranks are kinds. */
   *#kindOf({ low, high, column }: Part): Generator<void, number | undefined> {
     const values = this.#columns[column] ?? []
     let [least, greatest] = [STRING, ENDED]
@@ -199,7 +192,6 @@ export class SlotSort {
     return true
   }
 
-  /** Sorts slots of a part by insertion, with all comparisons. */
   #insertAll({ low, high, column }: Part): void {
     const slots = this.#slots
     for (let i = low + 1; i < high; i++) {

@@ -5,7 +5,6 @@ import { type Column, compareComponents, type KnownRanks, SlotSort, STEP } from 
 
 export type Tuple = readonly Scalar[]
 
-/** A tuple with the key of its entry. */
 export interface Keyed {
   readonly tuple: Tuple
   readonly key: string
@@ -61,7 +60,6 @@ export class SortedTuples {
     return tuple
   }
 
-  /** Compares the tuple and the key of a slot with others. */
   compareTo(slot: Slot, { tuple, key }: Keyed): number {
     const width = Math.max(tuple.length, this.#columns.length)
     for (let k = 0; k < width; k++) {
@@ -71,7 +69,6 @@ export class SortedTuples {
     return compareKeys(this.keyAt(slot), key)
   }
 
-  /** Returns whether the tuple of a slot equals `tuple`. */
   equals(slot: Slot, tuple: Tuple): boolean {
     if (!this.has(slot) || tuple.length > this.#columns.length) return false
     for (let k = 0; k < this.#columns.length; k++) {
@@ -117,10 +114,7 @@ export class SortedTuples {
     return { order: this.order.copy(), columns: this.#columns.map((column) => column.slice()) }
   }
 
-  /**
-   * Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one
-   * step.
-   */
+  /** Reads are allowed between the steps. After a write the rest is one step. */
   *prepare(): Steps {
     if (this.isSorted) return
     const writes = this.#writes
@@ -131,7 +125,6 @@ export class SortedTuples {
     this.sort()
   }
 
-  /** Puts all tuples in order now. */
   sort(): void {
     if (!this.isSorted) finish(this.#sortingNow())
   }
@@ -172,14 +165,11 @@ export class SortedTuples {
     return this.#ranks.setAll(this.#columns, this.#keys)
   }
 
-  /**
-   * Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid.
-   */
+  /** Returns a function that returns the next slot, and -1 at the end. Writes make it invalid. */
   walk(span: Span, reverse: boolean): () => Slot {
     return this.order.walk(...this.#bounds(span), reverse)
   }
 
-  /** Returns the first `limit` elements of the span. */
   runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {
     return this.order.runs(...this.#bounds(span), reverse, limit)
   }
@@ -250,9 +240,8 @@ const OTHERS = 129
 const SAMPLE = 16
 
 /**
- * Two numbers of each slot, for the first two components of its tuple and key. A search compares them: to read the
- * components themselves, it would wait for memory several times at each slot. A greater number is a greater component.
- * Components with the same number may differ.
+ * Two numbers of each slot, for the first two components of its tuple and key: to compare these, a search would wait
+ * for memory several times at each slot. A greater number is a greater component; equal numbers decide nothing.
  */
 class SlotRanks implements KnownRanks {
   #ranks = new Float64Array(0)
@@ -282,7 +271,6 @@ class SlotRanks implements KnownRanks {
     }
   }
 
-  /** Called at each write of a tuple. */
   set(slot: number, columns: readonly Column[], keys: Column): void {
     const at = 2 * slot
     if (at + 1 >= this.#ranks.length) {
@@ -320,7 +308,6 @@ class SlotRanks implements KnownRanks {
   }
 }
 
-/** The ranks of one component. */
 class Ranking {
   /** The kind of most values: others are below or above all of them. */
   #kind: number | undefined
