@@ -15,7 +15,6 @@ const NONE: never[] = []
 
 /** The position of a store after a commit. Each commit has one, which everything that is queued or delivered refers to. */
 export interface StorePosition {
-  /** The number of the commit. */
   readonly commit: number
   /** The version of the source. With several sources it is the number of the commit. */
   readonly version: Version | undefined
@@ -26,7 +25,6 @@ export interface StorePosition {
 /** The position before the first commit. */
 export const NO_POSITION: StorePosition = { commit: 0, version: undefined, history: undefined }
 
-/** One batch in the queue. */
 export interface QueuedBatch<T> {
   readonly changes: readonly Change<T>[]
   readonly position: StorePosition
@@ -37,19 +35,15 @@ export interface QueuedBatch<T> {
 }
 
 /**
- * The queue of each consumer: batches of changes in the order of the commits. With `every` each batch is kept as it
- * came, up to a capacity. With `latest`, and after an overflow, the changes are merged by key into one batch. A key
- * keeps its place when it is merged. Taken batches are never changed.
+ * Batches of changes in the order of the commits. With `every` each is kept as it came, up to a capacity. With
+ * `latest`, and after an overflow, they are merged by key; a key keeps its place. Taken batches are never changed.
  */
 export class ChangeQueue<T> {
   readonly #delivery: 'every' | 'latest'
   readonly #capacity: number
   readonly #changesPerStep: number
   readonly #onCancelled: ((key: string) => void) | undefined
-  /**
-   * Batches in the order in which they came. Of merged batches only those whose last step is not done. Invariant: of two
-   * neighbours at most one has no changes.
-   */
+  /** Merged batches leave with their last step. Invariant: of two neighbours at most one has no changes. */
   #batches: QueuedBatch<T>[] = NONE
   /** The number of changes in them, without resyncs and without those that `takeKey` has taken. */
   #count = 0
@@ -59,7 +53,6 @@ export class ChangeQueue<T> {
   #queued: OrderedTable<Change<T>[]> | undefined
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: OrderedTable<Pending<T>> | undefined
-  /** The order in which `takeKey` takes the keys. */
   #order: KeyOrder | undefined
   /** The place and the source of the merged batches; undefined if there is none. */
   #boundary: { readonly at: number; source: string | undefined } | undefined
@@ -68,10 +61,7 @@ export class ChangeQueue<T> {
   /** The merged changes after a large batch, until they change. */
   #prepared: readonly Change<T>[] | undefined
 
-  /**
-   * Only with `onCancelled` can keys be taken. It is called when an add and a delete of one key were merged, so that no
-   * change of the key is left.
-   */
+  /** Keys can be taken only with `onCancelled`, which is called if merged changes of a key leave none. */
   constructor(
     options: { readonly delivery?: 'every' | 'latest' | undefined; readonly capacity?: number | undefined },
     changesPerStep: number = DEFAULT_SLICES.changesPerStep,
@@ -98,12 +88,10 @@ export class ChangeQueue<T> {
     return this.#merged !== undefined && this.#batches.length > 0
   }
 
-  /** The time at which the oldest batch was pushed; undefined if the queue is empty. */
   get oldestAt(): number | undefined {
     return (this.#boundary ?? this.#batches[0])?.at
   }
 
-  /** The number of keys with changes in the queue. */
   get keys(): number {
     const byKey = this.#merged ?? this.#queued
     return byKey?.size ?? new Set(this.#batches.flatMap(({ changes }) => changes.map(({ key }) => key))).size
@@ -115,8 +103,7 @@ export class ChangeQueue<T> {
   }
 
   /**
-   * Queues a batch at time `at`. Returns false if it has to be merged, for which the caller performs the steps of
-   * `merge`: with `latest`, and if an `every` queue now holds more changes than its capacity.
+   * Returns false if the caller has to perform the steps of `merge`: with `latest`, or above the capacity of `every`.
    */
   push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
     this.position = position
@@ -159,10 +146,7 @@ export class ChangeQueue<T> {
     this.#order = undefined
   }
 
-  /**
-   * Takes the next batch, or returns undefined if the queue is empty. It lacks the changes that `takeKey` has taken.
-   * Callers check `isBusy` first.
-   */
+  /** The batch lacks the changes that `takeKey` has taken. Callers check `isBusy` first. */
   take(): QueuedBatch<T> | undefined {
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
@@ -194,13 +178,11 @@ export class ChangeQueue<T> {
     return changes
   }
 
-  /** The queued changes of a key. */
   changesOf(key: string): readonly Change<T>[] {
     const pending = this.#merged?.get(key)
     return pending === undefined ? (this.#queued?.get(key) ?? []) : changesOf(pending)
   }
 
-  /** The keys with queued changes, in the order in which they entered. */
   queuedKeys(): Iterable<string> {
     return (this.#merged ?? this.#queued)?.keys() ?? []
   }
@@ -249,7 +231,6 @@ export class ChangeQueue<T> {
     }
   }
 
-  /** Returns the merged changes in their order. */
   *#listed(merged: OrderedTable<Pending<T>>): Generator<void, readonly Change<T>[]> {
     const changes: Change<T>[] = []
     let keys = 0

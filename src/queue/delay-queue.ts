@@ -11,10 +11,7 @@ export class DelayQueue {
   readonly #clock: Clock
   readonly #onDue: (key: string) => void
   readonly #due = new Map<string, number>()
-  /**
-   * The earliest time is first. An entry that differs from `#due` is outdated. Invariant: at most twice as many entries
-   * as keys, and `OUTDATED_ALLOWED` more.
-   */
+  /** Outdated entries differ from `#due`. Invariant: at most twice as many as keys, and `OUTDATED_ALLOWED` more. */
   #heap: Heap = []
   #timer: { readonly due: number; readonly control: AbortController } | undefined
 
@@ -24,7 +21,6 @@ export class DelayQueue {
     this.#onDue = onDue
   }
 
-  /** The number of scheduled keys. */
   get size(): number {
     return this.#due.size
   }

@@ -1,7 +1,4 @@
-/**
- * Returns the first key of a map or a set while a caller removes each returned key. A new iterator for each key would
- * skip the places of all removed keys again.
- */
+/** A new iterator for each first key of a map or set would skip the places of all removed keys again. */
 export class KeyOrder {
   readonly #of: { keys(): Iterator<string, unknown> }
   #keys: Iterator<string, unknown>

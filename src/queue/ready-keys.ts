@@ -3,15 +3,13 @@ import { firstIndex } from '../util/binary-search.js'
 /** A key that can wait to be processed. Its owner keeps it for as long as it waits. */
 export interface ReadyKey {
   readonly key: string
-  /** The list in which it waits. */
   list: ReadyList | undefined
   previous: ReadyKey | undefined
   next: ReadyKey | undefined
 }
 
 /**
- * Keys in the order in which they were added: a linked list. A set of keys would stop the process when it grows: the
- * growth of a set of 262 144 keys takes up to 30 ms.
+ * A linked list in the order of additions. The growth of a set of 262 144 keys would stop the process for up to 30 ms.
  */
 class ReadyList {
   readonly priority: number
@@ -51,10 +49,7 @@ class ReadyList {
   }
 }
 
-/**
- * The keys that wait to be processed, each once, by priority: the highest first. Keys of equal priority are in the order
- * in which they were added.
- */
+/** The keys that wait, each once, by priority, the highest first. Equal ones are in the order of their additions. */
 export class ReadyKeys {
   readonly #priorityOf: ((key: string) => number) | undefined
   /** By priority, the highest last. Invariant: none of several lists is empty. */
@@ -84,7 +79,6 @@ export class ReadyKeys {
     return list === undefined
   }
 
-  /** Removes and returns the next key. */
   take(): string | undefined {
     const highest = this.#lists.at(-1)
     const key = highest?.take()

@@ -49,17 +49,14 @@ export class WorkQueue {
     this.#cancellable = new DelayQueue(clock, (key) => this.add(key))
   }
 
-  /** The number of keys that are ready or being processed. */
   get active(): number {
     return this.#ready.size + this.#running.size
   }
 
-  /** The number of ready keys. */
   get ready(): number {
     return this.#ready.size
   }
 
-  /** The number of keys that are being processed. */
   get running(): number {
     return this.#running.size
   }
@@ -68,10 +65,7 @@ export class WorkQueue {
     return this.#running.has(key)
   }
 
-  /**
-   * Makes the key ready now, or when it is no longer being processed. With `isLast` all keys that were added without it
-   * are dequeued before, unless there are priorities.
-   */
+  /** With `isLast`, and without priorities, all keys that were added without it are dequeued before. */
   add(key: string, isLast = false): void {
     if (this.#isClosed) return
     this.#cancellable.delete(key)
@@ -109,10 +103,7 @@ export class WorkQueue {
     return key
   }
 
-  /**
-   * Ends the processing of a key, and returns whether the key was added meanwhile. If it was, it becomes ready, unless
-   * `again` is false.
-   */
+  /** Returns whether the key was added meanwhile. Then it becomes ready, unless `again` is false. */
   done(key: string, again = true): boolean {
     const wasAdded = this.#running.get(key) === true
     this.#running.delete(key)
@@ -127,9 +118,7 @@ export class WorkQueue {
     this.#cancellable.clear()
   }
 
-  /**
-   * Drops all ready keys and delays, and ignores later ones. Keys that are being processed count until they are done.
-   */
+  /** Also ignores later keys. Those that are being processed count until they are done. */
   close(): void {
     this.#isClosed = true
     this.drain()
