@@ -1,8 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 
 /**
- * One running list or watch. Its waits can be aborted at once, also if the source does not react: an async generator
- * that waits in `next()` cannot be ended from outside.
+ * A list or a watch. Its waits can be aborted at once: a source that waits in `next()` cannot be ended from outside.
  */
 export class Attempt {
   readonly #controller = new AbortController()
@@ -52,9 +51,7 @@ export class Attempt {
     })
   }
 
-  /**
-   * Throws if the attempt was aborted. Called after each wait, because the attempt may be aborted before it continues.
-   */
+  /** Called after each wait, because the attempt may be aborted before it continues. */
   throwIfAborted(): void {
     if (this.#isAborted) throw this.#reason
   }

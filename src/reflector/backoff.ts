@@ -11,12 +11,10 @@ export function backoff(initialMs: number, maxMs: number): Backoff {
   return { initialMs, maxMs, currentMs: initialMs }
 }
 
-/** Returns twice the delay, at most `maxMs`. */
 export function grown(from: Backoff): Backoff {
   return { ...from, currentMs: Math.min(from.currentMs * 2, from.maxMs) }
 }
 
-/** Returns the initial delay. */
 export function reset(from: Backoff): Backoff {
   return from.currentMs === from.initialMs ? from : { ...from, currentMs: from.initialMs }
 }

@@ -15,7 +15,6 @@ interface Page {
 }
 
 interface PageReader<P> {
-  /** The method of the source, for errors. */
   readonly call: string
   open(): AsyncIterable<P>
   /** Called when a page has arrived, before `take`. */

@@ -5,7 +5,6 @@ import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from './reflector-state-types.js'
 
-/** The options of a reflector, as an informer passes them. */
 export interface ReflectorOptions {
   readonly clock?: Clock | undefined
   readonly random?: Random | undefined
@@ -13,7 +12,6 @@ export interface ReflectorOptions {
 
 export type AuditRequest = 'versions' | 'contents' | 'proof'
 
-/** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {
   /** The cache; without it the mirror starts with a list. */
   readonly warmStart?: WarmStart | undefined
@@ -32,18 +30,12 @@ export interface ReflectorHooks {
    * the watch cannot report its position, and a wait for a version is pending.
    */
   onAuditRequest?(of: AuditRequest): void
-  /** A batch was dropped because the sink includes it already. */
   onDuplicate?(version: Version): void
-  /** Returns whether a reader waits for a version. */
   hasWaiters?(): boolean
-  /**
-   * Resolves when a relist may begin, with a function that releases the slot. Rejects when `signal` aborts. Returns
-   * undefined if the relist may begin at once.
-   */
+  /** Resolves with a function that releases the slot; undefined if the relist may begin at once. */
   acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
 }
 
-/** The cache of a mirror, as its reflector uses it. */
 export interface WarmStart {
   /** Whether readers see the saved content before the source has confirmed it. */
   readonly servesStale: boolean
@@ -51,14 +43,12 @@ export interface WarmStart {
   open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined>
   /** Shows packed content to readers, and fills the store with it. Throws if it is damaged. */
   serve(saved: SavedMirror, content: PackedContent): ServedContent
-  /** Begins to write the content to the store. */
   restore(saved: SavedMirror): RestoreTransaction
   warn(message: string): void
 }
 
 /** Packed content that readers see while the store is filled with it. */
 export interface ServedContent {
-  /** Resolves when readers see it. */
   readonly shown: Promise<void>
   /** Settles when the store is filled, so that it can be listed and written. */
   readonly filled: Promise<void>

@@ -62,7 +62,6 @@ interface NotRunning extends Counts {
   readonly attempt: 0
 }
 
-/** The data of each state, besides its name and its reason. */
 interface StateData {
   idle: NotRunning
   restoring: Restoring
@@ -87,7 +86,6 @@ export type ListingState = ReflectorState<'listing' | 'relisting'>
 export type WatchingState = ReflectorState<'connecting' | 'live'>
 export type WaitingState = ReflectorState<'backing-off' | 'failed'>
 
-/** The data of each input, besides its type. */
 interface InputData {
   start: { readonly hasCache?: boolean }
   /** The whole list, or the saved content, was committed. */
@@ -96,15 +94,12 @@ interface InputData {
   restorable: unknown
   /** There is no saved content, or it is damaged. */
   unrestorable: { readonly reason: string }
-  /** The watch yielded a batch. */
   batch: unknown
   /** The watch ended without an error. */
   ended: unknown
   /** A list or a watch failed; `contactAt` is the time of the last response. */
   failed: { readonly error: SourceError; readonly contactAt: number | undefined }
-  /** The delay is over. */
   delayElapsed: unknown
-  /** A relist was requested. */
   relist: { readonly reason: string }
   /** A list that waited for a relist slot begins. */
   admitted: unknown
@@ -113,7 +108,6 @@ interface InputData {
 
 export type InputType = keyof InputData
 
-/** An input without its time. */
 export type UntimedInput<Type extends InputType = InputType> = {
   [T in Type]: InputData[T] & { readonly type: T }
 }[Type]

@@ -19,9 +19,7 @@ import type {
 /** Opens are at least this far apart, less up to half of it. */
 export const INITIAL_SPACING_MS = 800
 export const MAX_SPACING_MS = 30_000
-/**
- * A watch that was live for this long resets the spacing: watches that end again and again open at most once a second.
- */
+/** Watches that end again and again open at most this often. */
 const STABLE_MS = 1_000
 /** After an error nothing opens before a draw from the upper half of this. */
 export const ERROR_DELAY_MS = 800
@@ -60,7 +58,6 @@ type Table = { readonly [Name in StateName]: Row<Name> }
 
 const keep = (state: ReflectorState): Step => ({ state, effect: { type: 'continue' } })
 
-/** A state in which nothing runs. */
 const atRest = {
   start: keep,
   restorable: keep,
@@ -125,10 +122,7 @@ export const table: Table = {
   stopped: atRest,
 }
 
-/**
- * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
- * performs the effects and knows no policy. SPEC.md has the table.
- */
+/** The policy, as a pure function. The loop in reflector.ts performs the effects. SPEC.md has the table. */
 export function step<Name extends StateName, Type extends InputType>(
   state: ReflectorState<Name>,
   input: Input<Type>,
@@ -183,7 +177,6 @@ function showWhileWaiting(state: WaitingState): Step {
   return keep({ ...state, next, saved: undefined })
 }
 
-/** Opens what is next, now. */
 function open(state: WaitingState, { at }: Input): Step {
   const { next, reason } = state
   const isImmediate = state.retryAt === state.immediateAt
@@ -370,10 +363,7 @@ function waitToOpen(state: OpenState, plan: Plan, input: Input, name: 'backing-o
   }
 }
 
-/**
- * Whether the server answered a reopened watch that its version cannot be resumed. The server is well, and the list
- * that this answer requires completes the same open.
- */
+/** The server is well. The list that this answer to a reopened watch requires completes the same open. */
 function isAnswered(state: OpenState, input: Input): boolean {
   return isWatching(state) && state.isReopened && input.type === 'failed' && isExpiry(input.error)
 }

@@ -436,9 +436,7 @@ export class Reflector<T> {
   }
 }
 
-/**
- * Schedules a relist after a list or a batch with an event that could not be applied, such as an event without a key.
- */
+/** Schedules a relist after an event that could not be applied, such as one without a key. */
 class IncompleteListRepair {
   readonly #clock: Clock
   readonly #signal: AbortSignal
@@ -454,15 +452,11 @@ class IncompleteListRepair {
     this.#relist = relist
   }
 
-  /**
-   * Whether a relist has to complete the mirror: an event could not be applied, or a list was requested, because an
-   * audit has found a difference for example.
-   */
+  /** An event could not be applied, or a list was requested, for example after an audit found a difference. */
   get isDue(): boolean {
     return this.#isDue || this.#isRequested
   }
 
-  /** A list was requested. */
   requested(): void {
     this.#isRequested = true
   }

@@ -43,9 +43,8 @@ export class SinkCalls<T> {
   }
 
   /**
-   * Waits until the sink has accepted a list or a batch; returns undefined if it has at once. Its errors are not errors
-   * of the source. If the attempt is aborted meanwhile, the sink continues: `accepted` or `refused` is called before the
-   * next attempt begins.
+   * Undefined if the sink has accepted at once. Its errors are not errors of the source. If the attempt is aborted, the
+   * sink continues: `accepted` or `refused` is called before the next attempt begins.
    */
   accepted(
     attempt: Attempt,

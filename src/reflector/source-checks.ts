@@ -52,13 +52,11 @@ export async function close(iterator: AsyncIterator<unknown> | undefined): Promi
 type Valid<E> = readonly (E | Invalid)[]
 
 interface ValidatorHooks {
-  /** Reports an event of an unknown type. */
   report(error: SourceError): void
   /** Schedules a relist, because an event could not be applied. */
   relistSoon(reason: string): void
 }
 
-/** Validates the events of a source at run time. */
 export class EventValidator {
   readonly #source: string
   readonly #clock: Clock
@@ -71,10 +69,7 @@ export class EventValidator {
     this.#hooks = hooks
   }
 
-  /**
-   * Returns the events, with `invalid` for each event without a key, and without events of an unknown type. Many events
-   * are validated in slices: then it returns a promise.
-   */
+  /** Makes events without a key `invalid`, and drops those of unknown types. Many are validated in slices. */
   valid<E extends WatchEvent<unknown>>(events: readonly E[], attempt: Attempt): Valid<E> | Promise<Valid<E>> {
     if (!Array.isArray(events)) throw new SourceError('the events are not an array', { code: 'PROTOCOL' })
     return events.length > SLICE_EVENTS ? this.#validInSlices(events, attempt) : this.#valid(events)

@@ -19,7 +19,6 @@ export class Restoration<T> {
   readonly #reading = new AbortController()
   #saved: SavedMirror | undefined
   #isShown = false
-  /** Resolves when the content was released. */
   closing: Promise<void> = Promise.resolve()
   /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
   filling: Promise<void> | undefined
@@ -54,9 +53,7 @@ export class Restoration<T> {
     return this.#saved?.resumeState
   }
 
-  /**
-   * Opens the content. If readers see it before it is confirmed, it is written to the store, and `accepted` is called.
-   */
+  /** If readers see the content before it is confirmed, it is written to the store, and `accepted` is called. */
   async open(attempt: Attempt, accepted: (version: Version) => void): Promise<Opened> {
     const silent = new SourceError(`no answer for ${LIST_STALL_MS / 1_000} s`, { code: 'UNAVAILABLE' })
     void attempt.watchdog(LIST_STALL_MS, () => silent)
@@ -145,10 +142,7 @@ export class Restoration<T> {
     if (count !== size) throw new Error(`it has ${count} records instead of ${size}`)
   }
 
-  /**
-   * Another version of the adapter, or another kind of source with the same name, may have saved the version. A watch
-   * could never read it.
-   */
+  /** Another adapter of the same name may have saved the version. A watch could never read it. */
   #assertReadable(version: Version): void {
     try {
       this.#source.hasReached?.(version, version)
