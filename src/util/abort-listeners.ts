@@ -2,10 +2,8 @@
 const listeners = new WeakMap<AbortSignal, { readonly all: Set<() => void>; readonly call: () => void }>()
 
 /**
- * Calls `listener` once when the signal aborts. Returns a function that removes the listener.
- *
- * A signal compares each new listener with all that it has: thousands of informers of one signal would spend most of
- * their start there. So all listeners of a signal are one of its own.
+ * Returns a function that removes the listener. A signal compares each new listener with all that it has: thousands of
+ * informers of one signal would spend most of their start there. So a signal has one listener of its own.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined) return () => {}

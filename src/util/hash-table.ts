@@ -39,7 +39,6 @@ export class HashTable {
     }
   }
 
-  /** Adds a key that the table does not have. */
   add(key: string, number: number): void {
     const hash = hashOf(key)
     this.#partOf(hash).add(hash, number)
@@ -117,7 +116,6 @@ class Part {
   }
 }
 
-/** Two code units at a time. */
 function hashOf(key: string): number {
   const { length } = key
   const even = length - (length & 1)

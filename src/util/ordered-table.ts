@@ -4,8 +4,7 @@ import { HashTable } from './hash-table.js'
 const SEGMENT_KEYS = 65_536
 
 /**
- * Values by key, in the order in which their keys were added, as a Map has them. A large table has several Maps: an
- * addition to it does not move all entries, as the growth of a large Map does.
+ * Values by key, in the order of a Map. An addition to a large table does not move all entries: it has several Maps.
  */
 export class OrderedTable<V> {
   readonly #segmentKeys: number
@@ -68,10 +67,7 @@ export class OrderedTable<V> {
     this.#numbers.add(key, this.#last)
   }
 
-  /**
-   * Keys that are added during the iteration are included. Keys that are deleted before the iteration reaches them are
-   * not.
-   */
+  /** An iteration includes keys that are added meanwhile, and no keys that are deleted before it reaches them. */
   *[Symbol.iterator](): Generator<[key: string, value: V], undefined> {
     yield* this.#first
     for (const segment of this.#later?.values() ?? []) yield* segment

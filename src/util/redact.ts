@@ -1,9 +1,6 @@
 import { membersOf } from './type-guards.js'
 
-/**
- * `scheme://user:password@`; a password may contain `@`. The length of a scheme is limited, so that a long word does
- * not take long.
- */
+/** A password may contain `@`. The length of a scheme is limited, so that a long word does not take long. */
 const userInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):[^\s/?#]*@/gi
 
 /** As above, with a password that contains `/`, `?` or `#`: then the text after the colon is not a port. */

@@ -1,10 +1,8 @@
-/** Runs asynchronous actions one after the other, in the order of the calls. */
 export class SerialQueue {
   #size = 0
   /** Settles when the last action has ended. */
   #last: Promise<void> = Promise.resolve()
 
-  /** Whether an action runs or waits. */
   get isBusy(): boolean {
     return this.#size > 0
   }

@@ -41,7 +41,6 @@ export interface StandardSchema<Output> {
 /** The result of a synchronous validation. */
 export type Validated<Output> = Exclude<ReturnType<StandardSchema<Output>['~standard']['validate']>, Promise<unknown>>
 
-/** A message contains at most this number of issues. */
 const MAX_ISSUES = 5
 
 /** Returns why a value is not a usable schema; undefined if it is one. */

@@ -9,7 +9,6 @@ export function finish(steps: Steps | undefined): void {
   if (steps !== undefined) resultOf(steps)
 }
 
-/** Performs all steps at once, and returns their result. */
 export function resultOf<R>(steps: Generator<void, R>): R {
   for (;;) {
     const { done, value } = steps.next()

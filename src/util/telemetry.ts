@@ -13,7 +13,6 @@ type ChannelName = 'status' | 'apply' | 'batch' | 'error' | 'handler' | 'runStar
  * - `listwatch:handler` HandlerMessage: every call of a handler that returned a promise, when that is settled.
  * - `listwatch:reconcile:start` and `listwatch:reconcile:end` RunMessage: every run of a controller.
  */
-
 export const channels: Readonly<Record<ChannelName, TelemetryChannel>> = {
   status: telemetryChannel('listwatch:status'),
   apply: telemetryChannel('listwatch:apply'),

@@ -6,10 +6,7 @@ export const SLICE_MS = 8
 /** How many functions are called between two reads of the clock. */
 const CALLS = 16
 
-/**
- * Measures continuous calls of the user's functions. It includes calls that return promises: if these settle at once,
- * the event loop does not turn in between.
- */
+/** Includes calls that return promises: if these settle at once, the event loop does not turn in between. */
 export class TimeSlice {
   readonly #clock: Clock
   #since: number
@@ -21,7 +18,6 @@ export class TimeSlice {
     this.#since = since
   }
 
-  /** Begins the next slice. */
   begin(): void {
     this.#calls = 0
     this.#since = this.#clock.now()

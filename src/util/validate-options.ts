@@ -101,7 +101,6 @@ const MEANT: ReadonlyMap<string, readonly string[]> = new Map([
   ['replicas', ['leases', 'streamReplicas']],
 ])
 
-/** Throws an OptionError if an option is missing. */
 export function assertPresent<O extends object>(
   call: string,
   options: O,
@@ -112,10 +111,7 @@ export function assertPresent<O extends object>(
     throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
 }
 
-/**
- * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
- * option that is `undefined` counts as absent. A `call` that is a function is called for an error only.
- */
+/** An option that is `undefined` counts as absent. A `call` that is a function is called for an error only. */
 export function checkOptions(
   call: string | (() => string),
   options: unknown,
