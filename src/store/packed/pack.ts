@@ -26,14 +26,6 @@ export interface PackSource {
   readonly indexes: readonly NamedIndex[]
 }
 
-export interface PackedInfo {
-  readonly seed: number
-  /** The number of entries, and of all records. */
-  readonly size: number
-  readonly count: number
-  readonly indexes: readonly { readonly name: string; readonly signature: string; readonly kind: 'hash' | 'sorted' }[]
-}
-
 /**
  * Packs a store, so that `PackedSnapshot` can read it: yields the blocks with the objects, then the sections with the
  * keys and the index values; undefined after each step in between. `encode` returns a record as a text. `seed`: any
@@ -66,7 +58,17 @@ export function* pack(
   if (packed !== size) throw new RangeError(`there are ${packed} entries, not ${size}`)
   const last = blocks.end()
   if (last !== undefined) yield { block: last }
-  yield* keySections()
+  yield jsonSection('info', {
+    seed,
+    size,
+    count,
+    indexes: indexes.map(({ name, signature, captured: { kind } }) => ({ name, signature, kind })),
+  })
+  yield sectionOf('byte order', Uint32Array.of(BYTE_ORDER))
+  yield sectionOf('blocks', Uint32Array.from(blocks.firsts))
+  yield sectionOf('keys.slots', slots)
+  yield sectionOf('keys.ends', keys.ends)
+  yield { name: 'keys.pool', ...keys.pool }
   const ordinals = {
     size,
     storeOrdinalOf: (at: Ordinal): Ordinal => storeOrdinals[at] ?? 0,
@@ -76,20 +78,5 @@ export function* pack(
     const name = `index ${i}`
     if (captured.kind === 'hash') yield* packHash(captured, name, ordinals, seed)
     else yield* packOrder(captured, name, ordinals)
-  }
-
-  function* keySections(): Generator<PackedPart | undefined, void> {
-    const info: PackedInfo = {
-      seed,
-      size,
-      count,
-      indexes: indexes.map(({ name, signature, captured: { kind } }) => ({ name, signature, kind })),
-    }
-    yield jsonSection('info', info)
-    yield sectionOf('byte order', Uint32Array.of(BYTE_ORDER))
-    yield sectionOf('blocks', Uint32Array.from(blocks.firsts))
-    yield sectionOf('keys.slots', slots)
-    yield sectionOf('keys.ends', keys.ends)
-    yield { name: 'keys.pool', ...keys.pool }
   }
 }
