@@ -73,10 +73,10 @@ export class Interner {
     const texts = this.#texts
     const first = texts.placeOf(hash)
     for (let slot = first; slot < first + WAYS; slot++) {
-      if (texts.hashAt(slot) !== hash || texts.valueAt(slot) !== text) continue
-      texts.found(slot)
+      if (texts.hashes[slot] !== hash || texts.values[slot] !== text) continue
+      texts.isFound[slot] = 1
       this.#isReplaced = text.length > LONG_TEXT
-      return texts.valueAt(slot) ?? text
+      return texts.values[slot] ?? text
     }
     texts.add(hash, text)
     return text
@@ -126,10 +126,10 @@ export class Interner {
     const subtrees = this.#subtrees
     const first = subtrees.placeOf(hash)
     for (let slot = first; slot < first + WAYS; slot++) {
-      if (subtrees.hashAt(slot) !== hash) continue
-      const known = subtrees.valueAt(slot)?.deref()
+      if (subtrees.hashes[slot] !== hash) continue
+      const known = subtrees.values[slot]?.deref()
       if (known === undefined || !isSame(known, object, visited)) continue
-      subtrees.found(slot)
+      subtrees.isFound[slot] = 1
       return known
     }
     return undefined
@@ -219,10 +219,10 @@ const WAYS = 4
 class InternTable<V> {
   readonly #maxSlots: number
   readonly #isGone: (value: V) => boolean
-  #values: (V | undefined)[]
-  #hashes: Int32Array
+  values: (V | undefined)[]
+  hashes: Int32Array
   /** 1 for a value that was found since another one last wanted its place. */
-  #isFound: Uint8Array
+  isFound: Uint8Array
   /** How often values that were found gave up their places, since the table has its size. */
   #losses = 0
 
@@ -230,32 +230,20 @@ class InternTable<V> {
   constructor(slots: number, maxSlots: number, isGone: (value: V) => boolean = () => false) {
     this.#maxSlots = maxSlots
     this.#isGone = isGone
-    this.#values = new Array(slots)
-    this.#hashes = new Int32Array(slots)
-    this.#isFound = new Uint8Array(slots)
+    this.values = new Array(slots)
+    this.hashes = new Int32Array(slots)
+    this.isFound = new Uint8Array(slots)
   }
 
   /** The first of the places for a hash. The others follow. */
   placeOf(hash: number): number {
-    return ((hash ^ (hash >>> 15)) & (this.#values.length / WAYS - 1)) * WAYS
-  }
-
-  hashAt(slot: number): number {
-    return this.#hashes[slot] ?? 0
-  }
-
-  valueAt(slot: number): V | undefined {
-    return this.#values[slot]
-  }
-
-  found(slot: number): void {
-    this.#isFound[slot] = 1
+    return ((hash ^ (hash >>> 15)) & (this.values.length / WAYS - 1)) * WAYS
   }
 
   add(hash: number, value: V): void {
     const slot = this.#freeSlot(this.placeOf(hash))
     this.#set(slot, value, hash, 0)
-    if (this.#losses > this.#values.length / 8 && this.#values.length < this.#maxSlots) this.#grow()
+    if (this.#losses > this.values.length / 8 && this.values.length < this.#maxSlots) this.#grow()
   }
 
   /** An empty place, or that of a value that was not found since another one wanted its place. */
@@ -263,36 +251,36 @@ class InternTable<V> {
     const last = first + WAYS - 1
     let free: number | undefined
     for (let slot = first; slot <= last; slot++) {
-      if (this.#values[slot] === undefined) return slot
-      if (this.#isFound[slot] === 0) free ??= slot
+      if (this.values[slot] === undefined) return slot
+      if (this.isFound[slot] === 0) free ??= slot
     }
     if (free !== undefined) {
       // The last place has the newest value, which gives up its place last.
       for (let slot = free; slot < last; slot++)
-        this.#set(slot, this.#values[slot + 1], this.hashAt(slot + 1), this.#isFound[slot + 1] ?? 0)
+        this.#set(slot, this.values[slot + 1], this.hashes[slot + 1] ?? 0, this.isFound[slot + 1] ?? 0)
       return last
     }
     for (let slot = first; slot <= last; slot++) {
-      const value = this.#values[slot]
+      const value = this.values[slot]
       if (value === undefined || this.#isGone(value)) return slot
-      this.#isFound[slot] = 0
+      this.isFound[slot] = 0
     }
     this.#losses++
     return first
   }
 
   #set(slot: number, value: V | undefined, hash: number, isFound: number): void {
-    this.#values[slot] = value
-    this.#hashes[slot] = hash
-    this.#isFound[slot] = isFound
+    this.values[slot] = value
+    this.hashes[slot] = hash
+    this.isFound[slot] = isFound
   }
 
   #grow(): void {
-    const [values, hashes, isFound] = [this.#values, this.#hashes, this.#isFound]
+    const [values, hashes, isFound] = [this.values, this.hashes, this.isFound]
     const slots = values.length * 2
-    this.#values = new Array(slots)
-    this.#hashes = new Int32Array(slots)
-    this.#isFound = new Uint8Array(slots)
+    this.values = new Array(slots)
+    this.hashes = new Int32Array(slots)
+    this.isFound = new Uint8Array(slots)
     this.#losses = 0
     for (let from = 0; from < values.length; from++) {
       const value = values[from]
@@ -300,7 +288,7 @@ class InternTable<V> {
       const hash = hashes[from] ?? 0
       // The values of the old places are divided among two groups of places, so that each group has room.
       let to = this.placeOf(hash)
-      while (this.#values[to] !== undefined) to++
+      while (this.values[to] !== undefined) to++
       this.#set(to, value, hash, isFound[from] ?? 0)
     }
   }
