@@ -203,10 +203,11 @@ export class PinLayer<T> implements Layer {
     if (ordinal >= this.limit || this.at(ordinal) !== undefined) return
     this.#count++
     if (this.#kept === undefined) this.#dense[ordinal] = entry
-    else {
-      this.#kept.set(ordinal, entry)
-      if (this.#count > 1_000 && this.#count > this.limit * DENSE) this.#toArray(this.#kept)
-    }
+    else this.#kept.set(ordinal, entry)
+    if (this.#kept === undefined || this.#count <= 1_000 || this.#count <= this.limit * DENSE) return
+    this.#dense = new Array<Entry<T> | null | undefined>(this.limit).fill(undefined)
+    for (const [each, kept] of this.#kept) this.#dense[each] = kept
+    this.#kept = undefined
   }
 
   /** Keeps the ordinal of a deleted key, if the layer has an entry of that key there. */
@@ -228,12 +229,6 @@ export class PinLayer<T> implements Layer {
   get held(): number {
     return this.#count + this.#deleted.size
   }
-
-  #toArray(kept: ReadonlyMap<Ordinal, Entry<T> | null>): void {
-    this.#dense = new Array<Entry<T> | null | undefined>(this.limit).fill(undefined)
-    for (const [ordinal, entry] of kept) this.#dense[ordinal] = entry
-    this.#kept = undefined
-  }
 }
 
 /** Each write is recorded in the newest layer only, so its cost does not grow with the pins. */
@@ -245,12 +240,9 @@ export class PinLayers<T> {
   size = 0
 
   open(limit: number): PinLayer<T> {
-    this.size++
     const newest = this.newest
-    if (newest !== undefined && !newest.isWritten) {
-      newest.pins++
-      return newest
-    }
+    if (newest !== undefined && !newest.isWritten) return this.share(newest)
+    this.size++
     const layer = new PinLayer<T>(++this.#lastId, limit, newest)
     if (newest !== undefined) newest.newer = layer
     this.newest = layer

@@ -179,7 +179,9 @@ export class Store<T> implements Undoable {
     return this.#entries.length
   }
 
-  ordinalOf(key: string): Ordinal | undefined {
+  /** A right `guess` needs no hash of the key. */
+  ordinalOf(key: string, guess?: Ordinal): Ordinal | undefined {
+    if (guess !== undefined && this.entryAt(guess)?.key === key) return guess
     return this.#ordinals.get(key) ?? this.kept?.ordinalOf(key)
   }
 

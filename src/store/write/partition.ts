@@ -63,8 +63,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** The owner of the key may be another source. A right `guess` needs no hash of the key. */
   ordinalOf(key: string, guess?: Ordinal): Ordinal | undefined {
-    const { store } = this.#writer
-    return guess !== undefined && store.entryAt(guess)?.key === key ? guess : store.ordinalOf(key)
+    return this.#writer.store.ordinalOf(key, guess)
   }
 
   entryOf(key: string): Entry<T> | undefined {

@@ -187,8 +187,7 @@ export class StoreTransaction<T> implements DomainPart {
   /** A right `guess` at the ordinal of the key needs no hash of the key. */
   put(arrived: Entry<unknown>, guess?: Ordinal): void {
     const { store, ingest, invalid } = this.writer
-    const isRight = guess !== undefined && store.entryAt(guess)?.key === arrived.key
-    const ordinal = isRight ? guess : store.ordinalOf(arrived.key)
+    const ordinal = store.ordinalOf(arrived.key, guess)
     if (this.#isForeign(arrived.key, 'put', ordinal)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     const result = ingest.ingest(arrived, current, this.#ignoreVersions, this.#partition.name)
@@ -310,22 +309,19 @@ export class StoreTransaction<T> implements DomainPart {
     if (this.#isSilent) return
     const { key, object } = entry
     const version = this.#version
-    const origin = this.origin
-    if (current === undefined) {
-      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, membership)
-      return
-    }
-    const previous = current.object
-    if (!isOther) {
+    const { origin } = this
+    const previous = current?.object as T
+    if (!isOther && current !== undefined)
       this.#record({ type: 'update', key, object, previous, version, origin }, at, membership)
-      return
+    else {
+      let values = membership
+      if (isOther) {
+        const removed = { type: 'delete', key, object: previous, previous, version, origin } as const
+        this.#record({ ...removed, finalState: 'unknown' }, at, membership)
+        values = this.#membershipOf(undefined)
+      }
+      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, values)
     }
-    this.#record(
-      { type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' },
-      at,
-      membership,
-    )
-    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, at, this.#membershipOf(undefined))
   }
 
   /**
