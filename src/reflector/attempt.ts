@@ -5,6 +5,7 @@ import type { Clock } from '../contract/clock.js'
  */
 export class Attempt {
   readonly #controller = new AbortController()
+  readonly signal: AbortSignal = this.#controller.signal
   readonly #clock: Clock
   #fail: ((reason: unknown) => void) | undefined
   #reason: unknown
@@ -19,10 +20,6 @@ export class Attempt {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#yieldedAt = clock.now()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   recordActivity(): void {
@@ -43,7 +40,7 @@ export class Attempt {
     return new Promise<V>((resolve, reject) => {
       if (this.#isAborted) {
         reject(this.#reason)
-        promise.then(undefined, ignore)
+        promise.then(undefined, () => {})
         return
       }
       this.#fail = reject
@@ -96,5 +93,3 @@ export class Attempt {
     this.abort(late())
   }
 }
-
-function ignore(): void {}

@@ -212,24 +212,14 @@ function begin(state: ListingState, { at }: Input): Step {
 /** A watch that follows a list is part of the same open. */
 function afterList(state: ListingState, input: Input): Step {
   if (state.isListWanted) {
-    return waitToOpen(
-      { ...state, saved: undefined, attempt: 0 },
-      { next: RELIST, reason: 'another list was requested' },
-      input,
-    )
+    const plan: Plan = { next: RELIST, reason: 'another list was requested' }
+    return waitToOpen({ ...state, saved: undefined, attempt: 0 }, plan, input)
   }
+  const memory: Memory = { ...memoryOf(state), saved: undefined }
   const { openedAt } = state
   const reason = 'the list is in; the watch was opened'
   return {
-    state: {
-      ...memoryOf(state),
-      saved: undefined,
-      name: 'connecting',
-      openedAt,
-      isReopened: false,
-      attempt: 0,
-      reason,
-    },
+    state: { ...memory, name: 'connecting', openedAt, isReopened: false, attempt: 0, reason },
     effect: { type: 'watch' },
   }
 }

@@ -105,7 +105,9 @@ export class Reflector<T> {
     signal.addEventListener('abort', stop, { once: true })
     try {
       this.#tell(
-        signal.aborted ? { type: 'stop', reason: 'stopped' } : { type: 'start', hasCache: this.#restoration.hasCache },
+        signal.aborted
+          ? { type: 'stop', reason: 'stopped' }
+          : { type: 'start', hasCache: this.#hooks.warmStart !== undefined },
       )
       for (let effect = this.#takeEffect(); effect.type !== 'end'; effect = this.#takeEffect()) {
         await this.#perform(effect)
@@ -334,7 +336,8 @@ export class Reflector<T> {
     try {
       const requestAudit: WatchContext['requestAudit'] = (_reason, options) =>
         this.#hooks.onAuditRequest?.(options?.contents === true ? 'contents' : 'versions')
-      const resume = { after, isUnconfirmed: this.#restoration.isPending, resumeState: this.#restoration.resumeState }
+      const { isPending: isUnconfirmed, saved } = this.#restoration
+      const resume = { after, isUnconfirmed, resumeState: saved?.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onAuditRequest?.('proof')
       const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof }
@@ -406,7 +409,7 @@ export class Reflector<T> {
   }
 
   get #shown(): Version | undefined {
-    return this.#version ?? this.#restoration.version
+    return this.#version ?? this.#restoration.saved?.version
   }
 
   /** Whether the sink includes a later version. A batch of an equal version may be new. */

@@ -17,7 +17,7 @@ export class Restoration<T> {
   readonly #source: Pick<ListerWatcher<unknown>, 'hasReached'>
   /** Aborts when the content is not read any more. */
   readonly #reading = new AbortController()
-  #saved: SavedMirror | undefined
+  saved: SavedMirror | undefined
   #isShown = false
   closing: Promise<void> = Promise.resolve()
   /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
@@ -36,21 +36,9 @@ export class Restoration<T> {
     this.#sink = sink
   }
 
-  get hasCache(): boolean {
-    return this.#warmStart !== undefined
-  }
-
   /** Whether the source has not confirmed the content yet. */
   get isPending(): boolean {
-    return this.#saved !== undefined
-  }
-
-  get version(): Version | undefined {
-    return this.#saved?.version
-  }
-
-  get resumeState(): string | undefined {
-    return this.#saved?.resumeState
+    return this.saved !== undefined
   }
 
   /** If readers see the content before it is confirmed, it is written to the store, and `accepted` is called. */
@@ -63,11 +51,11 @@ export class Restoration<T> {
       const saved = await attempt.race(opening).catch((error: unknown) => {
         this.#reading.abort(ABORTED)
         // It may be opened although it is no longer wanted.
-        opening.then((unwanted) => this.#release(unwanted)).catch(ignore)
+        opening.then((unwanted) => this.#release(unwanted)).catch(() => {})
         throw error
       })
       if (saved === undefined) return { type: 'unrestorable', reason: 'there is no saved content' }
-      this.#saved = saved
+      this.saved = saved
       attempt.throwIfAborted()
       assertVersion(saved.version, 'the saved version')
       this.#assertReadable(saved.version)
@@ -83,7 +71,7 @@ export class Restoration<T> {
     attempt: Attempt,
     accepted: (version: Version) => void,
   ): Promise<UntimedInput<'unrestorable'> | undefined> {
-    const [saved, warmStart] = [this.#saved, this.#warmStart]
+    const [saved, warmStart] = [this.saved, this.#warmStart]
     if (saved === undefined || warmStart === undefined || this.#isShown) return undefined
     let hasCommitBegun = false
     let transaction: RestoreTransaction | undefined
@@ -98,9 +86,11 @@ export class Restoration<T> {
       attempt.throwIfAborted()
       if (content !== undefined) {
         const served = warmStart.serve(saved, content)
-        const filling = served.filled.catch(ignore).then(() => {
-          this.filling = undefined
-        })
+        const filling = served.filled
+          .catch(() => {})
+          .then(() => {
+            this.filling = undefined
+          })
         this.filling = filling
         // After a stop the store is still filled, but snapshots do not keep the content open.
         this.#reads = Promise.race([served.released, this.#stopped.promise.then(() => filling)])
@@ -154,15 +144,15 @@ export class Restoration<T> {
 
   /** A batch that is older than the content does not confirm it. */
   assertReached(version: Version, source: Pick<ListerWatcher<T>, 'hasReached'>): void {
-    const saved = this.#saved?.version
+    const saved = this.saved?.version
     if (saved === undefined || source.hasReached?.(version, saved) === true) return
     throw new SourceError('the watch is behind the saved content', { code: 'VERSION_EXPIRED' })
   }
 
   /** The source has confirmed the content, or a list replaces it. */
   end(): void {
-    const saved = this.#saved
-    this.#saved = undefined
+    const saved = this.saved
+    this.saved = undefined
     if (this.#reads === undefined) this.#reading.abort(ABORTED)
     if (saved !== undefined) this.#release(saved)
   }
@@ -179,7 +169,7 @@ export class Restoration<T> {
       this.#reading.abort(ABORTED)
       await saved?.close()
     }
-    this.closing = Promise.all([this.closing, closing().catch(ignore)]).then(ignore)
+    this.closing = Promise.all([this.closing, closing().catch(() => {})]).then(() => {})
   }
 
   /** An abort of the attempt is thrown. Any other error means that the content cannot be used. */
@@ -191,5 +181,3 @@ export class Restoration<T> {
     return { type: 'unrestorable', reason }
   }
 }
-
-function ignore(): void {}
