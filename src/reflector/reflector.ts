@@ -63,11 +63,14 @@ export class Reflector<T> {
   #closing = Promise.resolve()
   /** The version of the last batch or list that the sink has accepted. */
   #version: Version | undefined
-  #lastContactAt: number | undefined
-  #lastError: SourceError | undefined
-  #lists = 0
-  /** When the last list began; undefined if an event without a key came in it. */
-  #listBeganAt: number | undefined
+  /** @internal */
+  lastContactAt: number | undefined
+  /** @internal */
+  lastError: SourceError | undefined
+  /** @internal How many lists have begun. */
+  lists = 0
+  /** @internal When the last list began; undefined if it does not name all keys. */
+  listBeganAt: number | undefined
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   /** @internal */
@@ -85,7 +88,7 @@ export class Reflector<T> {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
       relistSoon: (reason) => {
         const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
-        if (isListing) this.#listBeganAt = undefined
+        if (isListing) this.listBeganAt = undefined
         this.#repair.schedule(reason, isListing)
       },
     })
@@ -124,16 +127,6 @@ export class Reflector<T> {
     return this.#state
   }
 
-  /** @internal */
-  get lastContactAt(): number | undefined {
-    return this.#lastContactAt
-  }
-
-  /** @internal */
-  get lastError(): SourceError | undefined {
-    return this.#lastError
-  }
-
   /** @internal Resolves when the source has closed its last list or watch; never if the source is stalled. */
   get closing(): Promise<void> {
     return Promise.all([this.#closing, this.#restoration.closing]).then(() => {})
@@ -149,19 +142,9 @@ export class Reflector<T> {
     return this.#repair.isDue
   }
 
-  /** @internal How many lists have begun. */
-  get lists(): number {
-    return this.#lists
-  }
-
-  /** @internal When the last list began; undefined if it does not name all keys. */
-  get listBeganAt(): number | undefined {
-    return this.#listBeganAt
-  }
-
   /** @internal Reads the source again. */
   relist(reason: string): void {
-    if (this.#state.name !== 'idle') this.#repair.requested() // Also after the end: no save may follow.
+    if (this.#state.name !== 'idle') this.#repair.isRequested = true // Also after the end: no save may follow.
     this.#tell({ type: 'relist', reason })
   }
 
@@ -201,7 +184,8 @@ export class Reflector<T> {
     }
     if (input.type === 'failed') {
       this.#hooks.onFailure?.(input.error)
-      this.#report(input.error)
+      this.lastError = failureReport(input.error, this.#state, this.#clock.now(), this.#hooks.title)
+      this.#hooks.onError?.(this.lastError)
     }
     // An error listener may have changed the state again; then onStateChange was called for that state.
     if (state.name !== previous.name && this.#state.name === state.name)
@@ -277,8 +261,8 @@ export class Reflector<T> {
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
     if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)
-    this.#lists++
-    this.#listBeganAt = this.#clock.now()
+    this.lists++
+    this.listBeganAt = this.#clock.now()
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
     // another object, and a server may show an object in another form without a new version.
     const replacement = this.#sink.replace({ ignoreVersions: true })
@@ -426,16 +410,11 @@ export class Reflector<T> {
 
   #contact(attempt: Attempt): void {
     attempt.recordActivity()
-    this.#lastContactAt = attempt.lastActivityAt
+    this.lastContactAt = attempt.lastActivityAt
   }
 
   #located(thrown: unknown, phase: 'list' | 'watch' | 'decode'): SourceError {
     return toSourceError(thrown, { phase, source: this.#source.name })
-  }
-
-  #report(error: SourceError): void {
-    this.#lastError = failureReport(error, this.#state, this.#clock.now(), this.#hooks.title)
-    this.#hooks.onError?.(this.#lastError)
   }
 }
 
@@ -447,7 +426,8 @@ class IncompleteListRepair {
   #listedAt = -Infinity
   #isScheduled = false
   #isDue = false
-  #isRequested = false
+  /** Whether a list was requested. */
+  isRequested = false
 
   constructor(clock: Clock, signal: AbortSignal, relist: (reason: string) => void) {
     this.#clock = clock
@@ -457,16 +437,12 @@ class IncompleteListRepair {
 
   /** An event could not be applied, or a list was requested, for example after an audit found a difference. */
   get isDue(): boolean {
-    return this.#isDue || this.#isRequested
-  }
-
-  requested(): void {
-    this.#isRequested = true
+    return this.#isDue || this.isRequested
   }
 
   /** A list was committed. `isAnotherRequested`: another one was requested after it had begun. */
   listed(isAnotherRequested: boolean): void {
-    this.#isRequested = isAnotherRequested
+    this.isRequested = isAnotherRequested
     this.#listedAt = this.#clock.now()
     this.#isDue = this.#isScheduled
   }
