@@ -102,9 +102,7 @@ export class ChangeQueue<T> {
     return this.#ahead === 0
   }
 
-  /**
-   * Returns false if the caller has to perform the steps of `merge`: with `latest`, or above the capacity of `every`.
-   */
+  /** Returns false if the caller has to perform the steps of `merge`: with `latest`, or above the capacity. */
   push(changes: readonly Change<T>[], position: StorePosition, at = 0, source?: string): boolean {
     this.position = position
     if (this.#batches.at(-1)?.changes.length === 0 && changes.length === 0) this.#batches.pop()

@@ -8,9 +8,7 @@ export interface ReadyKey {
   next: ReadyKey | undefined
 }
 
-/**
- * A linked list in the order of additions. The growth of a set of 262 144 keys would stop the process for up to 30 ms.
- */
+/** A linked list: the growth of a set of 262 144 keys would stop the process for up to 30 ms. */
 class ReadyList {
   readonly priority: number
   size = 0
@@ -56,10 +54,7 @@ export class ReadyKeys {
   readonly #lists: ReadyList[] = []
   size = 0
 
-  /**
-   * `priorityOf` is called when a key is added, also if it is there already. Without it all keys are equal, but those that
-   * are added with `isLast` come after all others.
-   */
+  /** `priorityOf` is called at each addition. Without it, only keys that are added with `isLast` come last. */
   constructor(priorityOf?: (key: string) => number) {
     this.#priorityOf = priorityOf
   }

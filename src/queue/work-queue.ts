@@ -9,10 +9,7 @@ export interface KeyRecords {
   of(key: string): ReadyKey
 }
 
-/**
- * A queue of keys to process. A key is in it at most once, and never while it is being processed. A key that is added
- * while it is being processed is ready again as soon as it is done. A key may be added with a delay.
- */
+/** A key is in it at most once. One that is added while it is being processed is ready again when it is done. */
 export class WorkQueue {
   readonly #clock: Clock
   readonly #records: KeyRecords

@@ -1,8 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 
-/**
- * A list or a watch. Its waits can be aborted at once: a source that waits in `next()` cannot be ended from outside.
- */
+/** Its waits can be aborted at once: a source that waits in `next()` cannot be ended from outside. */
 export class Attempt {
   readonly #controller = new AbortController()
   readonly signal: AbortSignal = this.#controller.signal

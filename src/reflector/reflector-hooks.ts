@@ -25,10 +25,7 @@ export interface ReflectorHooks {
   onWarning?(message: string): void
   /** A batch, or a whole list, is about to be written to the sink. */
   onWrite?(): void
-  /**
-   * An audit is requested. `versions`, or `contents` also if the source has `versions`: the source requests it. `proof`:
-   * the watch cannot report its position, and a wait for a version is pending.
-   */
+  /** `proof`: the watch cannot report its position, and a wait for a version is pending. Others: by the source. */
   onAuditRequest?(of: AuditRequest): void
   onDuplicate?(version: Version): void
   hasWaiters?(): boolean

@@ -13,10 +13,7 @@ export interface Memory extends Counts {
   readonly spacing: Backoff
   /** When the last reconnect without a delay was due. */
   readonly immediateAt: number | undefined
-  /**
-   * Saved content that the source has not confirmed. `hidden`: the next watch resumes from it, and no reader sees it.
-   * `shown`: it is in the store.
-   */
+  /** Unconfirmed saved content. `hidden`: the next watch resumes from it, and no reader sees it. */
   readonly saved: 'hidden' | 'shown' | undefined
 }
 

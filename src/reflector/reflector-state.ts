@@ -23,9 +23,7 @@ export const MAX_SPACING_MS = 30_000
 const STABLE_MS = 1_000
 /** After an error nothing opens before a draw from the upper half of this. */
 export const ERROR_DELAY_MS = 800
-/**
- * The first reconnect after a break opens after a draw from [0, this): many mirrors of one server do not open at once.
- */
+/** The first reconnect opens after a draw from [0, this): many mirrors of one server do not open at once. */
 export const FIRST_RECONNECT_MS = 200
 /** Reconnects without a delay are at least this far apart; others wait as after any error. */
 export const FIRST_RECONNECT_EVERY_MS = 10_000

@@ -5,10 +5,7 @@ export function isDevelopment(): boolean {
   return !isProduction()
 }
 
-/**
- * Freezes plain objects and arrays, at any depth and without recursion. It does not freeze typed arrays, Dates, Maps
- * and instances of classes. A frozen object is assumed to be deeply frozen.
- */
+/** Freezes plain objects and arrays, at any depth. A frozen object is assumed to be deeply frozen. */
 export function deepFreeze<T>(value: T): T {
   if (!isFreezable(value)) return value
   const stack: object[] = [Object.freeze(value)]

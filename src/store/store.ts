@@ -31,9 +31,8 @@ export function entriesAt<T>(
 }
 
 /**
- * The entries by key, and their indexes. Entries are in a table by ordinal, and indexes refer to ordinals, so that an
- * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be
- * in any state.
+ * The entries by key, and their indexes, which refer to ordinals: an update moves nothing. A rollback restores
+ * overwritten entries, and rebuilds all indexes: one that threw may be in any state.
  */
 export class Store<T> implements Undoable {
   readonly #ordinals = new OrdinalTable((ordinal, key) => this.#entries.keyAt(ordinal) === key)

@@ -2,9 +2,7 @@ import { membersOf } from '../util/type-guards.js'
 
 /** Values below this depth count as different. That can cause an unnecessary update, but never loses one. */
 const MAX_DEPTH = 500
-/**
- * Later pairs of objects are remembered: a value that an object contains often would be compared exponentially often.
- */
+/** Later pairs are remembered: a value that an object contains often would be compared exponentially often. */
 const PLAIN_PAIRS = 10_000
 
 /** The names of deeper properties are not remembered. */
@@ -169,10 +167,7 @@ function equalSets(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
   return a.size === b.size && a.values().every((value) => b.has(value))
 }
 
-/**
- * Whether two objects were compared before, also through a common one. A comparison in progress counts: any difference
- * ends it.
- */
+/** Whether two objects were compared before, also through a common one, or are being compared. */
 function isMerged(a: object, b: object): boolean {
   merged ??= new Map()
   const [left, right] = [rootOf(merged, a), rootOf(merged, b)]

@@ -11,10 +11,7 @@ const SEED = randomBits()
 const FIRST = randomBits() | 1
 const SECOND = randomBits() | 1
 
-/**
- * Numbers by key, without an order. It has no keys: `isAt` returns whether a number belongs to a key. Several keys may
- * have the same number. No step moves all numbers of a large table: each of its parts grows by itself.
- */
+/** Numbers by key, which several keys may share. `isAt` compares keys: it has none. Each part grows by itself. */
 export class HashTable {
   readonly #isAt: (number: number, key: string) => boolean
   readonly #parts: readonly Part[]

@@ -3,9 +3,7 @@ import { HashTable } from './hash-table.js'
 /** A Map of this many keys grows no more. A larger one would stop the process for longer than 10 ms when it grows. */
 const SEGMENT_KEYS = 65_536
 
-/**
- * Values by key, in the order of a Map. An addition to a large table does not move all entries: it has several Maps.
- */
+/** Values in the order of a Map. It has several Maps, so that no addition moves all entries of a large table. */
 export class OrderedTable<V> {
   readonly #segmentKeys: number
   readonly #first = new Map<string, V>()

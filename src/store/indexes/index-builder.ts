@@ -30,9 +30,7 @@ export interface DeclaredIndex<T> {
   scalarsOf(remembered: unknown): readonly Scalar[] | undefined
 }
 
-/**
- * `report` is called with the first failure of each index. @throws TypeError if `declare` returns no object of indexes.
- */
+/** Reports the first failure of each index. @throws TypeError if `declare` returns no object of indexes. */
 export function declareIndexes<T, I extends object>(
   store: Store<T>,
   declare: (ix: IndexBuilder<T>) => I,

@@ -116,10 +116,7 @@ export interface OrdinalTuple extends Keyed {
   readonly ordinal: Ordinal
 }
 
-/**
- * The tuples of ordinals that moved in one layer. A large write records all of them, and few pins are ever queried. So
- * they are in sorted runs: a query searches each of them.
- */
+/** A large write records all tuples, and few pins are ever queried: they are in runs, which a query searches. */
 export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
   readonly #runs: Run[] = []
   size = 0

@@ -20,10 +20,7 @@ import {
 import { compareScalars, copyScalar, isScalar, isScalars, kindOf, type Scalar, TYPES, typeOf } from './scalar.js'
 import type { HashBase, OrderBase, StoreIndex } from './store-index.js'
 
-/**
- * An index of entries in the order of a tuple of scalars, then of their keys. An ordered index has tuples with one
- * component. The order is sorted at the first read, and maintained from then on.
- */
+/** Entries in the order of their tuples, then of their keys. An ordered index has tuples with one component. */
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly valueFor: (entry: Entry<T>) => Tuple | undefined
   readonly #store: Store<T>
@@ -228,10 +225,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
       yield { ordinal, tuple: this.#tuples.tupleAt(ordinal), key: this.#tuples.keyAt(ordinal) }
   }
 
-  /**
-   * Returns the elements of a pin in order: those that have not moved since, merged with the recorded values of those
-   * that have. A moved element beyond the limit is not visited.
-   */
+  /** Merges elements that have not moved since with the recorded values of others, up to the limit. */
   *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
     const { layer } = pin
     // A pin of packed content alone does not see what the store is filled with.

@@ -11,10 +11,7 @@ import { SectionReader } from './sections.js'
 
 export type PackedIndex = PackedHashIndex | PackedSortedIndex
 
-/**
- * Reads what `pack` has packed, in place: it creates no object for a key before that is read. The memory may be shared
- * with other threads. Its bytes must be those of `pack`: checksums are the task of the one that stores them.
- */
+/** Reads packed content in place, perhaps in memory of other threads. The one that stores it checks its bytes. */
 export class PackedSnapshot {
   /** The number of entries. Their ordinals are the integers below. */
   readonly size: number

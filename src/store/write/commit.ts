@@ -7,9 +7,7 @@ import type { Steps } from '../../util/steps.js'
 import type { DeclaredIndex } from '../indexes/index-builder.js'
 import type { Ordinal } from '../ordinals.js'
 
-/**
- * All values of an object before a change, then all after it. One array, because a busy source has one for each change.
- */
+/** All values before a change, then all after it. One array: a busy source has one for each change. */
 export type Membership = readonly unknown[]
 
 /** A resync delivers stored objects again, and writes nothing. */

@@ -1,9 +1,6 @@
 import type { Ordinal } from '../ordinals.js'
 
-/**
- * A set of keys. A stored key is marked by its ordinal, which needs a byte and no hash. An ordinal may be used again,
- * so the set does not hold for keys that are written later.
- */
+/** Keys, of which stored ones are marked by their ordinals. It does not hold for keys that are written later. */
 export class KeyMarks {
   readonly #ordinals: Uint8Array
   readonly #start: Ordinal

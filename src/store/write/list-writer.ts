@@ -200,10 +200,7 @@ export class Relist<T> implements ListWriter<T> {
     }
   }
 
-  /**
-   * Removes the version of an entry that a list of another history has kept without its object: the same version may
-   * name another state in the new history.
-   */
+  /** The same version may name another state in the history of the list. */
   #forgetVersion(key: string): void {
     const { store } = this.#writer
     const ordinal = store.ordinalOf(key)

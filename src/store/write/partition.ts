@@ -32,9 +32,7 @@ interface ArrivedBatch<T> {
   readonly committedAt: number | undefined
 }
 
-/**
- * The objects of one source in a store, and the sink that its reflector writes to. A single source has the whole store.
- */
+/** The sink of a reflector: the objects of one source in a store. A single source has the whole store. */
 export class Partition<T> implements Sink<T>, WritablePartition<T> {
   readonly name: string | undefined
   version: Version | undefined
@@ -343,9 +341,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.write('drop', this.size, () => this.#removeAll('relist'))
   }
 
-  /**
-   * Deletes all objects, because access was lost. There is no version until the next list. `stop` does not end this.
-   */
+  /** Called if access was lost. There is no version until the next list. `stop` does not end this. */
   clear(): void | Promise<void> {
     return this.#writer.writeRequired('clear', this.size, () => this.#removeAll('access-lost'))
   }

@@ -132,9 +132,7 @@ export class StoreWriter<T> {
     this.hooks.report?.(this.ingest.invalid(undefined, error, name), name)
   }
 
-  /**
-   * @throws TypeError when one of the user's functions calls a method while the store is being written.
-   */
+  /** @throws TypeError when one of the user's functions calls a method during a write. */
   assertNotWriting(call: string): void {
     if (!this.domain.isWriting) return
     throw new TypeError(
@@ -142,10 +140,7 @@ export class StoreWriter<T> {
     )
   }
 
-  /**
-   * Runs `act`, in which the user's functions cannot write. If it throws before the commit, the transaction is rolled
-   * back and nothing of it is reported.
-   */
+  /** The user's functions cannot write in `act`. If it throws, a transaction that is not committed is undone. */
   runExclusive<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
     if (this.isAbandoned) this.assertNotEnded(call)

@@ -324,9 +324,7 @@ export class StoreTransaction<T> implements DomainPart {
     }
   }
 
-  /**
-   * `last`: the last state, if the source has sent it. `gone`: why it is absent, if it was not deleted at the source.
-   */
+  /** `last`: the state that the source has sent. `gone`: why it is absent, if it was not deleted at the source. */
   remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
     const { store, ownership } = this.writer
     const ordinal = store.ordinalOf(key)

@@ -18,10 +18,7 @@ export interface Span {
   isWithin(value: Tuple): boolean
 }
 
-/**
- * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted
- * from then on. A slot is the ordinal of an entry in an index.
- */
+/** Tuples, then keys, in order: sorted at the first read, and sorted from then on. A slot is an ordinal. */
 export class SortedTuples {
   /** By slot. A slot without a key has no tuple. */
   readonly #keys: (string | undefined)[] = []
