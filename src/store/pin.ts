@@ -50,7 +50,8 @@ export class Pin<T> implements StoreReads<T> {
   /** Of the time when the pin was created. */
   readonly #kept: KeptBase<T> | undefined
   readonly size: number
-  #list: readonly T[] | undefined
+  /** @internal The array of all objects, if `list` has returned it. */
+  sharedList: readonly T[] | undefined
 
   /** `list` is the array of all objects, if there is one. With `original` the pin is another one of the same state. */
   constructor(
@@ -63,7 +64,7 @@ export class Pin<T> implements StoreReads<T> {
     this.#store = store
     this.#layers = layers
     this.#layer = original === undefined ? layers.open(store.ordinalLimit) : layers.share(original.layer)
-    this.#list = list
+    this.sharedList = list
     this.#close = close
     this.ordinalLimit = original?.ordinalLimit ?? store.ordinalLimit
     this.#kept = original === undefined ? store.kept : original.#kept
@@ -72,14 +73,14 @@ export class Pin<T> implements StoreReads<T> {
 
   /** Each of the two is closed by itself. */
   pin(): Pin<T> {
-    return new Pin<T>(this.#store, this.#layers, this.#close, this.#list, this)
+    return new Pin<T>(this.#store, this.#layers, this.#close, this.sharedList, this)
   }
 
   /** Releases the kept entries. Every later read throws a SourceError with code STOPPED. */
   close(): void {
     const layer = this.#layer
     this.#layer = undefined
-    this.#list = undefined
+    this.sharedList = undefined
     if (layer !== undefined) this.#close(layer)
   }
 
@@ -149,13 +150,8 @@ export class Pin<T> implements StoreReads<T> {
   }
 
   list(): readonly T[] {
-    this.#list ??= this.#store.freezeShared(this.entries().map((entry) => entry.object))
-    return this.#list
-  }
-
-  /** @internal The array of all objects, if `list` has returned it. */
-  get sharedList(): readonly T[] | undefined {
-    return this.#list
+    this.sharedList ??= this.#store.freezeShared(this.entries().map((entry) => entry.object))
+    return this.sharedList
   }
 }
 
