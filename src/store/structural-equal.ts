@@ -63,7 +63,7 @@ export function structuralEqual(a: unknown, b: unknown, options: ComparisonOptio
 function differAsBefore(a: unknown, b: unknown): boolean {
   let [left, right] = [a, b]
   for (const name of lastDifference) {
-    if (!isObject(left) || !isObject(right) || !isEnumerable(left, name)) return false
+    if (!isObject(left) || !isObject(right) || !Object.prototype.propertyIsEnumerable.call(left, name)) return false
     if (Object.getPrototypeOf(left) !== Object.prototype || Object.getPrototypeOf(right) !== Object.prototype)
       return false
     left = left[name]
@@ -91,10 +91,6 @@ function equalAt(a: unknown, b: unknown, depth: number): boolean {
   if (a instanceof Map) return b instanceof Map && equalMaps(a, b, depth) && equalInstances(a, b, depth)
   if (a instanceof Set) return b instanceof Set && equalSets(a, b) && equalInstances(a, b, depth)
   return equalInstances(a, b, depth) && Reflect.ownKeys(a).length > 0
-}
-
-function isEnumerable(object: Properties, name: string): boolean {
-  return Object.prototype.propertyIsEnumerable.call(object, name)
 }
 
 function isObject(value: unknown): value is Properties {

@@ -256,15 +256,10 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     shown.catch(released.resolve)
     if (keep) return { shown, filled: shown, released: released.promise }
     this.isFilling = true
-    const fill = async (): Promise<void> => {
-      try {
-        await writer.writeRequired('restore', Infinity, () => store.fillFromKept())
-      } catch (error) {
-        onDamage(error)
-      }
-    }
+    const fill = (): void | Promise<void> => writer.writeRequired('restore', Infinity, () => store.fillFromKept())
     const filled = shown
       .then(fill, () => {})
+      .catch(onDamage)
       .finally(() => {
         this.isFilling = false
       })

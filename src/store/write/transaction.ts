@@ -161,17 +161,9 @@ export class StoreTransaction<T> implements DomainPart {
   }
 
   apply(event: ListEvent<T>): void {
-    switch (event.type) {
-      case 'put':
-        this.put(event)
-        break
-      case 'delete':
-        this.#delete(event)
-        break
-      case 'invalid':
-        this.#reject(event)
-        break
-    }
+    if (event.type === 'put') this.put(event)
+    else if (event.type === 'delete') this.#delete(event)
+    else if (event.type === 'invalid') this.#reject(event)
   }
 
   /** Adds a record of a saved mirror as it is: its object has passed `prepare` before it was saved. */
