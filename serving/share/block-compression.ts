@@ -26,7 +26,6 @@ export function inflated(bytes: Uint8Array, length: number): Uint8Array {
   return inflateRawSync(bytes, { chunkSize: inflatedBytes(length) })
 }
 
-/** Frees the result of `inflated`. */
 export function freeInflated(block: Uint8Array): void {
   freeBytes(block, inflatedBytes(block.length))
 }

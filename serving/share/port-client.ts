@@ -1,21 +1,24 @@
 import type { MessagePort } from 'node:worker_threads'
 import { SourceError } from '../../src/contract/errors.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
-import type { ReceivedResponse, SendRequest } from '../http/received-response.js'
-import { FrameBody } from './frame-body.js'
+import type { BodyReader, ReceivedBody, SendRequest } from '../http/received-response.js'
 import {
   BASE_URL,
   type FollowerMessage,
+  type OpenedMessage,
   type ResponseMessage,
   type ShareMessage,
   shareMessage,
+  WINDOW_BYTES,
 } from './port-messages.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
+
+/** The reader reports the bytes of frames that it has taken after this many. */
+const REPORT_BYTES = WINDOW_BYTES / 4
 
 /** All sources of a port use the same client. */
 const clients = new WeakMap<MessagePort, PortClient>()
 
-/** Returns the client that sends requests to the share at the other end of the port. */
 export function portClient(port: MessagePort): PortClient {
   let client = clients.get(port)
   if (client === undefined) {
@@ -25,7 +28,6 @@ export function portClient(port: MessagePort): PortClient {
   return client
 }
 
-/** Sends requests over a port, and receives the responses. */
 export class PortClient {
   readonly #port: MessagePort
   readonly #exchanges = new Map<number, Exchange>()
@@ -38,47 +40,47 @@ export class PortClient {
     port.unref()
   }
 
-  readonly fetch: SendRequest = (url, { signal }) =>
-    this.#send<ReceivedResponse>(signal ?? undefined, (id, outcome) => {
-      const path = url.slice(BASE_URL.length)
-      return [
-        { type: 'request', id, path },
-        new PortExchange(id, (message) => this.#port.postMessage(message), outcome),
-      ]
-    })
-
-  /** Requests a snapshot. Undefined if the share has none. */
-  open(signal: AbortSignal, alive: () => void = () => {}): Promise<OpenedSnapshot | undefined> {
-    return this.#send<OpenedSnapshot | undefined>(signal, (id, outcome) => {
-      return [{ type: 'open', id }, new OpenExchange(outcome, alive)]
-    })
+  readonly fetch: SendRequest = async (url, { signal }) => {
+    const path = url.slice(BASE_URL.length)
+    const exchange = this.#begin(signal ?? undefined, (id) => ({ type: 'request', id, path }))
+    const { status = 500, headers = [] } = await exchange.answer
+    return {
+      ok: status >= 200 && status < 300,
+      status,
+      headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
+      body: exchange,
+    }
   }
 
-  #send<R>(
+  /** Requests a snapshot. Undefined if the share has none. */
+  async open(signal: AbortSignal, alive?: () => void): Promise<OpenedSnapshot | undefined> {
+    return (await this.#begin(signal, (id) => ({ type: 'open', id }), alive).answer).snapshot
+  }
+
+  #begin(
     signal: AbortSignal | undefined,
-    begin: (id: number, outcome: Outcome<R>) => readonly [FollowerMessage, Exchange],
-  ): Promise<R> {
-    return new Promise<R>((resolve, reject) => {
-      signal?.throwIfAborted() // It has no later event for that.
-      this.#port.ref()
-      // A port that was closed before has no event for it, and cannot be referenced.
-      if (!this.#port.hasRef()) return reject(closedPort())
-      const id = ++this.#lastId
-      const end = (): void => {
-        this.#exchanges.delete(id)
-        unlink?.()
-        // A port without requests does not keep the process alive.
-        if (this.#exchanges.size === 0) this.#port.unref()
-      }
-      const [message, exchange] = begin(id, { resolve, reject, end })
-      this.#exchanges.set(id, exchange)
-      const abort = (reason: unknown): void => {
-        this.#port.postMessage({ type: 'abort', id } satisfies FollowerMessage)
-        exchange.fail(reason)
-      }
-      const unlink = signal && onAbort(signal, () => abort(signal.reason))
-      this.#port.postMessage(message)
+    requestOf: (id: number) => FollowerMessage,
+    alive: () => void = () => {},
+  ): Exchange {
+    signal?.throwIfAborted() // It has no later event for that.
+    this.#port.ref()
+    // A port that was closed before has no event for it, and cannot be referenced.
+    if (!this.#port.hasRef()) throw closedPort()
+    const id = ++this.#lastId
+    const ended = (): void => {
+      this.#exchanges.delete(id)
+      unlink()
+      // A port without requests does not keep the process alive.
+      if (this.#exchanges.size === 0) this.#port.unref()
+    }
+    const exchange = new Exchange(id, (message) => this.#port.postMessage(message), alive, ended)
+    this.#exchanges.set(id, exchange)
+    const unlink = onAbort(signal, () => {
+      this.#port.postMessage({ type: 'abort', id } satisfies FollowerMessage)
+      exchange.fail(signal?.reason)
     })
+    this.#port.postMessage(requestOf(id))
+    return exchange
   }
 
   #receive(received: unknown): void {
@@ -98,93 +100,111 @@ export class PortClient {
   }
 }
 
-/** A request whose response has not arrived completely. */
-interface Exchange {
-  receive(message: ShareMessage): void
-  fail(error: unknown): void
-}
+type ReadResult = Awaited<ReturnType<BodyReader['read']>>
 
-interface Outcome<R> {
-  resolve(response: R): void
-  reject(error: unknown): void
-  /** Called once, when nothing more of the response is expected. */
-  end(): void
-}
+/** The first message of a response. */
+type Answer = Partial<Pick<ResponseMessage, 'status' | 'headers'> & Pick<OpenedMessage, 'snapshot'>>
 
-/** The request for a snapshot. */
-class OpenExchange implements Exchange {
-  readonly #outcome: Outcome<OpenedSnapshot | undefined>
+/** A request whose response has not arrived completely. It is the body of the response, which has one reader. */
+class Exchange implements ReceivedBody, BodyReader {
+  readonly #id: number
+  readonly #send: (message: FollowerMessage) => void
   readonly #alive: () => void
+  /** Called when nothing more of the response is expected. */
+  readonly #ended: () => void
+  readonly #answered = Promise.withResolvers<Answer>()
+  readonly answer: Promise<Answer> = this.#answered.promise
+  #frames: Uint8Array[] = []
+  /** The position of the next frame. */
+  #next = 0
+  /** The bytes of taken frames that were not reported. */
+  #takenBytes = 0
+  /** The read that waits for a frame. */
+  #waiting: PromiseWithResolvers<ReadResult> | undefined
+  #end: { readonly error?: unknown } | undefined
 
-  constructor(outcome: Outcome<OpenedSnapshot | undefined>, alive: () => void) {
-    this.#outcome = outcome
+  constructor(id: number, send: (message: FollowerMessage) => void, alive: () => void, ended: () => void) {
+    this.#id = id
+    this.#send = send
     this.#alive = alive
+    this.#ended = ended
   }
 
   receive(message: ShareMessage): void {
     if (message.type === 'alive') this.#alive()
-    if (message.type !== 'opened') return
-    this.#outcome.end()
-    this.#outcome.resolve(message.snapshot)
+    else if (message.type === 'frame') this.#push(message.bytes)
+    else {
+      if (message.type !== 'end') this.#answered.resolve(message)
+      if (message.type === 'response' && message.body === undefined) return
+      if (message.type === 'response' && message.body !== undefined) this.#push(message.body)
+      this.#finish()
+    }
   }
 
+  /** Drops the frames that were not read. Reads reject from now on. */
   fail(error: unknown): void {
-    this.#outcome.end()
-    this.#outcome.reject(error)
-  }
-}
-
-/** One request with a response of HTTP. */
-class PortExchange implements Exchange {
-  readonly #id: number
-  readonly #send: (message: FollowerMessage) => void
-  readonly #outcome: Outcome<ReceivedResponse>
-  #frames: FrameBody | undefined
-
-  constructor(id: number, send: (message: FollowerMessage) => void, outcome: Outcome<ReceivedResponse>) {
-    this.#id = id
-    this.#send = send
-    this.#outcome = outcome
+    this.#ended()
+    this.#answered.reject(error) // Without effect after the response.
+    if (this.#end !== undefined) return
+    this.#end = { error }
+    this.#drop()
+    this.#waiting?.reject(error)
+    this.#waiting = undefined
   }
 
-  receive(message: ShareMessage): void {
-    if (message.type === 'response') this.#respond(message)
-    else if (message.type === 'frame') this.#frames?.push(message.bytes)
-    else if (message.type === 'end') this.#finish()
+  getReader(): BodyReader {
+    return this
   }
 
-  #respond({ status, headers, body }: ResponseMessage): void {
-    this.#frames = this.#newBody()
-    this.#outcome.resolve({
-      ok: status >= 200 && status < 300,
-      status,
-      headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
-      body: this.#frames,
-    })
-    if (body === undefined) return
-    this.#frames.push(body)
+  async read(): Promise<ReadResult> {
+    const frame = this.#frames[this.#next]
+    if (frame !== undefined) {
+      this.#next++
+      if (this.#next === this.#frames.length) this.#drop()
+      return { done: false, value: this.#taken(frame) }
+    }
+    if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error
+    if (this.#end !== undefined) return { done: true }
+    this.#waiting = Promise.withResolvers()
+    return await this.#waiting.promise
+  }
+
+  async cancel(): Promise<void> {
+    this.#drop()
+    if (this.#end !== undefined) return
+    this.#send({ type: 'abort', id: this.#id })
     this.#finish()
   }
 
-  #newBody(): FrameBody {
-    return new FrameBody({
-      taken: (bytes) => this.#send({ type: 'read', id: this.#id, bytes }),
-      cancelled: () => {
-        this.#send({ type: 'abort', id: this.#id })
-        this.#outcome.end()
-      },
-    })
+  #push(frame: Uint8Array): void {
+    if (this.#end !== undefined) return
+    if (this.#waiting === undefined) this.#frames.push(frame)
+    else {
+      this.#waiting.resolve({ done: false, value: this.#taken(frame) })
+      this.#waiting = undefined
+    }
   }
 
   #finish(): void {
-    this.#outcome.end()
-    this.#frames?.end()
+    this.#ended()
+    this.#end ??= {}
+    this.#waiting?.resolve({ done: true })
+    this.#waiting = undefined
   }
 
-  fail(error: unknown): void {
-    this.#outcome.end()
-    this.#outcome.reject(error) // Without effect after the response.
-    this.#frames?.fail(error)
+  #drop(): void {
+    this.#frames = []
+    this.#next = 0
+  }
+
+  #taken(frame: Uint8Array): Uint8Array {
+    this.#takenBytes += frame.length
+    if (this.#takenBytes >= REPORT_BYTES) {
+      this.#send({ type: 'read', id: this.#id, bytes: this.#takenBytes })
+      this.#takenBytes = 0
+    }
+    // The decoder does not take bytes in shared memory: a copy has memory of its own.
+    return frame.buffer instanceof ArrayBuffer ? frame : frame.slice()
   }
 }
 

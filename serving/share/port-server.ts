@@ -7,16 +7,12 @@ import { BASE_URL, followerMessage, type ShareMessage, WINDOW_BYTES } from './po
 import type { OpenedSnapshot } from './shared-snapshot.js'
 import type { OpenContext } from './shared-snapshots.js'
 
-/** What a port serves. */
 export interface PortHandler {
   answer(request: Request): Promise<Response>
   open(context: OpenContext): Promise<OpenedSnapshot | undefined>
 }
 
-/**
- * Answers the requests that arrive at a port. The end of the other thread closes the port, which aborts its requests.
- * The port does not keep the process alive.
- */
+/** The end of the other thread closes the port, which aborts its requests. It does not keep the process alive. */
 export function servePort(port: MessagePort, handler: PortHandler, closed: () => void): void {
   const exchanges = new Map<number, PortExchange>()
   port.on('message', (received: unknown) => {
@@ -85,7 +81,6 @@ class PortExchange {
     })
   }
 
-  /** The reader has taken frames. */
   read(bytes: number): void {
     const isWaiting = this.#unreadBytes >= WINDOW_BYTES
     this.#unreadBytes -= bytes

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
-import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { internalsOf } from '../../src/informer/internals.js'
 import { checkOptions, checkScope, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
@@ -115,8 +114,7 @@ class InformerShare<T, I extends object> implements SharedServing<I> {
     this.#informer = informer
     const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
     const mirror = internalsOf(informer)?.objects
-    const warn = (message: string): void => emitWarning(message)
-    this.#snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes, warn })
+    this.#snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes })
     const onCleared = (feed: object): void => this.#snapshots?.clear(feed)
     this.#server = new MirrorServer<T>(new Map([['', informer]]), options, onCleared)
   }

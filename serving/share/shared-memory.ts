@@ -4,10 +4,7 @@ const PIECE_BYTES = 1024 * 1024
 /** Blocks in memory that threads share. */
 export interface SharedBlocks {
   readonly pieces: readonly Uint8Array[]
-  /**
-   * For each block: the number of its piece, its start, its end, and its length before it was compressed. In shared
-   * memory too.
-   */
+  /** In shared memory: for each block the number of its piece, its start, its end, and its length uncompressed. */
   readonly places: Uint32Array
 }
 

@@ -22,10 +22,7 @@ export interface SharedSnapshot {
 
 /** A snapshot for a follower. */
 export interface OpenedSnapshot extends SharedSnapshot {
-  /**
-   * The sequence of the feed when the snapshot was requested. With the frames until then, the mirror is as new as a
-   * list.
-   */
+  /** The sequence of the feed at the request. With the frames until then, the mirror is as new as a list. */
   readonly until: number
 }
 

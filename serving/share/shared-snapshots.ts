@@ -28,10 +28,7 @@ export class SharedSnapshots<T> {
     this.#clock = host.clock
   }
 
-  /**
-   * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the
-   * follower lists, and hears the reason.
-   */
+  /** Waits for the first list of the informer. Undefined if there is none: the follower lists, and hears why. */
   async open(server: MirrorServer<T>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
     const opened = new AbortController()
     const beat = async (): Promise<void> => {

@@ -2,6 +2,7 @@ import { encodeRecord } from '../../adapters/common/record-text.js'
 import { type Clock, wallNowOf } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { PackableMirror, PinnedMirror } from '../../src/informer/internals.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
@@ -24,8 +25,6 @@ export interface PackerHost {
   readonly clock: Clock
   /** The size of the history of a feed, in bytes. */
   readonly historyBytes: number
-  /** Reports why the objects cannot be packed. */
-  warn(message: string): void
 }
 
 interface PackedFeed {
@@ -87,7 +86,7 @@ export class SnapshotPacker<T> {
 
   async #pack(): Promise<PackedFeed | undefined> {
     const clears = this.#clears
-    const { mirror, clock, warn } = this.#host
+    const { mirror, clock } = this.#host
     try {
       await mirror.prepare()
       const { pinned, at } = await this.#pin()
@@ -106,7 +105,7 @@ export class SnapshotPacker<T> {
     } catch (error) {
       if (this.#feed.ended !== undefined) return undefined
       this.#failedAt = clock.now()
-      warn(`${messageOf(error)}; workers list instead`)
+      emitWarning(`${messageOf(error)}; workers list instead`)
       return undefined
     }
   }

@@ -97,10 +97,7 @@ export class SocketServer {
   }
 }
 
-/**
- * Returns the inode of the socket that may be replaced; undefined if the path is free. Throws if another process
- * listens there, or if there is a file that is not a socket.
- */
+/** The inode of a socket that may be replaced; undefined if the path is free. Throws if it may not. */
 async function freePlace(path: string): Promise<bigint | undefined> {
   const found = statOf(path)
   if (found === undefined) return undefined
