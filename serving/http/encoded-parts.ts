@@ -9,29 +9,17 @@ export const CHUNK_CHARACTERS: number = 512 * 1024
 
 const encoder = new TextEncoder()
 
-/** The objects of a list. */
 export interface EncodedParts {
-  /** The number of objects. */
   readonly size: number
-  /** Frames. */
   readonly parts: readonly Uint8Array[]
 }
 
-/** How the objects of a list are encoded. */
-export interface Encoding {
-  readonly clock: Clock
-  /** Whether the parts are in memory that threads share. */
-  readonly isShared: boolean
-  /** What followers have before each key. */
-  readonly prefix: string
-}
-
-/** Encodes the objects of some keys, and the invalid ones, in slices. */
+/** Encodes objects in slices. `isShared`: threads share the parts. `prefix`: what followers have before each key. */
 export async function encodedParts<T>(
   view: StoreView<T, object>,
   keys: Iterable<string>,
   invalid: Set<string>,
-  { clock, isShared, prefix }: Encoding,
+  { clock, isShared, prefix }: { readonly clock: Clock; readonly isShared: boolean; readonly prefix: string },
 ): Promise<EncodedParts> {
   const parts: Uint8Array[] = []
   const slice = new TimeSlice(clock)
@@ -64,7 +52,6 @@ export async function encodedParts<T>(
   return { size, parts }
 }
 
-/** Returns a copy in memory that threads can share. */
 function shared(bytes: Uint8Array): Uint8Array {
   const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
   copy.set(bytes)

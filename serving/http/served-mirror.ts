@@ -55,10 +55,7 @@ export class ServedMirror<T> {
     return this.#only === undefined ? joinedVersion(this.#informers.values()) : this.#only.version
   }
 
-  /**
-   * The version of the upstream source after a batch of this version; empty if there is none at the time. Of several
-   * collections it is the one that all have.
-   */
+  /** The upstream version after a batch; empty if there is none. Of several collections, the one that all have. */
   upstreamAt(version: Version = ''): string {
     if (this.#only !== undefined) return this.#only.status.sources === undefined ? version : SEVERAL_SOURCES
     const inputs = [...this.#informers.values()].flatMap((each) => internalsOf(each) ?? [])
@@ -120,14 +117,30 @@ export class ServedMirror<T> {
     return entry && { ...entry, key }
   }
 
-  /** The changes of a scope, until the signal aborts. */
   changes(where: Where, signal: AbortSignal): ServedChanges<T> {
     if (this.#only !== undefined) return this.#only.changes({ where, signal })
     const optionsOf = (collection: string): SubscribeOptions<T, object> => ({
       where: this.#whereOf(where, collection),
       signal,
     })
-    return new CollectionChanges(new JoinedChanges(this.#informers, this.#clock, optionsOf))
+    const joined = new JoinedChanges(this.#informers, this.#clock, optionsOf)
+    return {
+      get version() {
+        return joined.version
+      },
+      get backlog() {
+        return joined.backlog
+      },
+      synced: () => joined.synced(),
+      async *[Symbol.asyncIterator]() {
+        for await (const { parts, ...batch } of joined) {
+          const changes = [...parts].flatMap(([collection, part]) =>
+            part.map((change) => ({ ...change, key: prefixed(collection, change.key) })),
+          )
+          yield { ...batch, changes }
+        }
+      },
+    }
   }
 
   /**
@@ -176,40 +189,9 @@ export class ServedMirror<T> {
     }
   }
 
-  /** The values of indexes of a collection that a scope selects. */
   #whereOf(where: Where, collection: string): Where {
     if (this.#only !== undefined) return where
     return Object.hasOwn(where, collection) ? (where[collection] as Where) : {}
-  }
-}
-
-/** The changes of several collections, with the keys of followers. */
-class CollectionChanges<T> implements ServedChanges<T> {
-  readonly #joined: JoinedChanges<T>
-
-  constructor(joined: JoinedChanges<T>) {
-    this.#joined = joined
-  }
-
-  get version(): Version {
-    return this.#joined.version
-  }
-
-  get backlog(): { readonly keys: number } {
-    return this.#joined.backlog
-  }
-
-  synced(): Promise<void> {
-    return this.#joined.synced()
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Pick<ChangeBatch<T>, 'changes' | 'version' | 'isSynced'>> {
-    for await (const { parts, ...batch } of this.#joined) {
-      const changes = [...parts].flatMap(([collection, part]) =>
-        part.map((change) => ({ ...change, key: prefixed(collection, change.key) })),
-      )
-      yield { ...batch, changes }
-    }
   }
 }
 
