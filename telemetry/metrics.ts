@@ -25,6 +25,9 @@ export interface Metric {
 
 type Add = (labels: Labels, value: number) => void
 
+/** A value; undefined if there is none now; or values with more labels. */
+type Reading = number | undefined | readonly (readonly [labels: Labels, value: number])[]
+
 const STATES: readonly MirrorState[] = [
   'idle',
   'restoring',
@@ -44,22 +47,23 @@ const described = (type: Metric['type'], unit: Metric['unit'], name: string, hel
   return { name: `listwatch.${name}`, type, unit, help }
 }
 const gauge = (name: string, help: string): Described => described('gauge', '1', name, help)
-/** A gauge of seconds. */
 const seconds = (name: string, help: string): Described => described('gauge', 's', name, help)
 const counter = (name: string, help: string): Described => described('counter', '1', name, help)
 
-function ofInformer(metric: Described, value: (measured: Measurements) => number): Metric {
-  return { ...metric, read: (measured, add) => add({ informer: measured.name }, value(measured)) }
+function addTo(add: Add, named: Labels, reading: Reading): void {
+  if (typeof reading === 'number') add(named, reading)
+  else for (const [labels, value] of reading ?? []) add({ ...named, ...labels }, value)
 }
 
-function ofSources(metric: Described, read: (source: SourceMeasurements, add: Add, now: number) => void): Metric {
+function ofInformer(metric: Described, read: (measured: Measurements) => Reading): Metric {
+  return { ...metric, read: (measured, add) => addTo(add, { informer: measured.name }, read(measured)) }
+}
+
+function ofSources(metric: Described, read: (source: SourceMeasurements, now: number) => Reading): Metric {
   return {
     ...metric,
-    read(measured, add) {
-      for (const source of measured.sources) {
-        const named = { informer: measured.name, source: source.name }
-        read(source, (labels, value) => add({ ...named, ...labels }, value), measured.now)
-      }
+    read({ name: informer, sources, now }, add) {
+      for (const each of sources) addTo(add, { informer, source: each.name }, read(each, now))
     },
   }
 }
@@ -68,19 +72,15 @@ function ofSources(metric: Described, read: (source: SourceMeasurements, add: Ad
 function ofSubscriptions(
   label: 'subscription' | 'controller',
   metric: Described,
-  read: (each: SubscriptionMeasurements, add: Add) => void,
+  read: (each: SubscriptionMeasurements) => Reading,
 ): Metric {
   return {
     ...metric,
-    read(measured, add) {
-      for (const each of measured.subscriptions) {
+    read({ name: informer, subscriptions }, add) {
+      for (const each of subscriptions) {
         if ((each.kind === 'controller') !== (label === 'controller')) continue
-        const named: Labels = {
-          informer: measured.name,
-          [label]: each.name,
-          ...(label === 'subscription' && { kind: each.kind }),
-        }
-        read(each, (labels, value) => add({ ...named, ...labels }, value))
+        const kind = label === 'subscription' && { kind: each.kind }
+        addTo(add, { informer, [label]: each.name, ...kind }, read(each))
       }
     },
   }
@@ -88,8 +88,6 @@ function ofSubscriptions(
 
 /** Metrics that subscriptions and controllers share. */
 function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
-  const of = (metric: Described, value: (each: SubscriptionMeasurements) => number): Metric =>
-    ofSubscriptions(label, metric, (each, add) => add({}, value(each)))
   const [subject, queued, oldest] =
     label === 'controller'
       ? [
@@ -98,99 +96,88 @@ function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
           'How long the oldest of the keys that wait, run or are retried has done so',
         ]
       : ['Subscriptions and change streams', 'Keys that wait', 'How long the oldest change has waited']
+  const running = 'How long the longest running call has been running'
   return [
-    of(gauge(`${label}.open`, `${subject} of this name that are not closed`), ({ open }) => open),
-    of(gauge(`${label}.queue.keys`, queued), ({ keys }) => keys),
-    of(seconds(`${label}.queue.oldest.age`, oldest), ({ oldestMs }) => oldestMs / 1_000),
-    of(
-      seconds(`${label}.running.age`, 'How long the longest running call has been running'),
-      (each) => each.runningMs / 1_000,
-    ),
+    ofSubscriptions(label, gauge(`${label}.open`, `${subject} of this name that are not closed`), ({ open }) => open),
+    ofSubscriptions(label, gauge(`${label}.queue.keys`, queued), ({ keys }) => keys),
+    ofSubscriptions(label, seconds(`${label}.queue.oldest.age`, oldest), ({ oldestMs }) => oldestMs / 1_000),
+    ofSubscriptions(label, seconds(`${label}.running.age`, running), ({ runningMs }) => runningMs / 1_000),
   ]
 }
 
-/** All metrics of an informer. */
 export const METRICS: readonly Metric[] = [
   ofInformer(gauge('objects', 'Objects in the store'), ({ objects }) => objects),
   ofInformer(gauge('invalid.objects', 'Objects of the source that are invalid'), ({ invalid }) => invalid),
   ofInformer(gauge('synced', 'Whether the first list of every source is in the store'), ({ isSynced }) =>
     Number(isSynced),
   ),
-  {
-    ...gauge('index.values', 'Different values in an equal or multi-value index'),
-    read(measured, add) {
-      for (const [index, values] of measured.indexValues) add({ informer: measured.name, index }, values)
-    },
-  },
-  {
-    ...counter('view.evaluations', 'Calls of the function of a view'),
-    read(measured, add) {
-      if (measured.evaluations !== undefined) add({ informer: measured.name }, measured.evaluations)
-    },
-  },
-  ofSources(gauge('state', '1 for the state of the mirror, 0 for all other states'), ({ status }, add) => {
-    for (const state of STATES) add({ state }, Number(status.state === state))
-  }),
-  ofSources(seconds('contact.age', 'Time since the source last responded'), ({ status }, add) =>
-    add({}, status.silentMs / 1_000),
+  ofInformer(gauge('index.values', 'Different values in an equal or multi-value index'), ({ indexValues }) =>
+    Array.from(indexValues, ([index, values]) => [{ index }, values]),
   ),
+  ofInformer(counter('view.evaluations', 'Calls of the function of a view'), ({ evaluations }) => evaluations),
+  ofSources(gauge('state', '1 for the state of the mirror, 0 for all other states'), ({ status }) =>
+    STATES.map((state) => [{ state }, Number(status.state === state)]),
+  ),
+  ofSources(seconds('contact.age', 'Time since the source last responded'), ({ status }) => status.silentMs / 1_000),
   ofSources(
     seconds('lag', 'Time from the newest commit at the source to its arrival, if the source has times'),
-    ({ status }, add) => {
-      if (status.lagMs !== undefined) add({}, status.lagMs / 1_000)
-    },
+    ({ status: { lagMs } }) => (lagMs === undefined ? undefined : lagMs / 1_000),
   ),
   ofSources(
     seconds('proof.age', 'Time since the store was last proven equal to the source by a list or an audit'),
-    ({ status }, add, now) => {
-      if (status.proof !== undefined) add({}, Math.max(0, now - status.proof.at) / 1_000)
-    },
+    ({ status: { proof } }, now) => (proof === undefined ? undefined : Math.max(0, now - proof.at) / 1_000),
   ),
-  ofSources(gauge('audit.drift', 'Keys that differed in the last completed audit'), ({ status }, add) =>
-    add({}, status.proof?.foundDrift ?? 0),
+  ofSources(
+    gauge('audit.drift', 'Keys that differed in the last completed audit'),
+    ({ status }) => status.proof?.foundDrift ?? 0,
   ),
-  ofSources(counter('audits', 'Audits by result: equal, drift or failed'), ({ audits }, add) => {
-    for (const [result, count] of Object.entries(audits)) add({ result }, count)
-  }),
-  ofSources(counter('relists', 'Lists after the first one, by reason'), ({ relists }, add) => {
-    for (const [reason, count] of relists) add({ reason }, count)
-  }),
-  ofSources(counter('reconnects', 'Watches that were opened again'), ({ status }, add) => add({}, status.reconnects)),
-  ofSources(counter('batches', 'Commits to the store, lists and bookmarks included'), ({ batches }, add) =>
-    add({}, batches),
+  ofSources(counter('audits', 'Audits by result: equal, drift or failed'), ({ audits }) =>
+    Object.entries(audits).map(([result, count]) => [{ result }, count]),
   ),
-  ofSources(counter('changes', 'Changes of objects, without the first list'), ({ changes }, add) => add({}, changes)),
+  ofSources(counter('relists', 'Lists after the first one, by reason'), ({ relists }) =>
+    Array.from(relists, ([reason, count]) => [{ reason }, count]),
+  ),
+  ofSources(counter('reconnects', 'Watches that were opened again'), ({ status }) => status.reconnects),
+  ofSources(counter('batches', 'Commits to the store, lists and bookmarks included'), ({ batches }) => batches),
+  ofSources(counter('changes', 'Changes of objects, without the first list'), ({ changes }) => changes),
   ...ofQueues('subscription'),
-  ofSubscriptions('subscription', counter('subscription.failures', 'Handler calls that failed'), ({ counts }, add) =>
-    add({}, counts.failed),
+  ofSubscriptions(
+    'subscription',
+    counter('subscription.failures', 'Handler calls that failed'),
+    ({ counts }) => counts.failed,
   ),
   ofSubscriptions(
     'subscription',
     counter('subscription.slow', 'Handler calls that did not settle within 10 s'),
-    ({ counts }, add) => add({}, counts.slow),
+    ({ counts }) => counts.slow,
   ),
   ...ofQueues('controller'),
-  ofSubscriptions('controller', gauge('controller.failing.keys', 'Keys whose last run failed'), ({ failing }, add) =>
-    add({}, failing),
+  ofSubscriptions(
+    'controller',
+    gauge('controller.failing.keys', 'Keys whose last run failed'),
+    ({ failing }) => failing,
   ),
-  ofSubscriptions('controller', counter('controller.runs', 'Runs by result: success or failure'), ({ counts }, add) => {
-    add({ result: 'success' }, counts.succeeded)
-    add({ result: 'failure' }, counts.failed)
-  }),
+  ofSubscriptions(
+    'controller',
+    counter('controller.runs', 'Runs by result: success or failure'),
+    ({ counts: { succeeded, failed } }) => [
+      [{ result: 'success' }, succeeded],
+      [{ result: 'failure' }, failed],
+    ],
+  ),
   ofSubscriptions(
     'controller',
     counter('controller.retries', 'Runs that followed a failure of their key'),
-    ({ counts }, add) => add({}, counts.retried),
+    ({ counts }) => counts.retried,
   ),
-  ofSubscriptions('controller', counter('controller.slow', 'Runs that did not settle within 60 s'), ({ counts }, add) =>
-    add({}, counts.slow),
+  ofSubscriptions(
+    'controller',
+    counter('controller.slow', 'Runs that did not settle within 60 s'),
+    ({ counts }) => counts.slow,
   ),
 ]
 
-/**
- * Returns the newest measurements of each name. Of two informers of one name, the older was stopped before the newer was
- * created, so its series would hide those of the newer.
- */
+/** Of two informers of one name the older was stopped, and its series would hide those of the newer. */
 export function newestOfEachName(all: readonly Measurements[]): readonly Measurements[] {
   const newest = new Map<string, Measurements>()
   for (const each of all) if (each.number >= (newest.get(each.name)?.number ?? 0)) newest.set(each.name, each)
