@@ -16,12 +16,10 @@ export type {
   ListerWatcherSubject,
 } from './conformance/harness.js'
 export { describeListerWatcher } from './conformance/vitest-suite.js'
-export { type LeasesCase, leasesCases } from './leases/cases.js'
+export { type LeasesCase, leasesCases, leasesConformance } from './leases/cases.js'
 export type { LeasesHarness } from './leases/harness.js'
-export { leasesConformance } from './leases-conformance.js'
-export { type RelayStoreCase, relayStoreCases } from './relay-store/cases.js'
+export { type RelayStoreCase, relayStoreCases, relayStoreConformance } from './relay-store/cases.js'
 export type { RelayStoreHarness } from './relay-store/harness.js'
-export { relayStoreConformance } from './relay-store-conformance.js'
 export { SeededRandom } from './seeded-random.js'
 export { describeSharedHistory, type SharedHistorySubject } from './shared-history-conformance.js'
 export {

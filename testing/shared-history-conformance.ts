@@ -8,6 +8,7 @@ import {
 } from '../src/contract/shared-history.js'
 import type { ListContext, ListerWatcher } from '../src/contract/source.js'
 import type { Version } from '../src/contract/version.js'
+import { defineTests } from './conformance/vitest-suite.js'
 
 /**
  * Two collections of one history under test, and a writer to both.
@@ -70,32 +71,23 @@ export async function describeSharedHistory(
   name: string,
   create: () => SharedHistorySubject | Promise<SharedHistorySubject>,
 ): Promise<void> {
-  const { describe, test } = await import('vitest').catch((cause: unknown) => {
-    throw new Error('describeSharedHistory needs vitest 3.2 or later: npm i -D vitest', { cause })
-  })
-  describe(name, () => {
-    for (const [title, check] of historyCases) {
-      test(title, { timeout: 4 * BATCH_MS }, async () => {
-        const subject = await create()
-        const follower = followerOf(subject)
-        try {
-          await check(subject, follower)
-        } finally {
-          await follower.close()
-          await subject.dispose?.()
-        }
-      })
+  const run = async (check: HistoryCase): Promise<undefined> => {
+    const subject = await create()
+    const follower = followerOf(subject)
+    try {
+      await check(subject, follower)
+    } finally {
+      await follower.close()
+      await subject.dispose?.()
     }
-  })
+  }
+  const tests = Array.from(historyCases, ([title, check]) => ({ name: title, run: () => run(check) }))
+  await defineTests('describeSharedHistory', name, tests, 4 * BATCH_MS)
 }
 
 type HistoryCase = (subject: SharedHistorySubject, follower: Follower) => Promise<void>
 
-/**
- * The promises of a history, by their sentences. Each rejects with a description if the history breaks it.
- *
- * @internal
- */
+/** @internal The promises of a history, by their sentences. Each rejects if the history breaks it. */
 export const historyCases: ReadonlyMap<string, HistoryCase> = new Map<string, HistoryCase>([
   [
     'a transaction that writes to two collections is in one batch',
@@ -160,7 +152,6 @@ function assert(isSo: boolean, message: string): asserts isSo {
   if (!isSo) throw new Error(message)
 }
 
-/** Lists and watches both collections. */
 class Follower {
   readonly #sources: readonly [CollectionSource<unknown>, CollectionSource<unknown>]
   #batches: AsyncIterator<CollectionBatch> | undefined
@@ -177,7 +168,6 @@ class Follower {
     this.#keyOf = keyOf ?? ((key) => key)
   }
 
-  /** Returns the version of a list. */
   async list(at: 0 | 1): Promise<Version> {
     const context: ListContext = { ...this.#context(), pageSize: 1_000 }
     let version: Version | undefined
@@ -215,7 +205,6 @@ class Follower {
     while (!isDone(await this.next())) assert(systemClock.now() < deadline, 'an expected change does not come')
   }
 
-  /** Whether a batch changes a key of a collection. */
   has({ parts }: CollectionBatch, to: 0 | 1, key: string): boolean {
     const part = parts.get(this.#sources[to].collection) ?? []
     return part.some((event) => 'key' in event && event.key === this.#keyOf(key, to))

@@ -1,6 +1,5 @@
 import type { Clock } from '../src/contract/clock.js'
 
-/** One pending sleep. */
 interface Sleeper {
   readonly due: number
   readonly order: number

@@ -18,8 +18,7 @@ export async function writeMany(context: CaseContext, count: number, value = 'v'
 /** Returns a watch that has received writes, deletes, and bookmarks between them. */
 export async function watchUnderLoad(context: CaseContext): Promise<WatchRecorder> {
   await writeMany(context, 3)
-  const watch = context.watch(await context.list())
-  await context.untilOpen(watch)
+  const watch = await context.openWatch()
   for (let round = 0; round < 12; round++) {
     await context.write(
       { key: `k${round % 4}`, value: `round ${round}` },

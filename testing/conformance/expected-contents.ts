@@ -69,7 +69,6 @@ function differenceOfTexts(actual: string, expected: string): string {
   return `${printable(actual.slice(0, at))} and then ${found} instead of ${wanted} (${lengths}, different from character ${at + 1} on)`
 }
 
-/** Quotes a key or a value, and shortens it. */
 export function printable(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

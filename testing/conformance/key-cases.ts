@@ -22,7 +22,6 @@ const HOSTILE: readonly (readonly [name: string, key: string])[] = [
   ['"null"', 'null'],
 ]
 
-/** Different keys that look alike. */
 const SIMILAR: readonly string[] = ['a', 'A', ' a', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
 
 export const keyCases: readonly ConformanceCase[] = [

@@ -41,22 +41,19 @@ export const leakCases: readonly ConformanceCase[] = buildCases('leaks', [], {
     await expectNoLeak(context, signal)
   }),
   'an abandoned watch leaves no listener and no timer': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     await watch.leave()
     await expectNoLeak(context, watch.signal)
   },
   'a failed watch leaves no listener and no timer': needs(['outage'], async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     await context.callHook('disconnect')
     const end = watch.until('the end of the watch', () => false)
     await sourceErrorOf('the watch', end)
     await expectNoLeak(context, watch.signal)
   }),
   'the batches of an open watch leave no listener and no timer': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     const [listeners, timers] = [listenersOf(watch.signal), context.clock.sleeping]
     for (let round = 0; round < ROUNDS; round++) {
       await context.put('k', `round ${round}`)
@@ -107,10 +104,7 @@ async function expectNoLeak(context: CaseContext, signal: AbortSignal): Promise<
   check(count === 0, `${count} listeners are left on the signal`)
 }
 
-/**
- * Returns the number of listeners, after a garbage collection if there are more than allowed: the `fetch` of Node removes
- * its listener when the request is collected.
- */
+/** If there are more than allowed, garbage is collected: `fetch` of Node removes its listener only then. */
 async function listenersLeft(signal: AbortSignal, allowed: number): Promise<number> {
   await collectGarbageUntil(() => listenersOf(signal) <= allowed)
   return listenersOf(signal)

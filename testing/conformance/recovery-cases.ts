@@ -54,8 +54,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
     },
     'an open watch ends at a new incarnation and delivers none of its changes': async (context) => {
       await writeMany(context, 3)
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       await context.callHook('restore')
       await context.put('k1', 'of another incarnation')
       await expectOtherEpoch(context, watch)
@@ -87,8 +86,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       context,
     ) => {
       await writeMany(context, 3)
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       await context.callHook('disconnect')
       await context.delete('k1')
       await context.put('k0', 'while disconnected')
@@ -109,8 +107,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       context,
     ) => {
       await writeMany(context, 3)
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       for (const key of ['k1', 'k2']) {
         await context.corrupt(key)
         await watch.until(`${key} to be invalid`, () => watch.contents.invalid.has(context.keyOf(key)))

@@ -22,8 +22,7 @@ export const signalCases: readonly ConformanceCase[] = buildCases('signals', [],
     })
   },
   'an aborted watch that waits for a change ends within 100 ms': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     const waiting = watch.next('a change that never happens').catch(() => {})
     await systemClock.sleep(20)
     await watch.stop()

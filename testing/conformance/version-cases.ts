@@ -25,8 +25,7 @@ export const versionCases: readonly ConformanceCase[] = buildCases('versions', [
     }
   },
   'the version of a bookmark proves that all earlier changes were delivered': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     for (let round = 0; round < 12; round++) {
       const next = watch.next('a batch')
       const writing = context.write({ key: `k${round % 3}`, value: `round ${round}` })

@@ -1,9 +1,6 @@
 import { conformanceCases } from './cases.js'
 import type { ListerWatcherHarness } from './harness.js'
 
-/** The timeout of a case, in milliseconds. */
-const CASE_TIMEOUT_MS = 60_000
-
 /**
  * Defines vitest tests that a source keeps the contract, one for each conformance case. Cases that the harness does not
  * support become skipped tests with the reason.
@@ -16,19 +13,45 @@ const CASE_TIMEOUT_MS = 60_000
  * ```
  */
 export async function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void> {
+  const tests = conformanceCases.map((each) => ({
+    ...each,
+    run: async () => {
+      const outcome = await each.run(harness)
+      return outcome.type === 'skipped' ? outcome.reason : undefined
+    },
+  }))
+  await defineTests('describeListerWatcher', name, tests)
+}
+
+/** A test. `run` returns why it does not apply. */
+interface SuiteTest {
+  readonly theme?: string
+  readonly name: string
+  run(): Promise<string | undefined>
+}
+
+/** @internal Defines the tests of a suite, grouped by their themes. `call` names the caller in errors. */
+export async function defineTests(
+  call: string,
+  suite: string,
+  tests: readonly SuiteTest[],
+  timeout: number = 60_000,
+): Promise<void> {
   const { describe, test } = await import('vitest').catch((cause: unknown) => {
-    throw new Error('describeListerWatcher needs vitest 3.2 or later: npm i -D vitest', { cause })
+    throw new Error(`${call} needs vitest 3.2 or later: npm i -D vitest`, { cause })
   })
-  describe(name, () => {
-    for (const [theme, cases] of Map.groupBy(conformanceCases, (each) => each.theme)) {
-      describe(theme, () => {
-        for (const each of cases) {
-          test(each.name, { timeout: CASE_TIMEOUT_MS }, async ({ skip }) => {
-            const outcome = await each.run(harness)
-            if (outcome.type === 'skipped') skip(outcome.reason)
-          })
-        }
+  const define = (some: readonly SuiteTest[]): void => {
+    for (const { name, run } of some) {
+      test(name, { timeout }, async ({ skip }) => {
+        const reason = await run()
+        if (reason !== undefined) skip(reason)
       })
+    }
+  }
+  describe(suite, () => {
+    for (const [theme, some] of Map.groupBy(tests, (each) => each.theme)) {
+      if (theme === undefined) define(some)
+      else describe(theme, () => define(some))
     }
   })
 }

@@ -11,14 +11,12 @@ import type { Position } from './run/watch-recorder.js'
 
 export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], {
   'a watch delivers adds, updates and deletes in order': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     await context.put('a', 'added')
     await context.put('a', 'changed')
     await context.put('b', 'added')
     await context.delete('a')
-    await watch.untilEqual(context.current)
-    context.expectStates('the watch', watch.positions)
+    await context.expectFollowed(watch)
   },
   'a watch resumes at the version of the list: writes during the list are not lost': async (context) => {
     await writeMany(context, 6)
@@ -31,12 +29,10 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
     await context.delete('k1')
     await context.put('after', 'x')
     const watch = context.watch(listing)
-    await watch.untilEqual(context.current)
-    context.expectStates('the watch', watch.positions)
+    await context.expectFollowed(watch)
   },
   'a watch delivers a transaction atomically': needs(['transactions'], async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     for (let round = 0; round < 20; round++) {
       const all = ['a', 'b', 'c', 'd', 'e'].map((key, at) => ({
         key,
@@ -45,23 +41,19 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
       await context.write(...all)
       if (round % 3 === 0) await watch.untilEqual(context.current)
     }
-    await watch.untilEqual(context.current)
-    context.expectStates('the watch', watch.positions)
+    await context.expectFollowed(watch)
   }),
   'a watch delivers a transaction of 1 000 objects atomically': needs(['transactions'], async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     await writeMany(context, 1_000)
     await writeMany(context, 1_000, 'again')
-    await watch.untilEqual(context.current)
-    context.expectStates('the watch', watch.positions)
+    await context.expectFollowed(watch)
   }),
   'a watch delivers a transaction that was open while others were committed': needs(
     ['openTransactions'],
     async (context) => {
       await writeMany(context, 3)
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       const commit = await context.begin({ key: 'k0', value: 'late' }, { key: 'k1', value: undefined })
       const listing = await context.list()
       await context.put('k2', 'quick')
@@ -77,8 +69,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
     ['transactions'],
     async (context) => {
       await context.put('gone', 'x')
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       await context.write(
         { key: 'kept', value: 'one' },
         { key: 'gone', value: 'two' },
@@ -87,8 +78,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
         { key: 'gone', value: undefined },
         { key: 'brief', value: undefined },
       )
-      await watch.untilEqual(context.current)
-      context.expectStates('the watch', watch.positions)
+      await context.expectFollowed(watch)
     },
   ),
   'a watch never returns a key to an older value, even if it is written fast': async (context) => {
@@ -103,8 +93,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
     }
   },
   'lists and a watch show the transactions of each writer whole and in order': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     let isDone = false
     const writing = Promise.all(WRITERS.map((writer) => writeRounds(context, writer))).finally(() => {
       isDone = true
@@ -120,15 +109,13 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
   'a watch does not repeat the events of the list before it': async (context) => {
     await writeMany(context, 4)
     await context.delete('k3')
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     const delivered = watch.batches.flatMap(({ events }) => events)
     const again = delivered.find((event) => event.type !== 'replace' && event.key !== context.keyOf('opened'))
     check(again === undefined, `the watch repeated an event that is not later than its version: ${nameOf(again)}`)
   },
   'a watch waits for a slow reader and loses no change': async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     const long = 'x'.repeat(10_000)
     for (let round = 0; round < 200; round++) {
       await context.write(
@@ -136,14 +123,12 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
         { key: `k${(round + 7) % 50}`, value: undefined },
       )
     }
-    await watch.untilEqual(context.current)
-    context.expectStates('the watch', watch.positions)
+    await context.expectFollowed(watch)
   },
   'a watch buffers little for a reader that does not read, even if much is written': needs(
     ['ownHeap'],
     async (context) => {
-      const watch = context.watch(await context.list())
-      await context.untilOpen(watch)
+      const watch = await context.openWatch()
       // Only two strings are written: the recorder's references to them need no memory.
       const values = ['a'.repeat(BIG), 'b'.repeat(BIG)]
       const before = await usedHeapBytes()
@@ -184,8 +169,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [], 
     },
   },
   'a watch answers a progress request with a bookmark': needs(['progressRequests'], async (context) => {
-    const watch = context.watch(await context.list())
-    await context.untilOpen(watch)
+    const watch = await context.openWatch()
     check(
       watch.progressRequests.length > 0,
       'the watch never called onProgressRequest; without it, name progressRequests in `unsupported`',

@@ -17,7 +17,6 @@ export interface RenewOptions extends Published {
   readonly signal?: AbortSignal
 }
 
-/** One member of a group, with a session of its own. */
 export class TestMember {
   readonly name: string
   readonly session: LeaseSession

@@ -1,5 +1,6 @@
 import { systemClock } from '../../src/contract/clock.js'
 import { check, eventually } from '../conformance/run/assertions.js'
+import { defineTests } from '../conformance/vitest-suite.js'
 import { LeasesContext, namesIn, recordOf, sleep, type TestMember } from './case-context.js'
 import type { LeasesHarness } from './harness.js'
 
@@ -343,3 +344,30 @@ export const leasesCases: readonly LeasesCase[] = [
   ...hints,
   ...lifetimes,
 ]
+
+/**
+ * Defines vitest tests that a lease store keeps the contract of `Leases`, one for each case.
+ * @throws Error if vitest is not installed.
+ *
+ * @example
+ * ```ts
+ * import type { Leases } from 'listwatch/adapter'
+ * import { leasesConformance } from 'listwatch/testing'
+ *
+ * declare function myLeases(options: { group: string }): Leases
+ *
+ * // At the top of a test file, or in an async `describe`.
+ * await leasesConformance('my store', { create: (group) => myLeases({ group }) })
+ * ```
+ */
+export async function leasesConformance(name: string, harness: LeasesHarness): Promise<void> {
+  const tests = leasesCases.map((each) => ({
+    name: each.name,
+    run: async () => {
+      if (each.needsHints && harness.withoutHints !== undefined) return harness.withoutHints
+      await each.run(harness)
+      return undefined
+    },
+  }))
+  await defineTests('leasesConformance', name, tests)
+}

@@ -5,6 +5,7 @@ import type { RelayStore, TextChange } from '../../src/contract/relay-store.js'
 import type { ListContext, ListEvent, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { check, sourceErrorOf, withTimeout } from '../conformance/run/assertions.js'
+import { defineTests } from '../conformance/vitest-suite.js'
 import type { RelayStoreHarness } from './harness.js'
 
 /**
@@ -32,7 +33,6 @@ export interface RelayStoreCase {
 /** Keys and texts that a store must neither change nor refuse. */
 const STRANGE = [' ', "'", '"', '\\', '\0', '\0"a"', '\n\r\t', '{}', 'a/b c%20', 'ü€😀', '\u2028', '$1', '*', '>', '.']
 
-/** The collection of one case. */
 class StoreContext {
   readonly #harness: RelayStoreHarness
   readonly #name = Array.from({ length: 12 }, () => Math.floor(systemRandom.next() * 36).toString(36)).join('')
@@ -77,7 +77,6 @@ class StoreContext {
     return await this.within('a write', store.write(changesOf(changes), after, this.context))
   }
 
-  /** The collection as a list returns it. */
   async list(
     store: RelayStore,
   ): Promise<{ readonly texts: Map<string, string>; readonly version: Version | undefined }> {
@@ -256,11 +255,31 @@ export const relayStoreCases: readonly RelayStoreCase[] = [
   }),
 ]
 
+/**
+ * Defines vitest tests that a relay store keeps the contract of `RelayStore`, one for each case.
+ * @throws Error if vitest is not installed.
+ *
+ * @example
+ * ```ts
+ * import type { RelayStore } from 'listwatch/adapter'
+ * import { relayStoreConformance } from 'listwatch/testing'
+ *
+ * declare function myRelayStore(options: { name: string }): RelayStore
+ * declare function dropCollection(name: string): Promise<void>
+ *
+ * // At the top of a test file, or in an async `describe`.
+ * await relayStoreConformance('my store', { create: (name) => myRelayStore({ name }), remove: dropCollection })
+ * ```
+ */
+export async function relayStoreConformance(name: string, harness: RelayStoreHarness): Promise<void> {
+  const tests = relayStoreCases.map((each) => ({ name: each.name, run: () => each.run(harness).then(() => undefined) }))
+  await defineTests('relayStoreConformance', name, tests)
+}
+
 function changesOf(changes: Readonly<Record<string, string | undefined>>): readonly TextChange[] {
   return Object.entries(changes).map(([key, text]) => ({ key, text }))
 }
 
-/** The error of a write that must be refused. */
 async function refusal(write: Promise<unknown>): Promise<SourceError> {
   const thrown = await write.then(
     () => undefined,

@@ -29,7 +29,6 @@ export async function withTimeout<V>(ms: number, what: string, work: Promise<V>)
   }
 }
 
-/** Waits for a condition to hold. */
 export async function eventually(ms: number, what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = systemClock.now() + ms
   while (!(await condition())) {
@@ -38,10 +37,7 @@ export async function eventually(ms: number, what: string, condition: () => bool
   }
 }
 
-/**
- * Throws unless `work` settles within 100 ms. The time is counted in small steps, so that a starved process is not
- * mistaken for a slow source.
- */
+/** Throws unless `work` settles within 100 ms, in small steps: a starved process does not count as a slow source. */
 export async function assertEndsInTime(what: string, work: Promise<unknown>): Promise<void> {
   let hasEnded = false
   const end = (): void => {

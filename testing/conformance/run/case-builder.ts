@@ -4,7 +4,6 @@ import { CaseContext, SkipCase } from './case-context.js'
 
 type Check = (context: CaseContext) => Promise<void>
 
-/** The definition of a case. */
 interface CaseDefinition {
   readonly needs?: readonly ConformanceCapability[]
   /** The heartbeat of a silent watch in this case, in milliseconds. Default: 60 000, so that no case relies on it. */

@@ -13,7 +13,6 @@ import { CountingClock, check, withTimeout } from './assertions.js'
 import { checkEvents, checkVersion } from './event-checks.js'
 import { type Position, WatchRecorder } from './watch-recorder.js'
 
-/** A complete list. */
 export interface Listing extends Position {
   readonly pages: readonly ListPage<unknown>[]
 }
@@ -21,7 +20,6 @@ export interface Listing extends Position {
 export interface ListingOptions {
   readonly pageSize?: number
   readonly signal?: AbortSignal
-  /** Runs after each page. */
   readonly between?: (page: number) => Promise<void>
 }
 
@@ -52,7 +50,6 @@ export class CaseContext {
     return this.subject.source
   }
 
-  /** The current contents of the collection. */
   get current(): Values {
     return this.states.at(-1) ?? new Map()
   }
@@ -130,7 +127,6 @@ export class CaseContext {
     return this.source.list(context)[Symbol.asyncIterator]()
   }
 
-  /** Reads a list to its end. */
   async list(options: ListingOptions = {}): Promise<Listing> {
     const iterator = this.pages(options)
     const contents = this.contents()
@@ -183,6 +179,13 @@ export class CaseContext {
     for (const watch of watches) await watch.untilEqual(this.current)
   }
 
+  /** Starts a watch after a list of now, and waits until it is open. */
+  async openWatch(): Promise<WatchRecorder> {
+    const watch = this.watch(await this.list())
+    await this.untilOpen(watch)
+    return watch
+  }
+
   async head(): Promise<Version> {
     check(this.source.head !== undefined, 'the source has no head()')
     const head = await withTimeout(this.timeoutMs, 'head()', this.source.head(this.sourceContext()))
@@ -195,9 +198,14 @@ export class CaseContext {
     return this.source.hasReached(at, mark)
   }
 
-  /** Throws unless `values` is the current state. */
   expectCurrent(what: string, values: Values): void {
     check(areEqual(values, this.current), `${what}: ${difference(values, this.current)}`)
+  }
+
+  /** Reads a watch to the current state. Throws unless its positions are states of the collection, in their order. */
+  async expectFollowed(watch: WatchRecorder): Promise<void> {
+    await watch.untilEqual(this.current)
+    this.expectStates('the watch', watch.positions)
   }
 
   /** Throws unless the positions are states of the collection, in their order. Returns the number of the last state. */

@@ -44,12 +44,10 @@ export class WatchRecorder implements Position {
     this.#iterator = watched[Symbol.asyncIterator]()
   }
 
-  /** The version of the last batch. */
   get version(): Version {
     return this.batches.at(-1)?.version ?? this.positions[0]?.version ?? ''
   }
 
-  /** The signal of the watch. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -79,7 +77,6 @@ export class WatchRecorder implements Position {
     return value
   }
 
-  /** Reads until the condition holds. */
   async until(what: string, condition: () => boolean): Promise<void> {
     const deadline = systemClock.now() + this.#timeoutMs
     while (!condition()) await this.next(what, Math.max(0, deadline - systemClock.now()))
