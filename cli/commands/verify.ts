@@ -7,14 +7,14 @@ import { objectNoun } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
-import { ListProgress } from '../output/list-progress.js'
+import { ProgressLine } from '../output/progress-line.js'
 import { thousands, withoutControls } from '../output/status-view.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
 import { type Comparison, compareMirror, type Difference, type Mirror } from '../verify/compare-mirror.js'
-import { InspectedMirror } from '../verify/inspected-mirror.js'
-import { LocalMirror } from '../verify/local-mirror.js'
+import { inspectedMirror } from '../verify/inspected-mirror.js'
+import { localMirror } from '../verify/local-mirror.js'
 
 export interface VerifyFlags extends SourceFlags {
   readonly for?: string
@@ -32,7 +32,6 @@ export async function verify(url: string, flags: VerifyFlags, command: Command):
   await (flags.against === undefined ? verifyOwn(url, flags, command) : verifyOther(url, flags.against, flags, command))
 }
 
-/** Mirrors the source, and compares this mirror. */
 async function verifyOwn(url: string, flags: VerifyFlags, command: Command): Promise<void> {
   const forMs = parseDuration(flags.for ?? '10s', '--for')
   await run(url, flags, command, async (open, signal, compare, progress) => {
@@ -42,18 +41,17 @@ async function verifyOwn(url: string, flags: VerifyFlags, command: Command): Pro
       await awaitFirstList(rows, open, signal)
       progress.begin(`following ${open.of} for ${formatDuration(forMs)}`)
       await systemClock.sleep(forMs, signal)
-      await compare(new LocalMirror(rows, signal))
+      await compare(localMirror(rows, signal))
     } finally {
       await rows.stop()
     }
   })
 }
 
-/** Compares the mirror of another process, which its inspector shows. */
 async function verifyOther(url: string, address: string, flags: VerifyFlags, command: Command): Promise<void> {
   const { informer, keysOnly = false } = flags
   await run(url, flags, command, (_open, signal, compare) =>
-    compare(new InspectedMirror({ address, informer, keysOnly, signal })),
+    compare(inspectedMirror({ address, informer, keysOnly, signal })),
   )
 }
 
@@ -61,15 +59,14 @@ type Verification = (
   open: OpenSource,
   signal: AbortSignal,
   compare: (mirror: Mirror) => Promise<void>,
-  progress: ListProgress,
+  progress: ProgressLine,
 ) => Promise<void>
 
-/** Opens the source, and prints the result of the comparison. */
 async function run(url: string, flags: VerifyFlags, command: Command, verification: Verification): Promise<void> {
   const shutdown = shutdownSignal()
   const { signal } = shutdown
   const open = await openSource(url, flags, command)
-  using progress = new ListProgress(`reading ${open.of}`)
+  using progress = new ProgressLine(`reading ${open.of}`)
   const compare = async (mirror: Mirror): Promise<void> => {
     progress.begin(`comparing ${open.of}`)
     const readFresh = (): Promise<Informer<Row>> => readSource(url, flags, command, { signal, progress })
@@ -93,7 +90,7 @@ async function run(url: string, flags: VerifyFlags, command: Command, verificati
 }
 
 /** Without audits, which would repair what is to be found. */
-function mirrorOf({ source }: OpenSource, progress: ListProgress): Informer<Row> {
+function mirrorOf({ source }: OpenSource, progress: ProgressLine): Informer<Row> {
   return createInformer({ source: progress.counted(source), audit: false, freeze: false })
 }
 
@@ -102,7 +99,7 @@ async function readSource(
   url: string,
   flags: VerifyFlags,
   command: Command,
-  { signal, progress }: { readonly signal: AbortSignal; readonly progress: ListProgress },
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress: ProgressLine },
 ): Promise<Informer<Row>> {
   const open = await openSource(url, flags, command)
   const rows = mirrorOf(open, progress)

@@ -7,9 +7,7 @@ export interface DemoEngine {
   readonly source: ListerWatcher<Order>
   /** What `kill` ends. It is there again after a moment. */
   readonly victim: 'connection' | 'writer'
-  /** The number of transactions that the writer has committed. */
   readonly transactions: number
-  /** Creates the table with its rows, and its change log. */
   open(): Promise<void>
   startWriter(): void
   /** Rejects with the error of the writer. */
@@ -17,6 +15,5 @@ export interface DemoEngine {
   /** Ends the connection of the mirror, or the process of the writer. A new writer is there when it resolves. */
   kill(): Promise<void>
   rows(): Promise<readonly Row[]>
-  /** Removes the database. */
   close(): Promise<void>
 }

@@ -22,17 +22,14 @@ export interface DemoPackages {
   readonly binDir: string | undefined
 }
 
-/** A package of npm in the user's cache folder. */
 interface CachedPackage {
   readonly spec: string
   readonly size: string
   /** The folder in which it is installed alone, with its dependencies. */
   readonly prefix: string
-  /** The folder of its package.json. */
   readonly path: string
 }
 
-/** A slow download ends after this time, in milliseconds. */
 const DOWNLOAD_TIMEOUT_MS = 15 * 60_000
 
 /** How the demo runs without a download of Postgres. */

@@ -13,7 +13,6 @@ export interface Order {
 /** A connection to the database, in which the parameters are `$1`, `$2` and so on. */
 export interface WriterConnection<Time> {
   run(sql: string, values?: (string | number | Time)[]): Promise<unknown>
-  /** Returns a time as a value of the column. */
   timeOf(ms: number): Time
 }
 
@@ -24,10 +23,7 @@ const ROWS = 2_000
 /** The mean pause between two transactions, in milliseconds. */
 const PAUSE_MS = 6
 
-/**
- * Inserts, updates and deletes orders, several in a transaction. Some transactions are rolled back. `onCommit` is called
- * after each of the others.
- */
+/** Writes orders, several in a transaction. Some are rolled back, and `onCommit` is called after each of the others. */
 export class DemoWriter<Time> {
   readonly #connection: WriterConnection<Time>
   readonly #clock: Clock
@@ -43,7 +39,6 @@ export class DemoWriter<Time> {
     this.#random = random
   }
 
-  /** Writes the first rows. */
   async fillTable(): Promise<void> {
     const tenants = Array.from({ length: ROWS }, (_, at) => TENANTS[at % TENANTS.length] ?? '')
     await this.#insert(tenants)

@@ -3,7 +3,6 @@ import { installChangeLog, postgresSource } from '../../adapters/postgres/index.
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { CliError } from '../output/cli-error.js'
 import { withPg } from '../sources/pg-client.js'
@@ -12,7 +11,6 @@ import type { DemoEngine } from './demo-engine.js'
 import { type DemoPackages, demoPackages } from './demo-packages.js'
 import { DemoWriter, type Order, type WriterConnection } from './demo-writer.js'
 
-/** The application name of the mirror's connections. */
 const MIRROR = 'listwatch-demo-mirror'
 
 const TABLE_SQL = `CREATE TABLE orders (
@@ -36,72 +34,46 @@ export async function postgresEngine(
   const packages = await demoPackages(url !== undefined, warn, signal)
   say(url === undefined ? 'starting a Postgres server …' : 'creating a database on the server …')
   const server = await (url === undefined ? startServer(packages, signal) : createDatabase(url, packages))
-  return new PostgresEngine(packages.driver, server)
+  const clientFor = (application_name: string): pg.Client => {
+    const client = new packages.driver.Client({ connectionString: server.url, application_name })
+    return client.on('error', () => {}) // The pending query rejects with the same error.
+  }
+  const [control, writing] = [clientFor('listwatch-demo-control'), clientFor('listwatch-demo-writer')]
+  const connection: WriterConnection<Date> = {
+    run: (sql, values = []) => writing.query(sql, values),
+    timeOf: (ms) => new Date(ms),
+  }
+  const engine = { transactions: 0 }
+  const writer = new DemoWriter(connection, systemClock, systemRandom, () => engine.transactions++)
+  return Object.assign(engine, {
+    victim: 'connection' as const,
+    source: postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' }),
+    async open() {
+      await Promise.all([control.connect(), writing.connect()])
+      await control.query(TABLE_SQL)
+      await writer.fillTable()
+      await installChangeLog(control, { table: 'orders' })
+    },
+    startWriter: () => writer.start(),
+    stopWriter: () => writer.stop(),
+    async kill() {
+      const sql =
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()'
+      await control.query(sql, [MIRROR])
+    },
+    rows: async () => (await control.query<Row>('SELECT * FROM orders')).rows,
+    async close() {
+      try {
+        await Promise.all([control.end(), writing.end()])
+      } finally {
+        await server.stop()
+      }
+    },
+  })
 }
 
-class PostgresEngine implements DemoEngine {
-  readonly victim = 'connection'
-  readonly source: ListerWatcher<Order>
-  transactions = 0
-  readonly #server: DemoServer
-  readonly #control: pg.Client
-  readonly #writing: pg.Client
-  readonly #writer: DemoWriter<Date>
-
-  constructor(driver: typeof pg, server: DemoServer) {
-    const clientFor = (application_name: string): pg.Client => {
-      const client = new driver.Client({ connectionString: server.url, application_name })
-      return client.on('error', () => {}) // The pending query rejects with the same error.
-    }
-    this.#server = server
-    this.#control = clientFor('listwatch-demo-control')
-    this.#writing = clientFor('listwatch-demo-writer')
-    const connection: WriterConnection<Date> = {
-      run: (sql, values = []) => this.#writing.query(sql, values),
-      timeOf: (ms) => new Date(ms),
-    }
-    this.#writer = new DemoWriter(connection, systemClock, systemRandom, () => this.transactions++)
-    this.source = postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' })
-  }
-
-  async open(): Promise<void> {
-    await Promise.all([this.#control.connect(), this.#writing.connect()])
-    await this.#control.query(TABLE_SQL)
-    await this.#writer.fillTable()
-    await installChangeLog(this.#control, { table: 'orders' })
-  }
-
-  startWriter(): void {
-    this.#writer.start()
-  }
-
-  async stopWriter(): Promise<void> {
-    await this.#writer.stop()
-  }
-
-  async kill(): Promise<void> {
-    const sql =
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()'
-    await this.#control.query(sql, [MIRROR])
-  }
-
-  async rows(): Promise<readonly Row[]> {
-    return (await this.#control.query<Row>('SELECT * FROM orders')).rows
-  }
-
-  async close(): Promise<void> {
-    try {
-      await Promise.all([this.#control.end(), this.#writing.end()])
-    } finally {
-      await this.#server.stop()
-    }
-  }
-}
-
-/** A database of the demo alone. */
 interface DemoServer {
   readonly url: string
-  /** Removes the database. */
   stop(): Promise<void>
 }
 

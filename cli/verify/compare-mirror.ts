@@ -5,15 +5,12 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { CliError } from '../output/cli-error.js'
 import type { Row } from '../sources/source-types.js'
 
-/** How often the source is listed at most. */
 const ROUNDS = 8
-/** The pause between two lists, in milliseconds. */
 const PAUSE_MS = 1_000
 
 /** The objects of a mirror at one moment. */
 export interface MirrorView extends Disposable {
   readonly version: Version | undefined
-  /** The name of the source that the mirror reads. */
   readonly sourceName: string | undefined
   has(key: string): boolean
   isInvalid(key: string): boolean
@@ -21,12 +18,10 @@ export interface MirrorView extends Disposable {
   /** A value that changes whenever the object is written; undefined if there is none. */
   writeOf(key: string): unknown
   isEqual(key: string, object: Row): boolean
-  /** The fields that differ from those of the object. */
   differingFields(key: string, object: Row): Promise<readonly string[]>
 }
 
 export interface Mirror {
-  /** Returns the present objects. */
   view(): Promise<MirrorView>
   /**
    * Waits until the mirror has reached the version, and returns its objects then. A mirror that does not reach it in
@@ -40,21 +35,17 @@ export interface Mirror {
 export interface Difference {
   readonly key: string
   readonly difference: 'missing' | 'extra' | 'different'
-  /** The fields that differ, if both have the object. */
   readonly fields?: readonly string[]
 }
 
 export interface Comparison {
   /** The version of the list; undefined if the source has no versions that can be compared. */
   readonly version: Version | undefined
-  /** Says so if the mirror reads a source of another name. */
   readonly otherSource: string | undefined
-  /** The number of objects that the source has. */
   readonly objects: number
   /** Whether the source has no objects, also none that cannot be decoded. */
   readonly isEmpty: boolean
   readonly differing: number
-  /** The first differences, at most `limit`. */
   readonly differences: readonly Difference[]
   /** How many objects could not be compared, because they changed during each comparison. */
   readonly busy: number
@@ -67,9 +58,7 @@ interface Suspect extends Difference {
 interface Compared {
   readonly mirror: Mirror
   readonly source: ListerWatcher<Row>
-  /** Lists the source. */
   readonly readFresh: () => Promise<Informer<Row>>
-  /** How many differences are named. */
   readonly limit: number
   readonly signal: AbortSignal
 }

@@ -1,6 +1,5 @@
 import { digestOf, jsonOf, type MirrorPosition, type ObjectDigest } from '../../inspector/internal.js'
 import { messageOf } from '../../src/contract/errors.js'
-import type { Version } from '../../src/contract/version.js'
 import { changedFields, fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import type { Mirror, MirrorView } from './compare-mirror.js'
@@ -9,81 +8,40 @@ import type { Mirror, MirrorView } from './compare-mirror.js'
 export interface InspectedMirrorOptions {
   /** `http://127.0.0.1:40123/#token=…`, as the inspector prints it; the path is ignored. */
   readonly address: string
-  /** The name of the informer, if the inspector shows several. */
   readonly informer?: string | undefined
-  /** Compares keys only. */
   readonly keysOnly: boolean
   readonly signal: AbortSignal
 }
 
 const ADDRESS = '--against needs the address that the inspector prints: http://127.0.0.1:40123/#token=…'
 
-/** A mirror in another process, which shows itself by its inspector. */
-export class InspectedMirror implements Mirror {
-  readonly #origin: string
-  readonly #token: string
-  readonly #options: InspectedMirrorOptions
-
-  /** @throws CliError for an address without a token. */
-  constructor(options: InspectedMirrorOptions) {
-    const { address } = options
-    if (!/^https?:\/\//.test(address) || !URL.canParse(address)) throw new CliError(ADDRESS)
-    const { origin, hash } = new URL(address)
-    const token = new URLSearchParams(hash.slice(1)).get('token') ?? process.env['LISTWATCH_TOKEN']
-    if (token === undefined) throw new CliError(`${ADDRESS}, or with the token in LISTWATCH_TOKEN`)
-    this.#origin = origin
-    this.#token = token
-    this.#options = options
-  }
-
-  async view(): Promise<MirrorView> {
-    const response = await this.#get('digests', {})
-    return response.status === 409 ? this.#refuse(response) : await this.#read(response)
-  }
-
-  async viewAfter(version: Version): Promise<MirrorView | undefined> {
-    const response = await this.#get('digests', { reached: version })
-    return response.status === 409 ? undefined : await this.#read(response)
-  }
-
-  async #get(path: string, parameters: Readonly<Record<string, string>>): Promise<Response> {
-    const { informer, signal } = this.#options
-    const query = new URLSearchParams({ ...parameters, ...(informer === undefined ? {} : { informer }) })
-    const headers = { authorization: `Bearer ${this.#token}` }
-    const response = await fetch(`${this.#origin}/api/${path}?${query}`, { headers, signal }).catch(
-      (error: unknown) => {
-        if (signal.aborted) throw error
-        throw new CliError(`no inspector answers at ${this.#origin}: ${messageOf(fieldOf(error, 'cause') ?? error)}`)
-      },
-    )
-    if (response.ok || response.status === 409) return response
-    return this.#refuse(response)
-  }
-
-  async #refuse(response: Response): Promise<never> {
+/** A mirror in another process, read from its inspector. Throws a CliError for an address without a token. */
+export function inspectedMirror({ address, informer, keysOnly, signal }: InspectedMirrorOptions): Mirror {
+  if (!/^https?:\/\//.test(address) || !URL.canParse(address)) throw new CliError(ADDRESS)
+  const { origin, hash } = new URL(address)
+  const token = new URLSearchParams(hash.slice(1)).get('token') ?? process.env['LISTWATCH_TOKEN']
+  if (token === undefined) throw new CliError(`${ADDRESS}, or with the token in LISTWATCH_TOKEN`)
+  const refuse = async (response: Response): Promise<never> => {
     const reason = fieldOf(await response.json().catch(() => undefined), 'error')
-    throw new CliError(`${this.#origin} refuses the request: ${String(reason ?? response.status)}`)
+    throw new CliError(`${origin} refuses the request: ${String(reason ?? response.status)}`)
   }
-
-  /** @throws CliError for a response that ends early, or that is not that of an inspector. */
-  async #read(response: Response): Promise<MirrorView> {
-    try {
-      return await this.#viewOf(response)
-    } catch (error) {
-      if (error instanceof CliError || this.#options.signal.aborted) throw error
-      const reason = messageOf(fieldOf(error, 'cause') ?? error)
-      throw new CliError(`the response of ${this.#origin} ended early, or is not that of an inspector: ${reason}`)
-    }
+  const get = async (path: string, parameters: Readonly<Record<string, string>>): Promise<Response> => {
+    const query = new URLSearchParams({ ...parameters, ...(informer === undefined ? {} : { informer }) })
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await fetch(`${origin}/api/${path}?${query}`, { headers, signal }).catch((error: unknown) => {
+      if (signal.aborted) throw error
+      throw new CliError(`no inspector answers at ${origin}: ${messageOf(fieldOf(error, 'cause') ?? error)}`)
+    })
+    return response.ok || response.status === 409 ? response : await refuse(response)
   }
-
-  async #viewOf(response: Response): Promise<MirrorView> {
+  const viewOf = async (response: Response): Promise<MirrorView> => {
     const lines = linesOf(response)
     const { value: first = '' } = await lines.next()
-    const { informer, versions, isSynced, invalid, showsSecrets } = positionIn(first)
+    const { informer: name, versions, isSynced, invalid, showsSecrets } = positionIn(first)
     const [[sourceName, version] = [], another] = Object.entries(versions)
-    if (!isSynced) throw new CliError(`the mirror ${informer} has not completed its first list`)
+    if (!isSynced) throw new CliError(`the mirror ${name} has not completed its first list`)
     if (another !== undefined)
-      throw new CliError(`the mirror ${informer} has several sources, and can be compared with one only`)
+      throw new CliError(`the mirror ${name} has several sources, and can be compared with one only`)
     const objects = new Map<string, ObjectDigest>()
     for await (const line of lines) {
       const object = digestIn(line)
@@ -97,13 +55,33 @@ export class InspectedMirror implements Mirror {
       isInvalid: (key) => isInvalid.has(key),
       keys: () => objects.keys(),
       writeOf: (key) => objects.get(key)?.[2],
-      isEqual: (key, object) => this.#options.keysOnly || objects.get(key)?.[1] === digestOf(object, showsSecrets),
+      isEqual: (key, object) => keysOnly || objects.get(key)?.[1] === digestOf(object, showsSecrets),
       differingFields: async (key, object) => {
-        const page: unknown = await (await this.#get('object', { key })).json()
+        const page: unknown = await (await get('object', { key })).json()
         return changedFields(fieldOf(page, 'object'), jsonOf(object, showsSecrets))
       },
       [Symbol.dispose]: () => objects.clear(),
     }
+  }
+  /** Throws a CliError for a response that ends early, or that is not that of an inspector. */
+  const read = async (response: Response): Promise<MirrorView> => {
+    try {
+      return await viewOf(response)
+    } catch (error) {
+      if (error instanceof CliError || signal.aborted) throw error
+      const reason = messageOf(fieldOf(error, 'cause') ?? error)
+      throw new CliError(`the response of ${origin} ended early, or is not that of an inspector: ${reason}`)
+    }
+  }
+  return {
+    async view() {
+      const response = await get('digests', {})
+      return response.status === 409 ? await refuse(response) : await read(response)
+    },
+    async viewAfter(version) {
+      const response = await get('digests', { reached: version })
+      return response.status === 409 ? undefined : await read(response)
+    },
   }
 }
 
@@ -120,7 +98,6 @@ function digestIn(line: string): ObjectDigest {
   throw new TypeError('a line is not a digest')
 }
 
-/** The lines of a response. */
 async function* linesOf({ body }: Response): AsyncGenerator<string, undefined> {
   let rest = ''
   for await (const text of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {

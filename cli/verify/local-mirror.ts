@@ -1,26 +1,15 @@
 import { SourceError } from '../../src/contract/errors.js'
-import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
 import { changedFields } from '../args/fields.js'
 import type { Row } from '../sources/source-types.js'
 import type { Mirror, MirrorView } from './compare-mirror.js'
 
-/** How long the mirror may take to reach the version of a list, in milliseconds. */
 const REACH_MS = 30_000
 
 /** A mirror in this process. */
-export class LocalMirror implements Mirror {
-  readonly #rows: Informer<Row>
-  readonly #signal: AbortSignal
-
-  constructor(rows: Informer<Row>, signal: AbortSignal) {
-    this.#rows = rows
-    this.#signal = signal
-  }
-
-  async view(): Promise<MirrorView> {
-    const rows = this.#rows
+export function localMirror(rows: Informer<Row>, signal: AbortSignal): Mirror {
+  const view = async (): Promise<MirrorView> => {
     const snapshot = rows.snapshot()
     const invalid = new Set(rows.invalid.keys())
     const [[sourceName, version] = []] = rows.versions
@@ -36,15 +25,17 @@ export class LocalMirror implements Mirror {
       [Symbol.dispose]: () => snapshot[Symbol.dispose](),
     }
   }
-
-  async viewAfter(version: Version): Promise<MirrorView | undefined> {
-    try {
-      await this.#rows.waitFor(version, { timeoutMs: REACH_MS, signal: this.#signal })
-    } catch (error) {
-      if (!(error instanceof SourceError)) throw error
-      if (error.code === 'EPOCH_CHANGED') return undefined
-      if (error.code !== 'TIMEOUT') throw error
-    }
-    return this.view()
+  return {
+    view,
+    async viewAfter(version) {
+      try {
+        await rows.waitFor(version, { timeoutMs: REACH_MS, signal })
+      } catch (error) {
+        if (!(error instanceof SourceError)) throw error
+        if (error.code === 'EPOCH_CHANGED') return undefined
+        if (error.code !== 'TIMEOUT') throw error
+      }
+      return await view()
+    },
   }
 }

@@ -1,13 +1,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { InspectedMirror } from '../../../cli/verify/inspected-mirror.js'
+import { inspectedMirror } from '../../../cli/verify/inspected-mirror.js'
 import { portOf } from '../../support/listening.js'
 
 /** A mirror whose inspector answers like this. */
-async function mirrorOf(answer: (response: ServerResponse) => void): Promise<InspectedMirror> {
+async function mirrorOf(answer: (response: ServerResponse) => void): Promise<ReturnType<typeof inspectedMirror>> {
   const server = createServer((_request, response) => answer(response))
   const { signal } = new AbortController()
-  return new InspectedMirror({ address: `http://127.0.0.1:${await portOf(server)}/#token=t`, keysOnly: false, signal })
+  return inspectedMirror({ address: `http://127.0.0.1:${await portOf(server)}/#token=t`, keysOnly: false, signal })
 }
 
 const head = '{"informer":"x","versions":{"s":"1"},"isSynced":true,"showsSecrets":false,"invalid":[]}\n'
