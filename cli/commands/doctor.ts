@@ -1,13 +1,9 @@
 import { jsonText } from '../args/fields.js'
-import { onlyOne } from '../args/parsers.js'
-import { withPlainScheme } from '../args/server-url.js'
-import { sourceKindOf } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
-import type { CheckProgress, Diagnosis, OnCheckProgress, Result } from '../doctor/check.js'
-import { CliError } from '../output/cli-error.js'
+import type { Diagnosis, OnCheckProgress, Result } from '../doctor/check.js'
 import { ProgressLine } from '../output/progress-line.js'
 import { withoutControls } from '../output/status-view.js'
-import type { SourceFlags } from '../sources/open-source.js'
+import { type SourceFlags, targetOf } from '../sources/open-source.js'
 
 export interface DoctorFlags extends SourceFlags {
   readonly json?: boolean
@@ -15,9 +11,10 @@ export interface DoctorFlags extends SourceFlags {
 
 /** Checks a source, and prints what is wrong. The exit code is 1 if there is an error. */
 export async function doctor(given: string, flags: DoctorFlags, command: Command): Promise<void> {
-  const diagnosis = await withProgress(flags, (onProgress) =>
-    diagnose(withPlainScheme(given), flags, command, onProgress),
-  )
+  const diagnosis = await withProgress(flags, async (onProgress) => {
+    const { kind, url, options } = targetOf(given, flags, command)
+    return await (await DOCTORS[kind]())(url, options, onProgress)
+  })
   const { findings } = diagnosis
   if (flags.json === true) process.stdout.write(`${jsonText(diagnosis)}\n`)
   else {
@@ -32,50 +29,29 @@ async function withProgress(
   { json }: DoctorFlags,
   diagnosed: (onProgress: OnCheckProgress) => Promise<Diagnosis>,
 ): Promise<Diagnosis> {
-  let text = 'connecting'
-  using progress = new ProgressLine(() => text, json !== true)
+  using progress = new ProgressLine('connecting', json !== true)
   const interrupted = (): void => {
     progress[Symbol.dispose]()
     process.kill(process.pid, 'SIGINT') // Now without a listener, so that it ends the process.
   }
   process.once('SIGINT', interrupted)
   try {
-    return await diagnosed(({ checks, done, running }: CheckProgress) => {
-      text = `check ${done + 1} of ${checks}: ${running.join(', ')}`
-      progress.draw()
-    })
+    return await diagnosed(({ checks, done, running }) =>
+      progress.begin(`check ${done + 1} of ${checks}: ${running.join(', ')}`),
+    )
   } finally {
     process.off('SIGINT', interrupted)
   }
 }
 
-async function diagnose(
-  url: string,
-  flags: DoctorFlags,
-  command: Command,
-  onProgress: OnCheckProgress,
-): Promise<Diagnosis> {
-  const [table, prefix] = [onlyOne('--table', flags.table), onlyOne('--prefix', flags.prefix)]
-  switch (sourceKindOf(url, { ...flags })) {
-    case 'postgres':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('../doctor/postgres.js')).diagnosePostgres(url, { ...flags, table }, onProgress)
-    case 'sqlite':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('../doctor/sqlite.js')).diagnoseSqlite(url, { ...flags, table }, onProgress)
-    case 'mysql':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('../doctor/mysql.js')).diagnoseMysql(url, { ...flags, table }, onProgress)
-    case 'redis':
-      return (await import('../doctor/redis.js')).diagnoseRedis(url, flags, onProgress)
-    case 'nats':
-      return (await import('../doctor/nats.js')).diagnoseNats(url, flags, onProgress)
-    case 'etcd':
-      if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
-      return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix }, onProgress)
-    case 'kubernetes':
-      return (await import('../doctor/kubernetes.js')).diagnoseKubernetes(url, flags, onProgress)
-  }
+const DOCTORS = {
+  postgres: async () => (await import('../doctor/postgres.js')).diagnosePostgres,
+  sqlite: async () => (await import('../doctor/sqlite.js')).diagnoseSqlite,
+  mysql: async () => (await import('../doctor/mysql.js')).diagnoseMysql,
+  redis: async () => (await import('../doctor/redis.js')).diagnoseRedis,
+  nats: async () => (await import('../doctor/nats.js')).diagnoseNats,
+  etcd: async () => (await import('../doctor/etcd.js')).diagnoseEtcd,
+  kubernetes: async () => (await import('../doctor/kubernetes.js')).diagnoseKubernetes,
 }
 
 function lineOf({ name, severity, problem, remedy }: Result): string {

@@ -6,7 +6,7 @@ import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
-import { ListProgress } from '../output/list-progress.js'
+import { ProgressLine } from '../output/progress-line.js'
 import { thousands, withoutControls } from '../output/status-view.js'
 import { fitted, widthOf } from '../output/text-width.js'
 import { writeAll } from '../output/write-all.js'
@@ -19,7 +19,6 @@ export interface ReadFlags extends SourceFlags {
   readonly limit?: number
 }
 
-/** A hint names at most this many fields. */
 const SHOWN_FIELDS = 12
 
 type Entry = readonly [key: string, object: Row]
@@ -33,12 +32,10 @@ export async function get(url: string, key: string, flags: ReadFlags, command: C
   })
 }
 
-/** Prints all objects. */
 export async function list(url: string, flags: ReadFlags, command: Command): Promise<void> {
   await read(url, flags, command, (entries, format) => printObjects(entries.slice(0, flags.limit), format))
 }
 
-/** Prints the objects that meet all conditions. */
 export async function query(
   url: string,
   { where, ...flags }: Omit<ReadFlags, 'where'> & { readonly where: readonly Condition[] },
@@ -53,7 +50,6 @@ export async function query(
   })
 }
 
-/** Reads the source once, and prints the result. */
 async function read(
   url: string,
   flags: ReadFlags,
@@ -62,7 +58,7 @@ async function read(
 ): Promise<void> {
   const shutdown = shutdownSignal()
   const open = await openSource(url, flags, command)
-  using progress = new ListProgress(`reading ${open.of}`)
+  using progress = new ProgressLine(`reading ${open.of}`)
   const rows = createInformer({ source: progress.counted(open.source), audit: false, freeze: false })
   try {
     reportErrors(rows, open, false)
@@ -89,7 +85,6 @@ async function read(
   }
 }
 
-/** The hint if no object can be decoded. */
 function undecodedHint(count: number, { kind }: OpenSource): string {
   const advice =
     kind === 'redis' || kind === 'etcd' || kind === 'nats' ? '; --codec string shows values that are not JSON' : ''
@@ -119,12 +114,10 @@ function meets(object: Row, { field, isNegated, value }: Condition): boolean {
 }
 
 interface ObjectFormat {
-  /** Whether the output is for a terminal. */
   readonly isTable: boolean
   /** The printed fields; undefined for all, of which a table shows those with short values. */
   readonly fields: readonly string[] | undefined
   readonly kind: SourceKind
-  /** Aborts the output. */
   readonly signal: AbortSignal
 }
 
@@ -138,8 +131,7 @@ const KUBERNETES_FIELDS = ['status.phase', 'spec.nodeName', 'spec.replicas', 'me
 
 /** Prints one object: indented JSON on a terminal, else one line. */
 async function printObject(entry: Entry, format: ObjectFormat): Promise<void> {
-  if (!format.isTable) await writeAll([jsonLine(entry, format)], format.signal)
-  else await writeAll([indented(entry, format)], format.signal)
+  await writeAll([format.isTable ? indented(entry, format) : jsonLine(entry, format)], format.signal)
 }
 
 /** Control characters other than line breaks are replaced, because a terminal would obey them. */
@@ -149,12 +141,8 @@ function indented(entry: Entry, format: ObjectFormat): string {
 
 /** Prints a table on a terminal, else one line of JSON for each object. Waits for the reader of the output. */
 async function printObjects(entries: readonly Entry[], format: ObjectFormat): Promise<void> {
-  const lines = format.isTable ? tableLines(entries, format) : jsonLines(entries, format)
+  const lines = format.isTable ? tableLines(entries, format) : entries.values().map((each) => jsonLine(each, format))
   await writeAll(lines, format.signal)
-}
-
-function* jsonLines(entries: readonly Entry[], format: ObjectFormat): Generator<string> {
-  for (const entry of entries) yield jsonLine(entry, format)
 }
 
 function jsonLine(entry: Entry, format: ObjectFormat): string {

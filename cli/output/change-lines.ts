@@ -14,7 +14,6 @@ const NOISE = new Set(['metadata.resourceVersion', 'metadata.managedFields', 'me
 export interface ChangeLinesOptions {
   /** The fields to show of each object; undefined shows what changed. */
   readonly fields: readonly string[] | undefined
-  /** Whether the objects come from Kubernetes. */
   readonly isKubernetes: boolean
 }
 

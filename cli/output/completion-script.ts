@@ -18,7 +18,6 @@ export function completionScript(program: Command, shell: Shell): string {
   }
 }
 
-/** A word that can follow, with its description. */
 type Word = readonly [word: string, description: string]
 
 interface Node {
@@ -27,7 +26,6 @@ interface Node {
   /** The names of the subcommands, each with the names above it. */
   readonly below: readonly string[]
   readonly words: readonly Word[]
-  /** The options with choices, and these. */
   readonly choices: readonly (readonly [option: string, values: readonly string[]])[]
 }
 

@@ -83,7 +83,6 @@ function urlWithoutSecrets(given: string): string {
   return redact(url.href)
 }
 
-/** Quotes one word for a shell. */
 function quoted(word: string): string {
   return /^[\w.:/@%*+=,-]+$/.test(word) ? word : shellQuoted(word)
 }

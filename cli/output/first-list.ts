@@ -28,10 +28,7 @@ export function reportErrors<I>(
   return () => unnamed
 }
 
-/**
- * Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. `ends` selects
- * the errors that end it.
- */
+/** If the first list fails with an error that `ends` selects, the command ends: most likely it has a mistake. */
 export async function awaitFirstList<I>(
   rows: Informer<Row, I>,
   open: OpenSource,

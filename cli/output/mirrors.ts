@@ -8,7 +8,6 @@ import type { OpenSource, Row } from '../sources/source-types.js'
 
 export type Indexes = Readonly<Record<string, Equal<Row, Scalar>>>
 
-/** A mirror of a command. */
 export interface Mirror {
   readonly open: OpenSource
   readonly rows: Informer<Row, Indexes>
@@ -22,7 +21,6 @@ export interface MirrorBatch<M> {
   readonly version: string | undefined
 }
 
-/** The changes of one mirror, or of several that change together. */
 export async function* changesOf<M extends Mirror>(
   mirrors: readonly M[],
   signal: AbortSignal,

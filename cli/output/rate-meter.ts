@@ -4,7 +4,6 @@ import type { Clock } from '../../src/contract/clock.js'
 export class RateMeter {
   readonly #clock: Clock
   readonly #startedAt: number
-  /** The number of changes in each of the last seconds. */
   readonly #perSecond = new Map<number, number>()
   #lags: number[] = []
   #total = 0

@@ -2,7 +2,6 @@ import { emitKeypressEvents } from 'node:readline'
 import type { Clock } from '../../src/contract/clock.js'
 import { fitted, widthOf } from './text-width.js'
 
-/** How often the screen is drawn, in milliseconds. */
 const FRAME_MS = 250
 /** Without a terminal, one line is printed at this interval in milliseconds, and one at the end. */
 const LINE_MS = 2_000

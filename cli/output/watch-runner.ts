@@ -66,9 +66,7 @@ export function durationOf(flags: Pick<WatchFlags, 'for'>): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
 }
 
-/** A mirror in the live view. */
 interface Shown extends Mirror {
-  /** Returns the newest error of an object without a key. */
   unnamed(): string | undefined
   hint(): string | undefined
   readonly meter: RateMeter
@@ -135,10 +133,7 @@ function topValues(column: string, index: Equal<Row, Scalar> | undefined): strin
   return wrapParts([colors.dim(`by ${column}`), ...top.map(([value, count]) => labelled(value, thousands(count)))])
 }
 
-/**
- * Returns the index values of a field. An array has one value for each element. Values that are not scalars are
- * skipped.
- */
+/** An array has one value for each element. Values that are not scalars are skipped. */
 function valuesOf(row: Row, column: string): Scalar[] {
   const values: unknown[] = [fieldOf(row, column)].flat()
   return values.filter(isScalar)

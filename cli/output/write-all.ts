@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 
-/** How much text is written at a time, in characters. */
 const CHUNK = 64 * 1_024
 
 /** Writes the texts to stdout in parts, and waits for its reader. An abort ends it. */

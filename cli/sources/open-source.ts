@@ -1,6 +1,6 @@
 import { onlyOne, TOGETHER } from '../args/parsers.js'
 import { withPlainScheme } from '../args/server-url.js'
-import { sourceKindOf } from '../args/source-kinds.js'
+import { collectionNoun, type SourceKind, sourceKindOf } from '../args/source-kinds.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import type { EtcdFlags } from './open-etcd.js'
@@ -23,30 +23,41 @@ export type SourceFlags = Omit<PostgresFlags, 'table'> &
     readonly prefix?: readonly string[]
   }
 
-/** Opens the source that the URL and the options name. `command` reports a missing option. */
-export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
+/** The options of one collection. Those that the kind of the source does not have are not used. */
+type CollectionFlags = Omit<SourceFlags, 'table' | 'prefix'> & { readonly table: string; readonly prefix: string }
+
+interface Target {
+  readonly kind: SourceKind
+  readonly url: string
+  readonly options: CollectionFlags
+}
+
+/** What the URL and the options name. `command` reports a missing option. */
+export function targetOf(given: string, flags: SourceFlags, command: Command): Target {
   const url = withPlainScheme(given)
   const [table, prefix] = [onlyOne('--table', flags.table), onlyOne('--prefix', flags.prefix)]
-  switch (sourceKindOf(url, { ...flags })) {
-    case 'kubernetes':
-      return (await import('./open-kubernetes.js')).openKubernetes(url, flags)
-    case 'redis':
-      return (await import('./open-redis.js')).openRedis(url, flags)
-    case 'nats':
-      return (await import('./open-nats.js')).openNats(url, flags)
-    case 'etcd':
-      if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
-      return (await import('./open-etcd.js')).openEtcd(url, { ...flags, prefix })
-    case 'postgres':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('./open-postgres.js')).openPostgres(url, { ...flags, table })
-    case 'sqlite':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('./open-sqlite.js')).openSqlite(url, { ...flags, table })
-    case 'mysql':
-      if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('./open-mysql.js')).openMysql(url, { ...flags, table })
-  }
+  const kind = sourceKindOf(url, { ...flags })
+  if (kind === 'etcd' && prefix === undefined)
+    throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
+  if (collectionNoun(kind) === 'table' && table === undefined)
+    command.error("error: required option '--table <name>' not specified")
+  return { kind, url, options: { ...flags, table: table ?? '', prefix: prefix ?? '' } }
+}
+
+const OPENERS = {
+  kubernetes: async () => (await import('./open-kubernetes.js')).openKubernetes,
+  redis: async () => (await import('./open-redis.js')).openRedis,
+  nats: async () => (await import('./open-nats.js')).openNats,
+  etcd: async () => (await import('./open-etcd.js')).openEtcd,
+  postgres: async () => (await import('./open-postgres.js')).openPostgres,
+  sqlite: async () => (await import('./open-sqlite.js')).openSqlite,
+  mysql: async () => (await import('./open-mysql.js')).openMysql,
+}
+
+/** Opens the source that the URL and the options name. */
+export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
+  const { kind, url, options } = targetOf(given, flags, command)
+  return await (await OPENERS[kind]())(url, options)
 }
 
 /** The same for `watch` and `serve`, which mirror several collections with a common history. */
