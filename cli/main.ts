@@ -18,10 +18,7 @@ function fail(error: unknown): void {
   process.exitCode = error instanceof CliError ? error.exitCode : isExpected ? 2 : 1
 }
 
-/**
- * Applies to every command: an option as a value is an error, an unknown option is reported before a missing one, and
- * errors name the command's help.
- */
+/** An option as a value is an error, an unknown option is reported before a missing one, and errors name the help. */
 function configureErrors(command: Command, path: string): void {
   for (const option of command.options.filter(({ required }) => required)) {
     const { parseArg } = option
@@ -86,7 +83,6 @@ async function main(): Promise<void> {
 
 /** The examples of a help: commands, which stay whole so that they can be copied. */
 const EXAMPLES = '\nExamples:\n'
-/** An option or a command with its description. */
 const ITEM = /^( {2}\S.*?) {2,}(\S.*)$/
 const DESCRIPTION_INDENT = '      '
 

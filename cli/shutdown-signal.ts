@@ -15,7 +15,6 @@ export function shutdownSignal(): AbortController {
   return shutdown
 }
 
-/** Aborts `shutdown` after `ms` milliseconds; never if they are undefined. */
 export function shutDownAfter(ms: number | undefined, shutdown: AbortController): void {
   if (ms !== undefined) {
     systemClock.sleep(ms, shutdown.signal).then(
@@ -25,7 +24,6 @@ export function shutDownAfter(ms: number | undefined, shutdown: AbortController)
   }
 }
 
-/** The exit code of an interrupted command, as in a shell. */
 const INTERRUPTED = 130
 
 /** Sets the exit code of a command whose result is incomplete because it was interrupted. A closed pipe does not count. */

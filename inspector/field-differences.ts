@@ -8,10 +8,8 @@ export interface FieldDifference {
   readonly after?: JsonValue
 }
 
-/** The largest number of differences that are reported for one change. */
 const MAX_DIFFERENCES = 100
 
-/** Returns the fields that differ, in the order of the fields. */
 export function fieldDifferences(before: JsonValue, after: JsonValue): readonly FieldDifference[] {
   const found: FieldDifference[] = []
   compare(before, after, [], found)

@@ -6,7 +6,6 @@ import { type Facet, ObjectQueries, type ObjectQuery } from './object-query.js'
 import { RecentChanges, type ShownChange } from './recent-changes.js'
 import { StoreDigests } from './store-digests.js'
 
-/** One line of the list of objects. */
 export interface ObjectRow {
   readonly key: string
   /** The object as JSON in one line, at most 200 characters of it. Only if no fields are wanted. */
@@ -15,9 +14,7 @@ export interface ObjectRow {
   readonly cells?: readonly JsonValue[]
 }
 
-/** A part of the list of objects. */
 export interface ObjectRows {
-  /** The number of matching objects. */
   readonly total: number
   /** Whether more objects match than were searched for. */
   readonly isCut: boolean
@@ -27,7 +24,6 @@ export interface ObjectRows {
   readonly rows: readonly ObjectRow[]
 }
 
-/** An object, and what recently happened to it. */
 export interface ObjectPage {
   readonly key: string
   readonly version: string | undefined
@@ -51,7 +47,6 @@ export interface Sample {
   readonly proofAgeMs: number | null
 }
 
-/** What the page shows of one informer. */
 export class InformerPage {
   readonly informer: Informer<unknown, object>
   readonly #showsSecrets: boolean

@@ -17,20 +17,15 @@ export class ApiError extends Error {
   }
 }
 
-/** The period of samples of an event stream, in milliseconds. */
 const SAMPLE_MS = 1_000
-/** The shortest time between two messages with changes, in milliseconds. */
 const CHANGES_MS = 100
-/** The most changes in one message. */
 const MAX_CHANGES = 200
 const MAX_ROWS = 500
 /** Parameters of /api/objects that are not names of indexes. An index of such a name needs the prefix. */
 const PARAMETERS = ['informer', 'q', 'offset', 'limit', 'sort', 'field']
-/** The most fields of a row. */
 const MAX_FIELDS = 50
 const INDEX_PREFIX = /^by\./
 
-/** Answers the requests under `/api`. */
 export class InspectorApi {
   readonly #pages: ReadonlyMap<string, InformerPage>
   readonly #closing = new AbortController()

@@ -1,7 +1,6 @@
 import type { Scalar } from '../src/store/indexes/scalar.js'
 import { type JsonValue, jsonOf, jsonTextOf, visibleObject } from './object-json.js'
 
-/** A field of the objects of an informer. */
 export interface ObjectField {
   /** The names that lead to it: `customer.name`. */
   readonly path: string
@@ -116,7 +115,6 @@ export function cellOf(object: unknown, path: string, showsSecrets: boolean): Js
   }
 }
 
-/** The most characters of a cell or a preview. */
 const MAX_TEXT = 200
 
 export function shortened(value: JsonValue): JsonValue {

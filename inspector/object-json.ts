@@ -1,6 +1,5 @@
 import { messageOf } from '../src/contract/errors.js'
 
-/** The deepest level of an object that is shown. */
 const MAX_DEPTH = 64
 const HIDDEN = '(hidden)'
 /** Annotations in which Kubernetes tools store a copy of the object. */
@@ -23,7 +22,6 @@ export function jsonOf(object: unknown, showsSecrets: boolean): JsonValue {
   }
 }
 
-/** Returns the text of that JSON. */
 export function jsonTextOf(object: unknown, showsSecrets: boolean): string {
   try {
     if (showsSecrets || !isSecret(object)) return JSON.stringify(object) ?? ''

@@ -16,11 +16,8 @@ export interface ObjectQuery {
   readonly sort: string
 }
 
-/** The result of a query. */
 export interface FoundKeys {
-  /** The first keys. */
   readonly keys: readonly string[]
-  /** The number of all. */
   readonly total: number
   /** Whether more objects match than were searched for. */
   readonly isCut: boolean
@@ -28,13 +25,11 @@ export interface FoundKeys {
   readonly ageMs: number
 }
 
-/** A value of an index, with the number of its objects. */
 export interface FacetValue {
   readonly value: string
   readonly count: number
 }
 
-/** The values of an index. */
 export interface Facet {
   readonly index: string
   /** The number of values; null if it is not counted, because that would take long. */
@@ -46,9 +41,7 @@ export interface Facet {
 const MAX_FACET_VALUES = 20
 /** The values of an index with more of them, or of a sorted index of more objects, are not counted. */
 const MAX_COUNTED = 100_000
-/** A search ends after this many matches. */
 const MAX_MATCHES = 1_000_000
-/** The number of objects whose fields are read. */
 const SAMPLED = 200
 /** A search that took longer than this, in milliseconds, is reused for that many times its duration. */
 const LONG_MS = 250
@@ -77,7 +70,6 @@ interface Search {
   /** The first keys in their order, by the number of wanted ones. */
   readonly ordered: Map<number, Promise<readonly string[]>>
   readonly beganAt: number
-  /** The number of commits before it. */
   readonly commits: number
   /** The time that it has taken, in milliseconds. */
   tookMs: number
@@ -99,7 +91,6 @@ export class ObjectQueries {
     this.#showsSecrets = showsSecrets
   }
 
-  /** Returns the indexes with their largest values. */
   async facets(signal: AbortSignal): Promise<readonly Facet[]> {
     using view = this.#snapshot()
     const slice = new TimeSlice(signal)
@@ -127,7 +118,6 @@ export class ObjectQueries {
     return facets
   }
 
-  /** Returns the fields that a sample of the objects has. */
   async fields(signal: AbortSignal): Promise<readonly ObjectField[]> {
     using view = this.#snapshot()
     const slice = new TimeSlice(signal)
@@ -208,7 +198,6 @@ export class ObjectQueries {
     return matches
   }
 
-  /** Returns the objects with each of the values. */
   async #lookups(
     view: WalkedSnapshot,
     values: ReadonlyMap<string, string>,
@@ -246,7 +235,6 @@ function indexOf(by: unknown, name: string): Index {
   return Reflect.get(Object(by), name)
 }
 
-/** A value of an index as a text. */
 function textOf(value: unknown): string {
   return Array.isArray(value) ? value.map(textOf).join(', ') : String(jsonOf(value, true))
 }

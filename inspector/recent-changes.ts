@@ -4,7 +4,6 @@ import type { Subscription } from '../src/subscriptions/subscription-types.js'
 import { type FieldDifference, fieldDifferences } from './field-differences.js'
 import { type JsonValue, jsonOf } from './object-json.js'
 
-/** A change as the page shows it. */
 export interface ShownChange {
   /** Counts the changes of an informer since the inspector began. */
   readonly number: number
@@ -14,7 +13,6 @@ export interface ShownChange {
   readonly key: string
   readonly version: string | undefined
   readonly origin: string
-  /** The fields that an update changed. */
   readonly differences: readonly FieldDifference[]
   /** The object of an add, or the last state of a deleted one. */
   readonly object: JsonValue | undefined
@@ -26,12 +24,9 @@ interface Kept {
   readonly change: Change<unknown>
 }
 
-/** How many changes are kept for the page. */
 const KEPT = 1_000
 
-/**
- * The most recent changes of an informer. It keeps references to their objects, and converts them when they are read.
- */
+/** The most recent changes of an informer. Their objects are converted when they are read. */
 export class RecentChanges {
   readonly #showsSecrets: boolean
   readonly #subscription: Subscription
@@ -48,7 +43,6 @@ export class RecentChanges {
     )
   }
 
-  /** The number of changes so far. */
   get count(): number {
     return this.#count
   }

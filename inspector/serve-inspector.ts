@@ -182,7 +182,6 @@ function sendError(response: ServerResponse, status: number, message: string): v
   response.writeHead(status).end(`${JSON.stringify({ error: message })}\n`)
 }
 
-/** A file of the page. */
 interface StaticFile {
   readonly type: string
   readonly body: Buffer

@@ -11,22 +11,16 @@ export interface MirrorPosition {
   readonly isSynced: boolean
   /** Whether the hidden values of Kubernetes Secrets count. */
   readonly showsSecrets: boolean
-  /** The keys of invalid objects. */
   readonly invalid: readonly string[]
 }
 
 /** A further line: an object. `write` is another number whenever the object was written between two requests. */
 export type ObjectDigest = readonly [key: string, digest: string, write: number]
 
-/** How long a mirror may take to reach a version, in milliseconds. */
 const REACH_MS = 30_000
-/** How many characters are sent at a time. */
 const CHUNK = 65_536
 
-/**
- * Sends the digests of all objects of an informer at one moment, so that another program can compare them with the
- * source.
- */
+/** Sends the digests of all objects at one moment, so that another program can compare them with the source. */
 export class StoreDigests {
   readonly #informer: Informer<unknown, object>
   readonly #showsSecrets: boolean

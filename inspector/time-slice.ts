@@ -3,9 +3,7 @@ import { SLICE_MS } from '../src/util/time-slice.js'
 /** Work that waits for its next slice. */
 const waiting: (() => void)[] = []
 
-/**
- * Lets the event loop run between the parts of long work. All work of the process has one slice in each of its turns.
- */
+/** Lets the event loop run between the parts of long work. In each turn, all work of the process has one slice. */
 export class TimeSlice {
   readonly #signal: AbortSignal
   #until = -Infinity
@@ -30,7 +28,6 @@ export class TimeSlice {
     this.#until = performance.now() + SLICE_MS
   }
 
-  /** Performs steps. */
   async perform(steps: Iterable<void>): Promise<void> {
     for (const _ of steps) if (this.isOver) await this.end()
   }

@@ -54,7 +54,6 @@ export function useObjects(...args: ReadArguments): readonly unknown[] {
 type Objects = readonly unknown[]
 type ReadIndex = (...args: never[]) => Objects
 
-/** An informer, or an index and its arguments. */
 type ReadArguments = readonly [of: { list(): Objects } | ReadIndex, ...args: readonly unknown[]]
 
 /** What one component reads: its result is the same array until its content differs. */

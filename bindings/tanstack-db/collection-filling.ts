@@ -113,10 +113,7 @@ export class CollectionFilling<T extends object> {
     this.#notifying(markReady)
   }
 
-  /**
-   * Calls a function of the collection that notifies subscribers. It throws what one of them has thrown, after it has
-   * done its work: the others still need the next batches.
-   */
+  /** The collection throws what a subscriber has thrown, after its work: the others still need the next batches. */
   #notifying(call: () => unknown): void {
     try {
       call()

@@ -13,7 +13,6 @@ export const FRAME_BYTES = 20
 const SALT_BYTES = 32
 const SALT_AT = 24
 
-/** The kinds of blocks. */
 export const HEADER = 1
 export const OBJECTS = 2
 /** The name and the length of a section. Its bytes follow in blocks of their own. */
@@ -26,7 +25,6 @@ export class UnusableFile extends Error {
   override readonly name: string = 'UnusableFile'
 }
 
-/** The first bytes of a file. */
 export interface Prelude {
   readonly bytes: Buffer
   readonly isEncrypted: boolean
@@ -34,10 +32,8 @@ export interface Prelude {
   readonly salt: Buffer
 }
 
-/** The place of a block in its file. */
 export interface BlockPlace {
   readonly kind: number
-  /** The number of blocks before this one. */
   readonly index: number
 }
 
@@ -68,7 +64,6 @@ export function decodePrelude(bytes: Buffer): Prelude {
   return { bytes, isEncrypted: bytes.readUInt32LE(20) === 1, salt: bytes.subarray(SALT_AT, end) }
 }
 
-/** Returns the frame of a payload. */
 export function encodeFrame({ salt }: Prelude, { kind, index }: BlockPlace, payload: Buffer): Buffer {
   const frame = Buffer.alloc(FRAME_BYTES)
   frame.writeUInt32LE(payload.length, 0)

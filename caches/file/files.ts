@@ -67,11 +67,7 @@ export async function replaceFile(
   }
 }
 
-/**
- * Removes a file, if it exists.
- *
- * @throws SourceError UNAVAILABLE if it cannot be removed.
- */
+/** @throws SourceError UNAVAILABLE if it cannot be removed. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await rm(path, { force: true })

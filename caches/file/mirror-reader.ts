@@ -25,7 +25,6 @@ import {
 } from './block-format.js'
 import type { FileIdentity } from './mirror-writer.js'
 
-/** The content of the header block. */
 export type FileHeader = MirrorHeader & FileIdentity
 
 /** A file whose prelude and header have been read. */
@@ -95,7 +94,6 @@ function collected(frame: Frame, cipher: BlockCipher | undefined, take: (plain: 
   return { memory, checked: () => take(cipher?.decrypt(frame, memory) ?? memory) }
 }
 
-/** The content of an opened file. */
 export function savedMirror(file: OpenedFile, path: string): SavedMirror {
   const { version, resumeState, proof, size, savedAt } = file.header
   const content = new FileContent(file)
@@ -120,7 +118,6 @@ export function savedMirror(file: OpenedFile, path: string): SavedMirror {
 class FileContent implements PackedContent {
   readonly sections: Map<string, Uint8Array> = new Map()
   readonly #file: OpenedFile
-  /** The places of the blocks with objects. */
   readonly #places: { readonly frame: Frame; readonly position: number }[] = []
   /** The section whose bytes follow, and how many of them were read. */
   #section: { readonly bytes: Uint8Array; length: number } | undefined
@@ -228,11 +225,9 @@ class FileContent implements PackedContent {
 /** How much of a file is read at a time. The event loop turns between two reads. */
 const CHUNK_BYTES = 1024 * 1024
 
-/** The part of the file that a scan reads. */
 interface ScanRange {
   readonly from: number
   readonly end: number
-  /** The number of the first block. */
   readonly index: number
 }
 
@@ -301,7 +296,6 @@ class Scan {
   #taken = 0
   #index: number
   #current: { readonly frame: Frame; readonly payload: Payload; checksum: number } | undefined
-  /** The position of the next byte. */
   position: number
 
   constructor(prelude: Prelude, { from, end, index }: ScanRange, visit: (frame: Frame, position: number) => Payload) {

@@ -27,7 +27,6 @@ export interface FileIdentity {
   readonly savedAt: number
 }
 
-/** How a mirror is written. */
 export interface WriterContext {
   readonly path: string
   readonly clock: Clock

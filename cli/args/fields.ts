@@ -1,25 +1,19 @@
 import { structuralEqual } from '../../src/store/structural-equal.js'
+import { membersOf } from '../../src/util/type-guards.js'
 
-/** The most changed fields that are reported for one object. */
 const MAX_CHANGES = 20
-/** The longest shown value, in characters. */
 const MAX_VALUE = 120
 
 /** The field of an object by its name, or by a path with dots. A name that contains dots counts first. */
 export function fieldOf(object: unknown, path: string): unknown {
-  const whole = propertiesOf(object)
+  const whole = membersOf(object)
   if (path in whole) return whole[path]
-  return path.split('.').reduce<unknown>((part, name) => propertiesOf(part)[name], whole)
+  return path.split('.').reduce<unknown>((part, name) => membersOf(part)[name], whole)
 }
 
-/** The array in a field of an object; an empty one if there is none. */
 export function listIn(object: unknown, path: string): readonly unknown[] {
   const list = fieldOf(object, path)
   return Array.isArray(list) ? list : []
-}
-
-function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
-  return Object(value)
 }
 
 /** The paths of the innermost fields that differ between two objects. An array is one field. */
@@ -57,7 +51,6 @@ export function textOf(value: unknown): string {
   return JSON.stringify(value, printable) ?? String(value)
 }
 
-/** Control characters that JSON.stringify leaves as they are. */
 const CONTROLS = /[\x7f-\x9f]/g
 
 /** A value as one line of JSON, without characters that a terminal would obey. */
@@ -71,7 +64,7 @@ export function printable(this: unknown, name: string, value: unknown): unknown 
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
   // JSON.stringify has called toJSON of a date before.
-  return value === null && propertiesOf(this)[name] instanceof Date ? 'Invalid Date' : value
+  return value === null && membersOf(this)[name] instanceof Date ? 'Invalid Date' : value
 }
 
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -7,7 +7,6 @@ export function name(value: string): string {
   return value
 }
 
-/** The values of an option that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), name(value)]
 }
@@ -28,7 +27,6 @@ export function onlyOne(option: '--table' | '--prefix', values: readonly string[
   return values[0]
 }
 
-/** Names that are separated by commas. */
 export function list(value: string): readonly string[] {
   return value.split(',').map((each) => name(each.trim()))
 }
@@ -57,7 +55,6 @@ export function conditions(text: string, before: readonly Condition[] | undefine
   return [...(before ?? []), { field, isNegated: negation === '!', value }]
 }
 
-/** Parses a TCP port. */
 export function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port

@@ -3,7 +3,6 @@ import { CliError } from '../output/cli-error.js'
 /** How to encode characters that would end a user or a password. */
 const ENCODING = 'in user and password # is %23, ? is %3F, / is %2F, @ is %40, % is %25'
 
-/** Converts the scheme of a URL to lower case. */
 export function withPlainScheme(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:/i, (scheme) => scheme.toLowerCase())
 }
@@ -23,7 +22,6 @@ export function assertCompleteUrl(url: string): void {
   if (isCut || rest.includes('#')) throw new CliError(`the URL cannot be understood: ${ENCODING}`)
 }
 
-/** Decodes a user or a password of a URL. */
 export function decodedPart(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -9,9 +9,7 @@ interface KindDescription {
   readonly name: string
   /** Undefined if a path names the source. */
   readonly scheme?: RegExp
-  /** The noun of its objects, in the plural. */
   readonly noun: string
-  /** The options that apply only to this kind of server. */
   readonly options: readonly string[]
 }
 
@@ -48,10 +46,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
 const SCHEMES =
   'postgres://user@host:5432/database, mysql://user@host:3306/database (mariadb://), etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://), kubernetes://namespace/resource or the path of a SQLite file, such as app.db'
 
-/**
- * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL
- * repeats only its scheme.
- */
+/** Throws for options of another kind. The message for an unknown URL repeats only its scheme. */
 export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
   if (scheme === undefined && !isSqliteFile(url)) throw new CliError(`the URL has no scheme; use ${SCHEMES}`)
@@ -69,7 +64,6 @@ export function sourceKindOf(url: string, given: Readonly<Record<string, unknown
   return kind
 }
 
-/** `Postgres, SQLite and MySQL` */
 function listOf(names: readonly string[]): string {
   return names.join(', ').replace(/, ([^,]*)$/, ' and $1')
 }
@@ -78,7 +72,6 @@ function isSqliteFile(path: string): boolean {
   return /\.(?:db3?|sqlite3?)$/i.test(path) || statSync(path, { throwIfNoEntry: false })?.isFile() === true
 }
 
-/** The noun of the source's objects, in the plural. */
 export function objectNoun(kind: SourceKind): string {
   return KINDS[kind].noun
 }

@@ -1,7 +1,6 @@
 import { type Command, Option } from '../bundled.js'
 import { collect, list, name, once } from './parsers.js'
 
-/** Adds the argument and the options that name a source. */
 export function addSourceOptions(
   command: Command,
   { argument = '<url>' }: { readonly argument?: '<url>' | '[url]' } = {},

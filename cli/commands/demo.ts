@@ -39,10 +39,8 @@ interface Indexes {
   readonly latest: Compound<Order, readonly [string, Date | number]>
 }
 
-/** The result of the demo. */
 type Outcome = Awaited<ReturnType<Demo['compare']>>
 
-/** The live view shows this number of changes. */
 const NEWEST = 3
 /** The exit code if the demo was interrupted before it could compare anything. */
 const INTERRUPTED = 130
@@ -114,7 +112,6 @@ interface Broken {
   forMs?: number
 }
 
-/** The database, the mirror and the live view of the demo. */
 class Demo {
   readonly #shutdown: AbortController
   readonly #engine: DemoEngine
@@ -286,7 +283,6 @@ class Demo {
   }
 }
 
-/** A read by an index, and its result. */
 function read(call: string, result: string): string[] {
   return wrapParts([`  ${call}`, colors.bold(result)])
 }

@@ -18,12 +18,9 @@ import { withCommands } from '../output/error-hints.js'
 import { thousands } from '../output/status-view.js'
 import { withPg } from '../sources/pg-client.js'
 
-/** A larger log causes a warning. */
 const LARGE_LOG_BYTES = 1024 ** 3
-/** A transaction that is open for longer causes a warning, in milliseconds. */
 const LONG_TRANSACTION_MS = 10 * 60_000
 
-/** The largest integer of Postgres. */
 const LARGEST_INTEGER = 2_147_483_647
 
 export interface InstallFlags extends Omit<ChangeLogOptions, 'bulk'> {
@@ -31,7 +28,6 @@ export interface InstallFlags extends Omit<ChangeLogOptions, 'bulk'> {
   readonly print?: boolean
 }
 
-/** Creates a table's change log, or prints the migration for that. */
 export async function pgInstall(url: string | undefined, { print, bulk, ...rest }: InstallFlags): Promise<void> {
   const options: ChangeLogOptions = bulk === undefined ? rest : { ...rest, bulk: wholeNumber(bulk, '--bulk') }
   if (print === true) {
@@ -52,7 +48,6 @@ export async function pgInstall(url: string | undefined, { print, bulk, ...rest 
   })
 }
 
-/** Creates the tables of leases, or prints the migration for that. */
 export async function pgInstallLeases(
   url: string | undefined,
   {

@@ -91,9 +91,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
   }
 }
 
-/**
- * Whether a retry is of no use. A relay waits for a source that does not respond, and lists if its history has expired.
- */
+/** Whether a retry is of no use. A relay waits for a source that does not respond, and lists after a gap. */
 function isMistake({ code }: SourceError): boolean {
   return ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'].includes(code)
 }
@@ -142,7 +140,6 @@ interface RelayStoreFlags {
   readonly retention: number | undefined
 }
 
-/** Opens the store of a relay, with leases in the same engine. */
 async function openRelayStore(url: string, flags: RelayStoreFlags): Promise<OpenRelayStore> {
   if (/^(nats|tls):\/\//i.test(url)) return await openNatsStore(url, flags)
   if (/^rediss?:\/\//i.test(url)) return await openRedisStore(url, flags)

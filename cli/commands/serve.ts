@@ -24,10 +24,7 @@ export interface ServeFlags {
 /** Options of the command itself. All others belong to a source. */
 const OWN_OPTIONS = ['port', 'showSecrets', 'for', 'config']
 
-/**
- * Mirrors a source, or all sources of a configuration file, and serves the page of the inspector until it is
- * interrupted.
- */
+/** Mirrors a source, or all of a configuration file, and serves the page of the inspector until it is interrupted. */
 export async function serve(url: string | undefined, flags: ServeFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
   const sources = url === undefined ? await allSources(command) : [{ name: undefined, url, flags }]

@@ -18,7 +18,6 @@ interface InstallFlags {
   readonly print?: boolean
 }
 
-/** Creates a table's change log, or prints the migration for that. */
 export async function sqliteInstall(file: string, { print, ...options }: InstallFlags): Promise<void> {
   if (print === true) {
     process.stdout.write(await withSqlite(file, (database) => installChangeLogSql(database, options)))

@@ -2,7 +2,6 @@ import type { Command } from '../bundled.js'
 import { durationOf, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { openSources, type SourceFlags } from '../sources/open-source.js'
 
-/** Mirrors a source, or several collections with a common history, and prints the changes. */
 export async function watch(url: string, flags: WatchFlags & SourceFlags, command: Command): Promise<void> {
   durationOf(flags) // It is checked before anything is opened.
   const opened = await openSources(url, flags, command)

@@ -31,44 +31,32 @@ export function warningCheck<C>(name: string, find: Check<C>['find']): Check<C> 
   return { name, severity: 'warning', find }
 }
 
-export interface Result {
+export interface Result extends Finding {
   readonly name: string
   /** `unknown`: the check itself failed, most likely because a right is missing. */
   readonly severity: 'error' | 'warning' | 'unknown'
-  readonly problem: string
-  readonly remedy?: string
 }
 
 export interface Diagnosis {
-  /** The number of checks. */
   readonly checks: number
   readonly findings: readonly Result[]
 }
 
-/** How far the checks are. */
+/** The number of checks, and of those that have ended. */
 export interface CheckProgress {
-  /** The number of checks. */
   readonly checks: number
-  /** The number of those that have ended. */
   readonly done: number
   /** The names of those that run, in the order of their starts. */
   readonly running: readonly string[]
 }
 
-/** Called when a check starts, and when one ends beside others. */
 export type OnCheckProgress = (progress: CheckProgress) => void
 
-interface RunOptions {
-  readonly onProgress: OnCheckProgress
-  /** The number of checks that run at the same time. Default: 1. */
-  readonly atOnce?: number
-}
-
-/** Runs the checks in their order. A check that fails does not end the others. */
+/** Runs the checks in their order, `atOnce` at the same time. A check that fails does not end the others. */
 export async function runChecks<C>(
   checks: readonly Check<C>[],
   context: C,
-  { onProgress, atOnce = 1 }: RunOptions,
+  { onProgress, atOnce = 1 }: { readonly onProgress: OnCheckProgress; readonly atOnce?: number },
 ): Promise<Diagnosis> {
   const results = new Map<Check<C>, Result | undefined>(checks.map((check) => [check, undefined]))
   const running = new Set<string>()
@@ -111,7 +99,6 @@ export function leftMsOf(token: string | undefined): number {
   }
 }
 
-/** A size in a message. */
 export function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1024 ** 2)} MB`
 }

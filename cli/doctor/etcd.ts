@@ -4,7 +4,7 @@ import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import { formatDuration } from '../args/duration.js'
-import { fieldOf } from '../args/fields.js'
+import { fieldOf, listIn } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type EtcdFlags, openEtcd } from '../sources/open-etcd.js'
@@ -20,20 +20,15 @@ import {
 } from './check.js'
 import { undecodableCheck } from './undecodable.js'
 
-/** How long a member may take to answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
-/** A larger used part of the quota causes a warning. */
 const FULL = 0.8
 /** A mirror that is disconnected for fewer revisions than this should be able to resume. */
 const SHORT_HISTORY = 100
 /** A history of more revisions of which none was compacted causes a warning. */
 const LONG_HISTORY = 10_000
-/** A shorter lifetime of tokens causes a warning, in milliseconds. */
 const SHORT_TOKEN_MS = 60_000
-/** A larger difference of the clocks causes a warning, in milliseconds. */
 const CLOCK_MS = 5_000
 
-/** A member that answers. */
 interface Member {
   readonly endpoint: string
   /** The response of Maintenance.Status, or why it was refused. */
@@ -49,12 +44,9 @@ interface EtcdContext {
   readonly members: readonly Member[]
   /** Those that sent their status. Throws if all refused it. */
   known(): readonly Member[]
-  /** The endpoints that do not answer. */
   readonly silent: readonly string[]
   readonly token: string | undefined
-  /** Calls a method of the first member that answers. */
   call(method: string, request: object): Promise<unknown>
-  /** The metrics of the first member that answers. */
   metrics(): Promise<string>
 }
 
@@ -116,12 +108,8 @@ export const etcdChecks: readonly Check<EtcdContext>[] = [
   errorCheck('rights', async ({ flags, call }) => {
     const { start, end } = prefixRange(flags.prefix)
     try {
-      await call('kv/range', {
-        key: start.toString('base64'),
-        range_end: end.toString('base64'),
-        limit: 1,
-        keys_only: true,
-      })
+      const range = { key: start.toString('base64'), range_end: end.toString('base64') }
+      await call('kv/range', { ...range, limit: 1, keys_only: true })
       return undefined
     } catch (error) {
       if (!/permission denied|user name is empty|invalid auth token/.test(messageOf(error))) throw error
@@ -148,8 +136,8 @@ export const etcdChecks: readonly Check<EtcdContext>[] = [
     }
   }),
   warningCheck('unstarted-member', async ({ call }) => {
-    const list: unknown = fieldOf(await call('cluster/member/list', {}), 'members')
-    const unstarted = (Array.isArray(list) ? list : []).filter((member) => fieldOf(member, 'name') === undefined)
+    const members = listIn(await call('cluster/member/list', {}), 'members')
+    const unstarted = members.filter((member) => fieldOf(member, 'name') === undefined)
     if (unstarted.length === 0) return undefined
     return {
       problem: `${unstarted.length} members of the cluster were added and never started`,
@@ -214,7 +202,6 @@ export const etcdChecks: readonly Check<EtcdContext>[] = [
   undecodableCheck(),
 ]
 
-/** A response of etcd that is an error. */
 class Refusal extends Error {}
 
 function knownOf(members: readonly Member[]): readonly Member[] {
@@ -231,10 +218,7 @@ async function memberAt(endpoint: string, token: string | undefined): Promise<Me
   return { endpoint, status: body, clockMs: date === undefined ? 0 : date - systemClock.now() }
 }
 
-/**
- * Logs in at the first endpoint that answers. Returns undefined if the server needs no login, or if no endpoint
- * answers.
- */
+/** Logs in at the first endpoint that answers. Undefined if none answers, or if the server needs no login. */
 async function tokenOf(endpoints: readonly string[], login: object, shown: string): Promise<string | undefined> {
   for (const endpoint of endpoints) {
     try {
@@ -291,6 +275,6 @@ async function isCompacted(call: EtcdContext['call'], revision: number): Promise
 }
 
 async function hasAlarm(call: EtcdContext['call'], wanted: string): Promise<boolean> {
-  const alarms: unknown = fieldOf(await call('maintenance/alarm', { action: 'GET' }), 'alarms')
-  return Array.isArray(alarms) && alarms.some((alarm) => fieldOf(alarm, 'alarm') === wanted)
+  const alarms = listIn(await call('maintenance/alarm', { action: 'GET' }), 'alarms')
+  return alarms.some((alarm) => fieldOf(alarm, 'alarm') === wanted)
 }

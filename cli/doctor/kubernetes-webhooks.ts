@@ -5,7 +5,6 @@ import { CliError } from '../output/cli-error.js'
 import type { ResourceChoice } from '../sources/resolve-resource.js'
 import { type Check, warningCheck } from './check.js'
 
-/** A webhook that takes longer on average causes a warning, in milliseconds. */
 const SLOW_MS = 500
 /** A webhook that may take longer until the write fails causes a warning, in seconds. The server's default is 10. */
 const LONG_SECONDS = 5
@@ -24,21 +23,17 @@ interface WebhookTarget {
   readonly resource: ResourceChoice | CliError
 }
 
-/** An admission webhook that is called for writes of the resource. */
 export interface Webhook {
   readonly name: string
   /** How `kubectl` names its configuration: `validatingwebhookconfiguration policy`. */
   readonly configuration: string
-  /** Its position in the configuration. */
   readonly position: number
   readonly timeoutSeconds: number
   /** Whether a write fails if the webhook cannot be called. */
   readonly isRequired: boolean
 }
 
-/**
- * Webhooks delay the writes of the resource, and so the controllers that make them; lists and watches do not call them.
- */
+/** Webhooks delay the writes of the resource, and so its controllers; lists and watches do not call them. */
 export const webhookChecks: readonly Check<WebhooksContext>[] = [
   warningCheck('webhook-latency', async ({ session, webhooks }) => {
     const all = await webhooks()

@@ -26,11 +26,8 @@ import {
 } from './check.js'
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
-/** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** A slower answer causes a warning, in milliseconds. */
 const SLOW_MS = 1_000
-/** A token that expires sooner causes a warning, in milliseconds. */
 const SOON_MS = 3_600_000
 
 /** The oldest version, because of discovery in one response, and the version of the tests. */
@@ -39,18 +36,14 @@ const [OLDEST_MINOR, TESTED_MINOR] = [30, 37]
 const CONSISTENT_CACHE_MINOR = 31
 /** How long to wait for any write to the cluster. Each API server renews its own lease every 10 s. */
 const MOVE_MS = 15_000
-/** How often to look for it, in milliseconds. */
 const LOOK_MS = 250
 /** How long the watches are that wait for a bookmark, in seconds. A server that is busy may miss the first. */
 const BOOKMARK_SECONDS = [3, 8]
-/** The beginning of a bookmark in a watch. */
 const BOOKMARK = '{"type":"BOOKMARK"'
 
 /** Checks that run at a time: some wait for seconds, and each waits for a server that does not answer. */
 const AT_ONCE = 8
-/** How long changes are counted, in seconds. */
 const STRIDE_SECONDS = 2
-/** More versions per change of the collection cause a warning. */
 const MOST_VERSIONS = 100
 
 /** Requests all APIs of the server with their state, in one response (Kubernetes 1.30 and later). */
@@ -61,7 +54,6 @@ interface KubernetesContext extends WebhooksContext {
   readonly config: KubeConfig
   readonly session: ApiSession
   readonly namespace: string | undefined
-  /** The name of the resource in the URL. */
   readonly name: string
   /** The resource, or why there is none. */
   readonly resource: ResourceChoice | CliError
@@ -295,10 +287,7 @@ async function countVersions(context: KubernetesContext): Promise<{ versions: nu
   }
 }
 
-/**
- * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects
- * it; throws if it does not answer.
- */
+/** Reads the beginning of a response. Returns the error if the server rejects the request; throws without an answer. */
 async function request(context: KubernetesContext, verb: 'list' | 'watch', query: string): Promise<unknown> {
   const { session, resource } = context
   if (resource instanceof CliError) return undefined

@@ -11,7 +11,6 @@ interface MysqlContext {
   readonly server: Facts
   /** The columns of the key, with their collations. */
   readonly key: readonly Facts[]
-  /** The text of `SHOW CREATE TABLE`. */
   readonly definition: string
 }
 

@@ -5,9 +5,7 @@ import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, type OnCheckProgress, runChecks, warningCheck } from './check.js'
 import { listCheck, undecodableCheck } from './undecodable.js'
 
-/** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** A larger used part of a limit causes a warning. */
 const FULL = 0.9
 /** A replica that is silent for longer causes a warning, in nanoseconds. */
 const SILENT_NS = 10_000_000_000

@@ -26,7 +26,6 @@ const OLDEST_SERVER = 140_000
 const LARGE_LOG_BYTES = 64 * 1024 ** 2
 /** A prepared transaction that is older causes a warning, in milliseconds. */
 const OLD_PREPARED_MS = 10_000
-/** A larger used part of a limit causes a warning. */
 const FULL = 0.8
 
 type Row = Readonly<Record<string, unknown>>
@@ -44,9 +43,7 @@ interface PostgresContext {
   readonly client: pg.Client
   /** Returns the first row; an empty one if there is none. */
   first(sql: string, values?: readonly unknown[]): Promise<Row>
-  /** Runs `work` on a second connection. */
   withOther<V>(work: (other: pg.Client) => Promise<V>): Promise<V>
-  /** Fills URL and table into a command. */
   command(text: string): string
 }
 
@@ -312,10 +309,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
   }),
 ]
 
-/**
- * A pooler invents the process id that the driver receives. In transaction mode the server process changes between
- * transactions.
- */
+/** A pooler invents the process id of the driver. In transaction mode the process changes between transactions. */
 async function findPooler({ client, withOther }: PostgresContext): Promise<Finding | undefined> {
   const pidOf = async (on: pg.Client): Promise<number> =>
     Number((await on.query<Row>('SELECT pg_catalog.pg_backend_pid() AS pid')).rows[0]?.['pid'])
@@ -343,9 +337,7 @@ function percent(part: number): string {
 interface Slot {
   readonly name: string
   readonly isActive: boolean
-  /**
-   * `reserved` and `extended`: it has what it needs. `unreserved`: the next checkpoint removes that. `lost`: removed.
-   */
+  /** `unreserved`: the next checkpoint removes what it needs. `lost`: removed. Other values: it has that. */
   readonly status: string
   /** The write-ahead log that it retains, in bytes. */
   readonly bytes: number

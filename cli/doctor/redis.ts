@@ -8,13 +8,9 @@ import type { OpenSource } from '../sources/source-types.js'
 import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
 import { undecodableCheck } from './undecodable.js'
 
-/** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** A larger used part of a limit causes a warning. */
 const FULL = 0.9
-/** A smaller output buffer causes a warning, in bytes. */
 const SMALL_BUFFER_BYTES = 8 * 1024 ** 2
-/** The number of hash slots of a cluster. */
 const SLOTS = 16_384
 
 interface RedisContext {

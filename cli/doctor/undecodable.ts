@@ -21,7 +21,6 @@ export function listCheck<C extends Openable>(what: string): Check<C> {
   })
 }
 
-/** Finds objects that cannot be decoded. */
 export function undecodableCheck<C extends Openable>(): Check<C> {
   return { ...warningCheck('undecodable', readObjects), runsLast: true }
 }

@@ -13,7 +13,6 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import type { SourceFlags } from './open-source.js'
 
-/** A source of a configuration file. */
 export interface NamedSource {
   readonly name: string
   readonly url: string
@@ -45,10 +44,7 @@ export async function readConfig(given: string | undefined): Promise<readonly Na
   })
 }
 
-/**
- * Replaces `@orders` as the URL of a command by the source of this name in the configuration file, with its options.
- * Options of the command line take precedence.
- */
+/** Replaces `@orders` by the source of this name, with its options. Options of the command line take precedence. */
 export async function useNamedSource(command: Command): Promise<void> {
   const [first] = command.processedArgs
   if (typeof first !== 'string' || !first.startsWith('@')) return

@@ -3,7 +3,6 @@ import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.j
 import { CliError, loadPackage } from '../output/cli-error.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of etcd. */
 export interface EtcdFlags {
   readonly prefix: string
   readonly codec?: 'json' | 'string' | 'bytes'
@@ -54,7 +53,6 @@ function serversOf(url: string): Pick<EtcdClusterOptions, 'endpoints' | 'auth'> 
 export function addressOf(url: string): {
   readonly endpoints: readonly string[]
   readonly auth: { readonly username: string; readonly password: string } | undefined
-  /** The address for messages. */
   readonly shown: string
 } {
   const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)

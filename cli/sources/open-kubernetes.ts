@@ -5,7 +5,6 @@ import { CliError, loadPackage } from '../output/cli-error.js'
 import { resolveResource } from './resolve-resource.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of Kubernetes. */
 export interface KubernetesFlags {
   readonly selector?: string
   readonly fieldSelector?: string
@@ -17,7 +16,6 @@ const PACKAGE = '@kubernetes/client-node'
 const USAGE =
   'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for a resource without namespaces'
 
-/** Opens a resource of a Kubernetes API server. */
 export async function openKubernetes(url: string, flags: KubernetesFlags): Promise<OpenSource> {
   const { namespace, resource } = addressOf(url)
   const kubeConfig = await loadConfig(flags.context)

@@ -6,7 +6,6 @@ import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of MariaDB and MySQL. */
 export interface MysqlFlags {
   readonly table: string
   readonly columns?: readonly string[]

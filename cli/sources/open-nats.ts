@@ -8,7 +8,6 @@ import { CliError, loadPackage } from '../output/cli-error.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of NATS. */
 export interface NatsFlags {
   readonly relay?: string
   readonly bucket?: string
@@ -113,7 +112,6 @@ function addressOf(url: string): {
   readonly pass?: string
   readonly token?: string
   readonly tls?: object
-  /** The address for messages. */
   readonly shown: string
 } {
   const match = /^(nats|tls):\/\/(?:([^:@/?#]+)(?::([^@/?#]*))?@)?([^@/?#]+)\/?$/i.exec(url)

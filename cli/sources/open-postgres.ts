@@ -5,7 +5,6 @@ import { cliErrorOf, withCommands } from '../output/error-hints.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of Postgres. */
 export interface PostgresFlags {
   readonly table: string
   readonly columns?: readonly string[]
@@ -72,10 +71,7 @@ async function connector(url: string): Promise<() => pg.Client> {
   return () => new driver.Client({ connectionString, application_name: 'listwatch' })
 }
 
-/**
- * Throws for an index, a field or a condition of a column that is not mirrored: it would stay empty without an error. The
- * mirror reports a table that does not exist.
- */
+/** Throws for a column that is not mirrored: it would stay empty. The mirror reports a table that does not exist. */
 async function assertColumns(
   client: pg.Client,
   { table, index = [], fields = [], compared = [], columns }: PostgresFlags,

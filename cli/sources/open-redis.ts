@@ -17,7 +17,6 @@ import { redisAclHint } from './redis-acl-hint.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of Redis. */
 export interface RedisFlags {
   readonly collection?: string
   readonly relay?: string
@@ -29,7 +28,6 @@ export interface RedisFlags {
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Opens a collection, a stream or plain keys of Redis. */
 export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSource> {
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
@@ -115,7 +113,6 @@ export interface Address {
   readonly username?: string
   readonly password?: string
   readonly tls?: object
-  /** The address for messages. */
   readonly shown: string
 }
 
@@ -136,7 +133,6 @@ export function addressOf(url: string): Address {
   }
 }
 
-/** The hint if the first list is empty. */
 function emptyHint({ collection, relay, stream, keys }: RedisFlags): string {
   const database = 'the database at the end of the URL'
   if (relay !== undefined) return `the source of the relay "${relay}" is empty`
@@ -165,13 +161,9 @@ function adviceOf(message: string): string {
     .replace('raise maxKeys', 'the command line mirrors fewer')
 }
 
-/** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
 
-/**
- * Throws unless the server responds and is a node of a cluster. Otherwise ioredis' Cluster only reconnects, without an
- * error. The mirror reports all other problems.
- */
+/** With a server that is no node of a cluster, ioredis' Cluster only reconnects, without an error. */
 async function assertClusterNode(client: RedisClient): Promise<void> {
   const { signal } = new AbortController()
   const session = await Session.open(client, { signal, clock: systemClock, timeoutMs: TIMEOUT_MS })

@@ -6,7 +6,6 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine, PROGRAM } from '../output/error-hints.js'
 import type { OpenSource, Row } from './source-types.js'
 
-/** The options of SQLite. */
 export interface SqliteFlags {
   readonly table: string
   readonly columns?: readonly string[]
@@ -16,7 +15,6 @@ export interface SqliteFlags {
 /** How long a command waits while a writer holds a lock, in milliseconds. */
 const TIMEOUT_MS = 5_000
 
-/** Opens a table of a SQLite file. */
 export async function openSqlite(path: string, { table, columns, sql }: SqliteFlags): Promise<OpenSource> {
   const { DatabaseSync: Database } = await loadSqlite()
   const source = sqliteSource<Row>({

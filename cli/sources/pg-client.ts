@@ -5,7 +5,6 @@ import { assertCompleteUrl, decodedPart, throwInvalidUrl, withPlainScheme } from
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { type CommandTarget, cliErrorOf } from '../output/error-hints.js'
 
-/** The oldest version of the driver that is tested. */
 const OLDEST_MINOR = 16
 const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 

@@ -18,7 +18,6 @@ function isReachedStore(message: string): boolean {
 /** A new relay of the command waits for about this time, because an earlier relay may still write. */
 const NEW_RELAY_SECONDS = 9
 
-/** Adds the remedy if no relay has written. */
 export function withRelayRemedy(message: string): string {
   const remedy = `start listwatch relay, check the name, or wait: a new relay begins after about ${NEW_RELAY_SECONDS} s`
   return message.replace(/no relay has written to .+? yet/, `$&: ${remedy}`)

@@ -12,7 +12,6 @@ import { SourceError } from '../../src/contract/errors.js'
 import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 
-/** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 15_000
 
 /** The options of `kubernetesSource` that name a resource. */
@@ -73,9 +72,7 @@ async function* versions(session: ApiSession, wanted: string): AsyncGenerator<st
   }
 }
 
-/**
- * Returns the resources of an API; none if it does not exist. An API that fails is added to `silent`, if that is given.
- */
+/** Returns none if the API does not exist. An API that fails is added to `silent`, if that is given. */
 async function servedIn(session: ApiSession, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
   try {
     return await resourcesOf(session, apiVersion)

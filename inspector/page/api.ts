@@ -4,7 +4,6 @@ import type { ObjectPage, ObjectRows, Sample } from '../informer-page.js'
 import type { ObjectField } from '../object-fields.js'
 import type { Facet } from '../object-query.js'
 
-/** An informer in the list of all. */
 export interface InformerItem extends Sample {
   readonly name: string
   readonly indexes: readonly string[]
@@ -18,7 +17,6 @@ export interface Selection {
   readonly sort: string
 }
 
-/** The server has refused a request. */
 export class RequestError extends Error {
   readonly status: number
 

@@ -11,7 +11,6 @@ interface LineProps {
   readonly width: number
 }
 
-/** Returns the changes per second between the samples. */
 export function ratesOf(samples: readonly Sample[]): readonly number[] {
   return samples.slice(1).map(({ at, changes }, nth) => {
     const { at: since = at, changes: before = changes } = samples[nth] ?? {}
@@ -45,11 +44,9 @@ interface ChartProps {
   readonly unit: string
   readonly samples: readonly Sample[]
   readonly values: readonly (number | null)[]
-  /** Why there are no values. */
   readonly absence?: string
 }
 
-/** The values of the last five minutes. */
 export function Chart({ title, unit, samples, values, absence = '' }: ChartProps): JSX.Element {
   const last = samples.at(-1)
   const known = values.filter((value) => value !== null)

@@ -5,7 +5,6 @@ import { readFields } from './api.js'
 import { recall, remember } from './formats.js'
 
 interface Columns {
-  /** All known fields. */
   readonly fields: readonly ObjectField[]
   /** The chosen ones; undefined until they are known. */
   readonly columns: readonly ObjectField[] | undefined
@@ -45,7 +44,6 @@ function remembered(informer: string): readonly string[] | undefined {
   }
 }
 
-/** The menu in which the user chooses columns. */
 export function ColumnsMenu({ fields, columns = [], choose }: Columns): JSX.Element {
   const menu = useRef<HTMLDetailsElement>(null)
   const paths = columns.map(({ path }) => path)

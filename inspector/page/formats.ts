@@ -25,7 +25,6 @@ export function clockTime(at: number | string): string {
   return isoTime(at).slice(11)
 }
 
-/** Shows a value of JSON in one line. */
 export function inline(value: unknown, length = 120): string {
   const text = JSON.stringify(value) ?? 'absent'
   return text.length > length ? `${text.slice(0, length)}…` : text

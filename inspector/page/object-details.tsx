@@ -5,7 +5,6 @@ import { ChangeLine } from './differences.js'
 
 interface ObjectDetailsProps {
   readonly informer: string
-  /** The key of the object. */
   readonly name: string
   readonly revision: number
   onClose(): void
@@ -59,7 +58,6 @@ interface JsonProps {
 const MAX_LINES = 2_000
 const SEPARATOR = '\0'
 
-/** An object as JSON, with marked fields. */
 function Json({ value, marked }: JsonProps): JSX.Element {
   const text = JSON.stringify(value, undefined, 2)
   if (text.split('\n', MAX_LINES).length === MAX_LINES) return <pre>{text}</pre>

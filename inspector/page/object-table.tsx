@@ -17,11 +17,9 @@ interface ObjectTableProps {
   onRow(at: number): void
 }
 
-/** The limits of the width of a column, in characters. */
 const NARROWEST = 6
 const WIDEST = 40
 
-/** The objects as rows, with their key and the chosen fields. */
 export function ObjectTable({ rows, columns, sort, selected, shown, onSort, onRow }: ObjectTableProps): JSX.Element {
   const before = useRef<ReadonlyMap<string, ObjectRow>>(new Map())
   const loaded = [...rows.rows.values()]
@@ -129,7 +127,6 @@ interface VirtualListProps {
   readonly width: string
   /** Stays visible above the rows. It is as high as a row. */
   readonly head: ComponentChildren
-  /** Called with the visible items. */
   onRange(first: number, last: number): void
   row(at: number): ComponentChildren
 }

@@ -11,7 +11,6 @@ import { useRows } from './use-rows.js'
 interface ObjectsViewProps {
   readonly informer: string
   readonly selection: Selection
-  /** The key of the shown object. */
   readonly shown: string | undefined
   /** Changes when the store may have changed. */
   readonly revision: number
@@ -30,7 +29,6 @@ const STEPS: ReadonlyMap<string, number> = new Map([
   ['Home', -Infinity],
   ['End', Infinity],
 ])
-/** An older order of the rows is mentioned. */
 const OLD_MS = 2_000
 
 /** Search, facets, the table of objects, and one object with its history. */

@@ -15,14 +15,12 @@ const NO_SELECTION: Selection = { text: '', values: {}, sort: '' }
 /** The seconds that a line in the head shows. */
 const SECONDS = 60
 
-/** Returns whether the field of the search is shown. */
 function focusSearch(): boolean {
   const search = document.querySelector<HTMLInputElement>('#search')
   search?.focus()
   return search !== null
 }
 
-/** The whole page. */
 function Page(): JSX.Element {
   const [informers, setInformers] = useState<readonly InformerItem[] | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
@@ -202,7 +200,6 @@ interface ChangesViewProps {
   onKey(key: string): void
 }
 
-/** The newest changes, as they arrive. */
 function ChangesView({ changes, onKey }: ChangesViewProps): JSX.Element {
   const [frozen, setFrozen] = useState<readonly ShownChange[] | undefined>(undefined)
   const shown = frozen ?? changes
@@ -231,9 +228,7 @@ function ChangesView({ changes, onKey }: ChangesViewProps): JSX.Element {
 /** What the event stream of an informer has sent. */
 interface Stream {
   readonly isConnected: boolean
-  /** The newest change first. */
   readonly changes: readonly ShownChange[]
-  /** One a second, the oldest first. */
   readonly samples: readonly Sample[]
 }
 

@@ -9,7 +9,6 @@ export interface Rows {
   readonly selection: Selection | undefined
   readonly total: number
   readonly isCut: boolean
-  /** How old the order is, in milliseconds. */
   readonly ageMs: number
   /** Whether these are the rows of an earlier selection, because the search continues. */
   readonly isLoading: boolean

@@ -1,10 +1,7 @@
 import { membersOf } from '../../src/util/type-guards.js'
 import { Follower } from './follower.js'
 
-/**
- * Returns a response whose body can be sent without its stream. A read of a stream costs more than the delivery of a
- * small frame, and streams copy bytes.
- */
+/** A read of a stream costs more than the delivery of a small frame. So the body can be sent without its stream. */
 export function directResponse(body: Follower, headers: Readonly<Record<string, string>>): Response {
   return new Response(Object.assign(streamOf(body), { follower: body }), { headers })
 }

@@ -29,11 +29,7 @@ export function invalidText(key: string): string {
   return `${JSON.stringify({ type: 'delete', key })},${JSON.stringify({ type: 'invalid', key, error: INVALID, hasLastValid: true })}`
 }
 
-/**
- * Returns the events of a parsed response. The last valid state of an invalid object is followed by its `invalid` event.
- *
- * @throws SourceError PROTOCOL if it is not a list of events.
- */
+/** The last valid state of an invalid object is followed by its `invalid` event. Throws PROTOCOL if it is no list. */
 export function eventsIn(parsed: unknown): ListEvent<unknown>[] {
   if (!Array.isArray(parsed)) throw notEvents()
   const events: ListEvent<unknown>[] = []

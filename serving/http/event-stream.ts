@@ -4,7 +4,6 @@ import type { ReceivedBody } from './received-response.js'
 /** An event with more characters than this is refused. A string of V8 has at most twice as many. */
 const MAX_EVENT_CHARACTERS = 2 ** 28
 
-/** One server-sent event. */
 export interface ServerSentEvent {
   readonly type: string
   readonly data: string

@@ -3,7 +3,6 @@ import type { EncodedParts } from './encoded-parts.js'
 /** An encoded list. With `tail` and the frames after `after` it is the mirror at each later sequence. */
 export interface EncodedList {
   readonly after: number
-  /** By collection. */
   readonly collections: ReadonlyMap<string, EncodedParts>
   readonly tail: readonly Uint8Array[]
 }
@@ -42,7 +41,6 @@ export class FeedList {
     }
   }
 
-  /** The feed has another frame. */
   pushed(frame: Uint8Array): void {
     for (const tail of this.#tails) tail.push(frame)
   }

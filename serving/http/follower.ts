@@ -3,12 +3,10 @@ import type { FrameLog } from './frame-log.js'
 
 const encoder = new TextEncoder()
 
-/** A server-sent event. */
 export function frameOf(type: 'begin' | 'end' | 'error', data: object = {}): Uint8Array {
   return encoder.encode(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
 }
 
-/** The end of a body with an error, as a server-sent event. */
 export function errorFrame(code: SourceErrorCode, message: string): Uint8Array {
   return frameOf('error', { code, message })
 }
@@ -36,10 +34,7 @@ export class Follower {
   #hasEnded = false
   #lastFrame: Uint8Array | undefined
 
-  /**
-   * Sends `begin` and the frames after `after`, and ends after `until`. `ended` is called once, when the body has
-   * ended.
-   */
+  /** Sends `begin` and the frames after `after` until `until`. `ended` is called once, at the end of the body. */
   constructor(begin: Uint8Array, log: FrameLog, after: number, until: number, ended: () => void) {
     this.#begin = begin
     this.#log = log
@@ -58,12 +53,10 @@ export class Follower {
     }
   }
 
-  /** The sequence of the last frame that was sent. */
   get sequence(): number {
     return this.#sequence
   }
 
-  /** Continues after `write` has returned false. */
   resume(): void {
     this.#isReady = true
     this.flush()

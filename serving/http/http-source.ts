@@ -399,7 +399,6 @@ function incomplete(sequence: number): SourceError {
   return new SourceError(`the changes with the sequence ${sequence} did not arrive`, { code: 'VERSION_EXPIRED' })
 }
 
-/** The error with which a server ended a response. */
 function endOf({ code, message }: Properties): SourceError {
   const known = code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED' ? code : 'UNAVAILABLE'
   return new SourceError(typeof message === 'string' ? message : 'the server ended the watch', { code: known })

@@ -32,11 +32,7 @@ export function parseVersion(version: Version): HttpVersion | undefined {
   return feed === undefined ? undefined : { feed, sequence: Number(sequence), upstream }
 }
 
-/**
- * Returns a version that a server has sent in `what`: "a list".
- *
- * @throws SourceError PROTOCOL if it is not one of this version of the protocol.
- */
+/** `what`: "a list". Throws PROTOCOL if it is not a version of this version of the protocol. */
 export function receivedVersion(version: unknown, what: string): HttpVersion {
   const text = typeof version === 'string' ? version : ''
   const parsed = parseVersion(text)

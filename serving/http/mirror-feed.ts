@@ -49,7 +49,6 @@ interface Body {
   readonly request: Request
 }
 
-/** The position of a feed. */
 export interface FeedPosition {
   readonly version: string
   readonly sequence: number
@@ -57,10 +56,7 @@ export interface FeedPosition {
   readonly pushedBytes: number
 }
 
-/**
- * One scope of a mirror, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins
- * with the first request for its scope.
- */
+/** One scope of a mirror, encoded once for all its followers. It begins with the first request for its scope. */
 export class MirrorFeed<T> {
   /** Identifies the feed in versions: a sequence means nothing in another feed. */
   readonly id: string = randomId()
@@ -75,9 +71,7 @@ export class MirrorFeed<T> {
   readonly #closing = new AbortController()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
-  /** Whether a batch is being encoded. */
   #isEncoding = false
-  /** Whether new frames are being sent. */
   #isDelivering = false
   #upstream = ''
   readonly #list: FeedList
@@ -106,7 +100,6 @@ export class MirrorFeed<T> {
     this.#endWatches().catch(() => {})
   }
 
-  /** Aborts at the end of the feed. */
   get signal(): AbortSignal {
     return this.#closing.signal
   }
@@ -115,7 +108,6 @@ export class MirrorFeed<T> {
     return { version: this.version, sequence: this.#last, pushedBytes: this.#log.pushedBytes }
   }
 
-  /** The version of the feed now. */
   get version(): string {
     return this.#versionAt(this.#last)
   }
@@ -130,15 +122,11 @@ export class MirrorFeed<T> {
     return this.#followers.size > 0 ? 0 : this.#clock.now() - this.#usedAt
   }
 
-  /** Whether a watch can continue after this sequence. */
   canResume(sequence: number): boolean {
     return this.#log.canResume(sequence)
   }
 
-  /**
-   * Returns the body of a watch, which ends when the signal of its request or the right of its caller aborts. `data` is
-   * that of its first frame.
-   */
+  /** Ends when the request or the right of its caller aborts. `data` is that of the first frame. */
   watch(after: number, request: Request, data: object, right?: AbortSignal): Follower {
     return this.#body(frameOf('begin', data), this.#log, after, request, right)
   }
@@ -201,7 +189,6 @@ export class MirrorFeed<T> {
     }
   }
 
-  /** Ends the feed and its watches. */
   close(reason: SourceError): void {
     if (this.#ended !== undefined) return
     this.#ended = reason

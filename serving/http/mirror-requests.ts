@@ -111,7 +111,6 @@ export class MirrorRequests {
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
 
-  /** Returns the error of a response with an error status. */
   async #refusal(response: ReceivedResponse, address: string): Promise<SourceError> {
     const { status } = response
     const { error, code: codeOfServer, feed } = await refusalIn(response)

@@ -1,7 +1,4 @@
-/**
- * The parts of a `Response` that a source reads. A `Response` of Node loads its HTTP client, which takes 4 MB in each
- * thread.
- */
+/** What a source reads of a `Response`. Node's own one loads its HTTP client, which takes 4 MB in each thread. */
 export interface ReceivedResponse {
   readonly ok: boolean
   readonly status: number
@@ -16,7 +13,6 @@ export interface ReceivedBody {
   cancel(): Promise<void>
 }
 
-/** Reads a body in order. */
 export interface BodyReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(): Promise<void>

@@ -291,10 +291,7 @@ export class MirrorServer<T> {
   readonly #unlisten: () => void
   #isClosed = false
 
-  /**
-   * For a share with `onCleared`, which is called when the objects of a feed were deleted after lost access. Its lists
-   * are encoded in memory that threads can share.
-   */
+  /** `onCleared`: for a share, whose lists are in shared memory. Called after the objects of a feed were deleted. */
   constructor(
     informers: ReadonlyMap<string, Informer<T, object>>,
     options: Omit<ServeHttpOptions, 'scope'>,

@@ -7,23 +7,17 @@ import { decodeKey, encodeKey, HEADER_KEY, hasSameVersion } from './relay-texts.
 
 /** The texts that the store should have. */
 export interface Expected {
-  /** The keys of all objects. */
   keys(): Iterable<string>
   /** The text of a key; undefined if there is no such object. `isRepair`: without the version of the object. */
   text(key: string, isRepair?: boolean): string | undefined
 }
 
-/** The texts of an empty mirror. */
 export const NOTHING: Expected = { keys: () => [], text: () => undefined }
 
 /** The keys whose texts differ, as they are in the store. True: the version of the object is the same. */
 export type Difference = ReadonlyMap<string, boolean>
 
-/**
- * Reads the store, and returns what differs. It keeps the keys, no texts.
- *
- * @throws RelayConflictError if the store is not at `position`.
- */
+/** Returns what differs. It keeps the keys, no texts. Throws RelayConflictError if the store is not at `position`. */
 export async function difference(
   store: RelayStore,
   position: Version,

@@ -11,7 +11,6 @@ const KEY = 'relay'
 
 /** One period in which a relay may write. */
 export interface Term {
-  /** Aborts when the lease is lost. */
   readonly signal: AbortSignal
   /** The relay does not write any more. */
   end(): void
@@ -41,10 +40,7 @@ export class Leadership {
     return this.#gate?.status
   }
 
-  /**
-   * Resolves when this relay may write. While it waits for that, it calls `waits` after each renewal, with the reason.
-   * Rejects when the signal aborts.
-   */
+  /** While it waits, it calls `waits` after each renewal, with the reason. Rejects when the signal aborts. */
   async acquire(signal: AbortSignal, waits: (reason: string) => void): Promise<Term> {
     const gate = this.#gate
     if (gate === undefined) return { signal, end: () => {} }

@@ -17,9 +17,7 @@ export interface MirrorPosition {
   readonly history: number | undefined
 }
 
-/** The changes of a batch, and the position after them. */
 export interface MirrorBatch extends MirrorPosition {
-  /** The number of changes. */
   readonly size: number
   /** They are encoded when they are read, also if they are read again. */
   readonly changes: Iterable<TextChange>
@@ -61,10 +59,7 @@ export class MirrorStream<T> {
     return this.#stream.backlog
   }
 
-  /**
-   * The position of the content with which the stream begins. Call it before `nextWithin`. Undefined if the stream has
-   * ended.
-   */
+  /** The position at which the stream begins. Call it before `nextWithin`. Undefined if the stream has ended. */
   async start(signal: AbortSignal): Promise<MirrorPosition | undefined> {
     while (this.#start === undefined) {
       const batch = await this.#read(signal)
@@ -79,7 +74,6 @@ export class MirrorStream<T> {
     this.#invalid = invalid
   }
 
-  /** The texts of the content with which the stream begins. */
   get expected(): Expected {
     const snapshot = this.#snapshot
     const invalid = this.#invalid
@@ -95,16 +89,12 @@ export class MirrorStream<T> {
     }
   }
 
-  /** Frees the content with which the stream began. */
   release(): void {
     this.#snapshot?.[Symbol.dispose]()
     this.#snapshot = undefined
   }
 
-  /**
-   * The next batch; `silent` if there is none for `ms` milliseconds, `ended` if the stream has ended. After an abort
-   * the next call returns the same batch.
-   */
+  /** `silent`: none for `ms` milliseconds. `ended`: no other follows. After an abort the same batch is returned. */
   async nextWithin(ms: number, { signal, clock }: SourceContext): Promise<MirrorBatch | 'silent' | 'ended'> {
     const timer = new AbortController()
     const limit = AbortSignal.any([signal, timer.signal])

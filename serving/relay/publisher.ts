@@ -191,10 +191,7 @@ export class Publisher<T> implements RelayServing {
     }
   }
 
-  /**
-   * Resolves when the mirror has content; true if it has none, because access to the source was lost before. Undefined
-   * if the stream has ended.
-   */
+  /** True if access to the source was lost before the mirror had content. Undefined if the stream has ended. */
   async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
     const { signal: refused } = this.#mayClear ? this.#refused : new AbortController()
     try {
@@ -419,7 +416,6 @@ function versionOrder(
   }
 }
 
-/** The delays between attempts, in milliseconds. */
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 10_000
 
@@ -437,21 +433,16 @@ class RetryDelay {
     this.#random = random
   }
 
-  /** The next delay is the first one again. */
   reset(): void {
     this.#next = reset(this.#next)
   }
 
-  /**
-   * `parts` is how much was written so far. After an attempt that wrote something, the next delay is the first one
-   * again.
-   */
+  /** `parts`: how much was written so far. If it has grown, the next delay is the first one again. */
   progressed(parts: number): void {
     if (parts > this.#parts) this.reset()
     this.#parts = parts
   }
 
-  /** The next attempt begins at once. */
   hurry(): void {
     this.reset()
     this.#end()

@@ -51,10 +51,7 @@ function isOf(store: RelayStore, saved: SavedMirror | undefined): saved is Store
   return saved !== undefined && 'store' in saved && saved.store === store
 }
 
-/**
- * The invalid objects of content that was that of the store, with the reasons. Undefined for other content, and if the
- * store was written since. `now`: the last write of the store.
- */
+/** The invalid objects with the reasons. Undefined for content that is not that of the store `now`. */
 export function invalidOf(
   saved: SavedMirror | undefined,
   store: RelayStore,

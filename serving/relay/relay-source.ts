@@ -107,10 +107,7 @@ export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
   return new Relayed<T>(options)
 }
 
-/**
- * How long a list waits for the rest of a batch, before it reads the store and after that, in milliseconds: less than
- * the 30 s within which it must yield a page.
- */
+/** How long a list waits for the rest of a batch, in milliseconds: it must yield a page within 30 s. */
 const REST_MS = 20_000
 /** The delays between two looks at the store meanwhile, in milliseconds. */
 const FIRST_LOOK_MS = 100
@@ -321,10 +318,7 @@ function headerIn(event: ListEvent<string>): RelayHeader | undefined {
   return event.type === 'put' ? parseHeader(event.object) : undefined
 }
 
-/**
- * The header of a batch. If it cannot be read, only a list helps: a watch would receive it again, also after a relay of
- * this version has replaced it.
- */
+/** If it cannot be read, only a list helps: a watch would receive it again, also after a relay has replaced it. */
 function laterHeaderIn(event: ListEvent<string>): RelayHeader | undefined {
   try {
     return headerIn(event)

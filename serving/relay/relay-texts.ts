@@ -8,10 +8,7 @@ import type { Version } from '../../src/contract/version.js'
 export const HEADER_KEY = '\0relay'
 const QUOTED = '\0"'
 
-/**
- * What a relay knows of the collection. It is written together with the objects, so that another relay can continue
- * from it.
- */
+/** What a relay knows of the collection. It is written with the objects, so that another relay can continue. */
 export interface RelayHeader {
   /** The relay that wrote it, and the number of its write. */
   readonly writer: string
@@ -22,7 +19,6 @@ export interface RelayHeader {
   readonly isWhole: boolean
   /** The version of the upstream source; undefined while its mirror has none. */
   readonly version?: Version | undefined
-  /** The fingerprint of the mirror. */
   readonly fingerprint?: string | undefined
   /** Whether keys that `transform` filters out are missing. Then no mirror starts from these objects. */
   readonly hasFiltered?: boolean | undefined
@@ -42,18 +38,13 @@ export function isUnrelayed(reason: string): boolean {
   return reason.startsWith(UNRELAYED)
 }
 
-/** The format of the header and of the texts. */
 const FORMAT = 1
 
 export function headerText(header: RelayHeader): string {
   return JSON.stringify({ format: FORMAT, ...header })
 }
 
-/**
- * Returns undefined if there is no header.
- *
- * @throws SourceError PROTOCOL if it is not one of this format.
- */
+/** Undefined if there is no header. Throws PROTOCOL if it is not one of this format. */
 export function parseHeader(text: string | undefined): RelayHeader | undefined {
   if (text === undefined) return undefined
   const { format, writer, write, epoch, isWhole, version, fingerprint, hasFiltered, resumeState } = fieldsOf(text)
@@ -111,10 +102,8 @@ export function hasSameVersion(text: string | undefined, other: string | undefin
   return version !== undefined && other !== undefined && parsed(other)['version'] === version
 }
 
-/** A decoded text. */
 export interface RelayedObject {
   readonly entry: Entry<unknown> | undefined
-  /** Why the newest state of the object is invalid. */
   readonly invalid: string | undefined
 }
 

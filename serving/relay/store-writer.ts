@@ -43,12 +43,10 @@ export class StoreWriter {
     return this.#parts
   }
 
-  /** The position after the last write. */
   get position(): Version {
     return this.#position
   }
 
-  /** The header that the store had last. */
   get header(): RelayHeader | undefined {
     return this.#header
   }
@@ -61,7 +59,6 @@ export class StoreWriter {
     this.#epoch = header?.epoch ?? this.#epoch
   }
 
-  /** Whether another relay was the last one to write. */
   isForeign(header: RelayHeader | undefined): boolean {
     return header !== undefined && header.writer !== this.#id
   }

@@ -11,7 +11,6 @@ const MAX_PENDING = 256
 /** How long a commit is kept until it is recorded, in milliseconds. */
 const MAX_DELAY_MS = 100
 
-/** One source of one informer. */
 interface Writer {
   readonly attributes: Attributes
   /** When the write that is in progress began. */
@@ -54,7 +53,6 @@ export class Batches {
     ]
   }
 
-  /** Records the commits that were not recorded yet. */
   flush(): void {
     const commits = this.#pending
     if (commits.length === 0) return

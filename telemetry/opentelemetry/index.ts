@@ -106,7 +106,6 @@ export function instrumentInformers(options: InstrumentationOptions = {}): Instr
   return Object.assign(end, { [Symbol.dispose]: end })
 }
 
-/** Records the durations of handlers and of runs of controllers. */
 function recordDurations(meter: Meter): () => void {
   const handlerDuration = secondsOf(meter, 'listwatch.handler.duration', 'Duration of a handler that returns a promise')
   const runDuration = secondsOf(meter, 'listwatch.reconcile.duration', 'Duration of a run of a controller')

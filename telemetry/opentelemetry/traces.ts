@@ -136,7 +136,6 @@ export class Traces {
       context.with(trace.setSpan(context.active(), span), around === undefined ? run : () => around(run))
   }
 
-  /** Returns the span of a commit. */
   #linked(id: string): SpanContext | undefined {
     this.#flush()
     const known = this.#commits.get(id)
