@@ -9,16 +9,7 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type EtcdFlags, openEtcd } from '../sources/open-etcd.js'
 import type { OpenSource } from '../sources/source-types.js'
-import {
-  type Check,
-  type Diagnosis,
-  errorCheck,
-  leftMsOf,
-  type OnCheckProgress,
-  runChecks,
-  warningCheck,
-} from './check.js'
-import { undecodableCheck } from './undecodable.js'
+import { type Check, type Diagnose, errorCheck, leftMsOf, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 5_000
 const FULL = 0.8
@@ -50,7 +41,7 @@ interface EtcdContext {
   metrics(): Promise<string>
 }
 
-export async function diagnoseEtcd(url: string, flags: EtcdFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+export const diagnoseEtcd: Diagnose<EtcdFlags> = async (url, flags, onProgress) => {
   const { endpoints, auth, shown } = addressOf(url)
   const login = auth === undefined ? undefined : { name: auth.username, password: auth.password }
   const token = login === undefined ? undefined : await tokenOf(endpoints, login, shown)

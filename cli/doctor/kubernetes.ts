@@ -15,15 +15,7 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
 import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
-import {
-  type Check,
-  type Diagnosis,
-  errorCheck,
-  leftMsOf,
-  type OnCheckProgress,
-  runChecks,
-  warningCheck,
-} from './check.js'
+import { type Check, type Diagnose, errorCheck, leftMsOf, runChecks, warningCheck } from './check.js'
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
 const TIMEOUT_MS = 10_000
@@ -59,11 +51,7 @@ interface KubernetesContext extends WebhooksContext {
   readonly resource: ResourceChoice | CliError
 }
 
-export async function diagnoseKubernetes(
-  url: string,
-  flags: KubernetesFlags,
-  onProgress: OnCheckProgress,
-): Promise<Diagnosis> {
+export const diagnoseKubernetes: Diagnose<KubernetesFlags> = async (url, flags, onProgress) => {
   const { namespace, resource: name } = addressOf(url)
   const config = await loadConfig(flags.context)
   const { signal } = new AbortController()

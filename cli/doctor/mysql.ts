@@ -1,8 +1,7 @@
 import { parseTableName, quotedName } from '../../adapters/mysql/internal.js'
 import { type MysqlFlags, openMysql, withMysql } from '../sources/open-mysql.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
-import { listCheck, undecodableCheck } from './undecodable.js'
+import { type Check, type Diagnose, errorCheck, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 type Facts = Readonly<Record<string, unknown>>
 
@@ -17,7 +16,7 @@ interface MysqlContext {
 /** A mirror that was away for less than this should not have to list again, in seconds. */
 const RETENTION_S = 3_600
 
-export async function diagnoseMysql(url: string, flags: MysqlFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+export const diagnoseMysql: Diagnose<MysqlFlags> = async (url, flags, onProgress) => {
   const name = parseTableName(flags.table)
   const table =
     name === undefined ? flags.table : quotedName(...(name.database === undefined ? [] : [name.database]), name.name)

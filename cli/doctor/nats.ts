@@ -2,8 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { fieldOf, listIn } from '../args/fields.js'
 import { checkNatsForm, closeNats, connectNats, type NatsFlags, openNats } from '../sources/open-nats.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, type OnCheckProgress, runChecks, warningCheck } from './check.js'
-import { listCheck, undecodableCheck } from './undecodable.js'
+import { type Check, type Diagnose, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 10_000
 const FULL = 0.9
@@ -16,7 +15,7 @@ interface NatsContext {
   readonly info: unknown
 }
 
-export async function diagnoseNats(url: string, flags: NatsFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+export const diagnoseNats: Diagnose<NatsFlags> = async (url, flags, onProgress) => {
   checkNatsForm(flags)
   const { connection } = await connectNats(url)
   try {

@@ -9,16 +9,7 @@ import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
 import { withPg } from '../sources/pg-client.js'
-import {
-  type Check,
-  type Diagnosis,
-  errorCheck,
-  type Finding,
-  megabytes,
-  type OnCheckProgress,
-  runChecks,
-  warningCheck,
-} from './check.js'
+import { type Check, type Diagnose, errorCheck, type Finding, megabytes, runChecks, warningCheck } from './check.js'
 
 /** The oldest version of the server that has what a change log needs, as in `server_version_num`. */
 const OLDEST_SERVER = 140_000
@@ -47,11 +38,7 @@ interface PostgresContext {
   command(text: string): string
 }
 
-export async function diagnosePostgres(
-  url: string,
-  flags: PostgresFlags,
-  onProgress: OnCheckProgress,
-): Promise<Diagnosis> {
+export const diagnosePostgres: Diagnose<PostgresFlags> = async (url, flags, onProgress) => {
   const target = { url, table: flags.table }
   return await withPg(target, async (client) => {
     const first = async (sql: string, values: readonly unknown[] = []): Promise<Row> =>

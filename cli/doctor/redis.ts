@@ -5,8 +5,7 @@ import { oneLine } from '../output/error-hints.js'
 import { addressOf, checkForm, openRedis, type RedisFlags } from '../sources/open-redis.js'
 import { redisAclHint } from '../sources/redis-acl-hint.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
-import { undecodableCheck } from './undecodable.js'
+import { type Check, type Diagnose, errorCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 10_000
 const FULL = 0.9
@@ -27,7 +26,7 @@ interface RedisContext {
   setting(name: string): Promise<string | undefined>
 }
 
-export async function diagnoseRedis(url: string, flags: RedisFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
+export const diagnoseRedis: Diagnose<RedisFlags> = async (url, flags, onProgress) => {
   const name = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')

@@ -5,8 +5,7 @@ import { fieldOf } from '../args/fields.js'
 import { PROGRAM } from '../output/error-hints.js'
 import { openSqlite, type SqliteFlags, withSqlite } from '../sources/open-sqlite.js'
 import type { OpenSource } from '../sources/source-types.js'
-import { type Check, type Diagnosis, errorCheck, type OnCheckProgress, runChecks, warningCheck } from './check.js'
-import { listCheck, undecodableCheck } from './undecodable.js'
+import { type Check, type Diagnose, errorCheck, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 /** File systems of networks, by the type that statfs returns. Their locks do not hold. */
 const NETWORKS: ReadonlyMap<number, string> = new Map([
@@ -27,11 +26,7 @@ interface SqliteContext {
   readonly textLength: number
 }
 
-export async function diagnoseSqlite(
-  path: string,
-  flags: SqliteFlags,
-  onProgress: OnCheckProgress,
-): Promise<Diagnosis> {
+export const diagnoseSqlite: Diagnose<SqliteFlags> = async (path, flags, onProgress) => {
   const read = await withSqlite(path, (database) => ({
     status: changeLogStatus(database),
     textLength: String(fieldOf(database.prepare("SELECT 'a' || char(0) || 'b' AS text").get(), 'text')).length,
