@@ -13,11 +13,11 @@ import { awaitFirstList } from '../output/first-list.js'
 import { RateMeter } from '../output/rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
-import { durationOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { assertRelayName, closeNats, connectNats } from '../sources/open-nats.js'
 import { addressOf } from '../sources/open-redis.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
+import { durationOf } from './watch.js'
 
 export interface RelayFlags {
   readonly to: string

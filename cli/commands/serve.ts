@@ -7,11 +7,11 @@ import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { listenToKeys, sleepUnlessAborted } from '../output/terminal-ui.js'
-import { durationOf, indexesOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { type NamedSource, readConfig } from '../sources/config-file.js'
 import { openSources, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource } from '../sources/source-types.js'
+import { durationOf, indexesOf } from './watch.js'
 
 export interface ServeFlags {
   readonly index: readonly string[]

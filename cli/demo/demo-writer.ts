@@ -1,5 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 import type { Random } from '../../src/contract/random.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import type { Row } from '../sources/source-types.js'
 
 /** A row of the demo's table. In SQLite the id and the time are numbers. */
 export interface Order {
@@ -8,6 +10,22 @@ export interface Order {
   readonly status: string
   readonly cents: number
   readonly updated_at: Date | number
+}
+
+/** The database of the demo, with a table `orders`, a writer of it, and a fault. */
+export interface DemoEngine {
+  readonly source: ListerWatcher<Order>
+  /** What `kill` ends. It is there again after a moment. */
+  readonly victim: 'connection' | 'writer'
+  readonly transactions: number
+  open(): Promise<void>
+  startWriter(): void
+  /** Rejects with the error of the writer. */
+  stopWriter(): Promise<void>
+  /** Ends the connection of the mirror, or the process of the writer. A new writer is there when it resolves. */
+  kill(): Promise<void>
+  rows(): Promise<readonly Row[]>
+  close(): Promise<void>
 }
 
 /** A connection to the database, in which the parameters are `$1`, `$2` and so on. */

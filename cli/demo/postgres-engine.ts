@@ -7,9 +7,8 @@ import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { CliError } from '../output/cli-error.js'
 import { withPg } from '../sources/pg-client.js'
 import type { Row } from '../sources/source-types.js'
-import type { DemoEngine } from './demo-engine.js'
 import { type DemoPackages, demoPackages } from './demo-packages.js'
-import { DemoWriter, type Order, type WriterConnection } from './demo-writer.js'
+import { type DemoEngine, DemoWriter, type Order, type WriterConnection } from './demo-writer.js'
 
 const MIRROR = 'listwatch-demo-mirror'
 

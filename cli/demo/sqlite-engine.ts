@@ -10,8 +10,7 @@ import { systemRandom } from '../../src/contract/random.js'
 import { settleWithin } from '../../src/util/deadline.js'
 import { CliError } from '../output/cli-error.js'
 import { loadSqlite } from '../sources/open-sqlite.js'
-import type { DemoEngine } from './demo-engine.js'
-import { DemoWriter, type Order } from './demo-writer.js'
+import { type DemoEngine, DemoWriter, type Order } from './demo-writer.js'
 import { writerConnection } from './sqlite-connection.js'
 
 const STOP_MS = 5_000

@@ -13,7 +13,6 @@ import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { redisAclHint } from './redis-acl-hint.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
@@ -175,4 +174,16 @@ async function assertClusterNode(client: RedisClient): Promise<void> {
   } finally {
     session.close()
   }
+}
+
+/** The command that grants a user of Redis 7 the rights that a mirror needs. */
+export function redisAclHint({ collection, stream, keys = '', cluster }: RedisFlags, user: string, db = 0): string {
+  const more = `${db === 0 ? '' : ' +select'}${cluster === true ? ' +cluster|slots' : ''}`
+  return `ACL SETUSER ${user} ${rulesFor(collection, stream, keys)} +role +info${more}`
+}
+
+function rulesFor(collection: string | undefined, stream: string | undefined, keys: string): string {
+  if (collection !== undefined) return `%R~{${collection}}:* +hmget +hlen +hscan +xread +xrevrange +multi +exec +time`
+  if (stream !== undefined) return `%R~${stream} +xread +xrange +xinfo|stream +multi +exec +eval`
+  return `%R~${keys} &__redis__:invalidate +scan +mget +subscribe +ping +client|id +client|tracking`
 }

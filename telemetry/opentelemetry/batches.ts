@@ -1,8 +1,7 @@
 import { type Attributes, type Histogram, type Meter, ROOT_CONTEXT } from '@opentelemetry/api'
 import { systemClock } from '../../src/contract/clock.js'
 import { listen, type Messages } from './messages.js'
-import { attributesOf } from './metrics.js'
-import { secondsOf } from './seconds.js'
+import { attributesOf, secondsOf } from './metrics.js'
 import type { Traces } from './traces.js'
 
 const SIZES = [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]

@@ -8,8 +8,7 @@ import { type Meter, type MeterProvider, metrics, type TracerProvider, trace } f
 import { checkOptions, isObject, type OptionCheck } from '../../src/util/validate-options.js'
 import { Batches } from './batches.js'
 import { listen } from './messages.js'
-import { attributesOf, registerMetrics } from './metrics.js'
-import { secondsOf } from './seconds.js'
+import { attributesOf, registerMetrics, secondsOf } from './metrics.js'
 import { Traces } from './traces.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { Attributes, BatchObservableResult, Observable as Instrument, Meter } from '@opentelemetry/api'
+import type { Attributes, BatchObservableResult, Histogram, Observable as Instrument, Meter } from '@opentelemetry/api'
 import type { Measurements } from '../../src/informer/observation/measurements.js'
 import { informers, type Observable } from '../../src/informer/observation/registry.js'
 import { type Labels, METRICS, newestOfEachName } from '../metrics.js'
@@ -63,4 +63,11 @@ export function registerMetrics(meter: Meter, flush: () => void): () => void {
 /** The labels as attributes: `informer` is `listwatch.informer`. */
 export function attributesOf(labels: Labels): Attributes {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`listwatch.${name}`, value]))
+}
+
+/** The boundaries of durations, in seconds. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+export function secondsOf(meter: Meter, name: string, description: string): Histogram {
+  return meter.createHistogram(name, { description, unit: 's', advice: { explicitBucketBoundaries: SECONDS } })
 }

@@ -1,10 +1,9 @@
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { printable } from './expected-contents.js'
-import { check } from './run/assertions.js'
+import { check, checkVersion } from './run/assertions.js'
 import { buildCases, needs } from './run/case-builder.js'
 import { SkipCase } from './run/case-context.js'
-import { checkVersion } from './run/event-checks.js'
 
 const BIG = 'big ü '.repeat(150_000)
 

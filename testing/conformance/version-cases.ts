@@ -1,10 +1,9 @@
 import { sample, watchUnderLoad, writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { areEqual } from './expected-contents.js'
-import { check, sourceErrorOf } from './run/assertions.js'
+import { check, checkVersion, sourceErrorOf } from './run/assertions.js'
 import { buildCases, needs } from './run/case-builder.js'
 import { SkipCase } from './run/case-context.js'
-import { checkVersion } from './run/event-checks.js'
 
 export const versionCases: readonly ConformanceCase[] = buildCases('versions', [], {
   'a version of a list, batch or bookmark is printable ASCII of at most 64 KiB': async (context) => {

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
+import { indexesOf } from '../../../cli/commands/watch.js'
 import { CliError } from '../../../cli/output/cli-error.js'
 import { printChanges } from '../../../cli/output/json-changes.js'
-import { indexesOf } from '../../../cli/output/watch-runner.js'
 import type { Row } from '../../../cli/sources/source-types.js'
 import { createInformer } from '../../../src/index.js'
 

@@ -9,8 +9,7 @@ import type {
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from '../harness.js'
-import { CountingClock, check, withTimeout } from './assertions.js'
-import { checkEvents, checkVersion } from './event-checks.js'
+import { CountingClock, check, checkEvents, checkVersion, withTimeout } from './assertions.js'
 import { type Position, WatchRecorder } from './watch-recorder.js'
 
 export interface Listing extends Position {

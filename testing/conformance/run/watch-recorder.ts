@@ -2,8 +2,7 @@ import { systemClock } from '../../../src/contract/clock.js'
 import type { WatchBatch, WatchContext } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { areEqual, difference, type ExpectedContents, type Values } from '../expected-contents.js'
-import { assertEndsInTime, ContractViolation, check, withTimeout } from './assertions.js'
-import { checkEvents, checkVersion } from './event-checks.js'
+import { assertEndsInTime, ContractViolation, check, checkEvents, checkVersion, withTimeout } from './assertions.js'
 
 /** A position from which a watch can resume: a version, and the contents of the collection at that version. */
 export interface Position {
