@@ -1,10 +1,10 @@
 import type { Informer } from '../src/informer/informer-types.js'
 import { isGroupMember } from '../src/informer/lifecycle.js'
-import { cellOf, type ObjectField, shortened } from './object-fields.js'
+import { cellOf, shortened } from './object-fields.js'
 import { type JsonValue, jsonOf } from './object-json.js'
-import { type Facet, ObjectQueries, type ObjectQuery } from './object-query.js'
+import { ObjectQueries, type ObjectQuery } from './object-query.js'
 import { RecentChanges, type ShownChange } from './recent-changes.js'
-import { StoreDigests } from './store-digests.js'
+import { digestsOf } from './store-digests.js'
 
 export interface ObjectRow {
   readonly key: string
@@ -50,24 +50,18 @@ export interface Sample {
 export class InformerPage {
   readonly informer: Informer<unknown, object>
   readonly #showsSecrets: boolean
-  readonly #queries: ObjectQueries
+  readonly queries: ObjectQueries
   readonly changes: RecentChanges
-  readonly digests: StoreDigests
 
   constructor(informer: Informer<unknown, object>, showsSecrets: boolean) {
     this.informer = informer
     this.#showsSecrets = showsSecrets
-    this.#queries = new ObjectQueries(informer, showsSecrets)
+    this.queries = new ObjectQueries(informer, showsSecrets)
     this.changes = new RecentChanges(informer, showsSecrets)
-    this.digests = new StoreDigests(informer, showsSecrets)
   }
 
-  facets(signal: AbortSignal): Promise<readonly Facet[]> {
-    return this.#queries.facets(signal)
-  }
-
-  fields(signal: AbortSignal): Promise<readonly ObjectField[]> {
-    return this.#queries.fields(signal)
+  digests(reached: string | undefined, signal: AbortSignal): AsyncIterable<string> {
+    return digestsOf(this.informer, this.#showsSecrets, reached, signal)
   }
 
   async rows(
@@ -77,7 +71,7 @@ export class InformerPage {
     limit: number,
     signal: AbortSignal,
   ): Promise<ObjectRows> {
-    const { keys, total, isCut, ageMs } = await this.#queries.keys(query, offset + limit, signal)
+    const { keys, total, isCut, ageMs } = await this.queries.keys(query, offset + limit, signal)
     const rows = keys.slice(offset, offset + limit).map((key) => {
       const object = this.informer.get(key)
       if (fields.length > 0)

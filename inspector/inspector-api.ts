@@ -51,8 +51,8 @@ export class InspectorApi {
     if (pathname === '/metrics') return this.#metrics(response)
     const page = this.#pageOf(searchParams)
     if (pathname === '/api/status') return send(response, page.informer.inspect())
-    if (pathname === '/api/facets') return send(response, await page.facets(this.#endOf(response)))
-    if (pathname === '/api/fields') return send(response, await page.fields(this.#endOf(response)))
+    if (pathname === '/api/facets') return send(response, await page.queries.facets(this.#endOf(response)))
+    if (pathname === '/api/fields') return send(response, await page.queries.fields(this.#endOf(response)))
     if (pathname === '/api/objects') return send(response, await this.#objects(page, searchParams, response))
     if (pathname === '/api/object') return send(response, page.object(searchParams.get('key') ?? ''))
     if (pathname === '/api/digests') return this.#digests(page, searchParams, response)
@@ -108,7 +108,7 @@ export class InspectorApi {
     const signal = this.#endOf(response)
     response.setHeader('Content-Type', 'application/x-ndjson; charset=utf-8')
     try {
-      for await (const lines of page.digests.read(parameters.get('reached') ?? undefined, signal))
+      for await (const lines of page.digests(parameters.get('reached') ?? undefined, signal))
         if (!response.write(lines)) await once(response, 'drain', { signal })
     } catch (error) {
       throw error instanceof SourceError ? new ApiError(409, error.message) : error

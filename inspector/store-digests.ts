@@ -20,58 +20,53 @@ export type ObjectDigest = readonly [key: string, digest: string, write: number]
 const REACH_MS = 30_000
 const CHUNK = 65_536
 
-/** Sends the digests of all objects at one moment, so that another program can compare them with the source. */
-export class StoreDigests {
-  readonly #informer: Informer<unknown, object>
-  readonly #showsSecrets: boolean
-  /** Numbers the objects by their identity, because each write stores another object. */
-  readonly #writes = new WeakMap<object, number>()
-  #lastWrite = 0
+/** Numbers the objects by their identity, because each write stores another object. */
+const writes = new WeakMap<object, number>()
+let lastWrite = 0
 
-  constructor(informer: Informer<unknown, object>, showsSecrets: boolean) {
-    this.#informer = informer
-    this.#showsSecrets = showsSecrets
+/**
+ * Returns the digests of all objects at one moment as lines of JSON, several at a time, so that another program can
+ * compare them with the source. If `reached` is given, it first waits until the store has reached this version, for at
+ * most 30 s.
+ *
+ * @throws SourceError EPOCH_CHANGED if the version is of another history of the source, STOPPED if the informer was
+ * stopped.
+ */
+export async function* digestsOf(
+  informer: Informer<unknown, object>,
+  showsSecrets: boolean,
+  reached: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  if (reached !== undefined) await hasReached(informer, reached, signal)
+  using view = informer.snapshot()
+  const position: MirrorPosition = {
+    informer: informer.name,
+    versions: Object.fromEntries(informer.versions),
+    isSynced: informer.status.isSynced,
+    showsSecrets,
+    invalid: [...informer.invalid.keys()],
   }
-
-  /**
-   * Returns lines of JSON, several at a time. If `reached` is given, it first waits until the store has reached this
-   * version, for at most 30 s.
-   *
-   * @throws SourceError EPOCH_CHANGED if the version is of another history of the source, STOPPED if the informer was
-   * stopped.
-   */
-  async *read(reached: string | undefined, signal: AbortSignal): AsyncGenerator<string> {
-    const informer = this.#informer
-    if (reached !== undefined) await hasReached(informer, reached, signal)
-    using view = informer.snapshot()
-    const position: MirrorPosition = {
-      informer: informer.name,
-      versions: Object.fromEntries(informer.versions),
-      isSynced: informer.status.isSynced,
-      showsSecrets: this.#showsSecrets,
-      invalid: [...informer.invalid.keys()],
+  const slice = new TimeSlice(signal)
+  let chunk = `${JSON.stringify(position)}\n`
+  for (const [key, object] of view.entries()) {
+    const line: ObjectDigest = [key, digestOf(object, showsSecrets), writeOf(object)]
+    chunk += `${JSON.stringify(line)}\n`
+    if (chunk.length >= CHUNK) {
+      yield chunk
+      chunk = ''
     }
-    const slice = new TimeSlice(signal)
-    let chunk = `${JSON.stringify(position)}\n`
-    for (const [key, object] of view.entries()) {
-      const line: ObjectDigest = [key, digestOf(object, this.#showsSecrets), this.#writeOf(object)]
-      chunk += `${JSON.stringify(line)}\n`
-      if (chunk.length >= CHUNK) {
-        yield chunk
-        chunk = ''
-      }
-      await slice.end()
-    }
-    yield chunk
+    await slice.end()
   }
+  yield chunk
+}
 
-  #writeOf(object: unknown): number {
-    if (typeof object !== 'object' || object === null) return 0
-    const known = this.#writes.get(object)
-    if (known !== undefined) return known
-    this.#writes.set(object, ++this.#lastWrite)
-    return this.#lastWrite
-  }
+function writeOf(object: unknown): number {
+  if (typeof object !== 'object' || object === null) return 0
+  const known = writes.get(object)
+  if (known !== undefined) return known
+  writes.set(object, ++lastWrite)
+  return lastWrite
 }
 
 /** A mirror that does not reach the version in time is sent too: it may lack what it has not received. */

@@ -3,7 +3,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import type { ChangeStream, Scope } from '../../src/subscriptions/subscription-types.js'
 import type { VersionWait } from '../../src/subscriptions/version-waiters.js'
 import { checkOptions, isFunction, isName, isObject } from '../../src/util/validate-options.js'
-import { CollectionFilling, type CollectionSync } from './collection-filling.js'
+import { type CollectionSync, fillCollection } from './collection-filling.js'
 
 /**
  * The options of `informerCollectionOptions`.
@@ -119,9 +119,9 @@ export function informerCollectionOptions<T extends object, I extends object = {
   }
   let stream: ChangeStream<T> | undefined
   const sync = (collection: CollectionSync<T>): (() => void) => {
-    const filling = new CollectionFilling<T>(informer, where ?? {}, collection, keys)
+    const filling = fillCollection<T>(informer, where ?? {}, collection, keys)
     stream = filling.stream
-    return () => filling.end()
+    return filling.end
   }
   return {
     id,

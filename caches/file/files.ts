@@ -80,28 +80,19 @@ export async function removeFile(path: string): Promise<void> {
 /** Returns why an operation on a file failed, in words. */
 export function reasonOf(error: unknown, path: string): string {
   if (!isSystemError(error)) return messageOf(error)
-  switch (error.code) {
-    case 'ENOENT':
-      return `the folder ${dirname(path)} does not exist`
-    case 'ENOTDIR':
-      return `${dirname(path)} is not a folder`
-    case 'EACCES':
-    case 'EPERM':
-      return `the process has no permission (${error.code})`
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return `the disk is full (${error.code})`
-    case 'EROFS':
-      return 'the file system is read-only'
-    case 'EFBIG':
-      return 'the file is larger than the process may write (EFBIG)'
-    case 'ELOOP':
-      return 'it is a symbolic link'
-    case 'EISDIR':
-      return 'it is a folder'
-    default:
-      return error.message
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: `the folder ${dirname(path)} does not exist`,
+    ENOTDIR: `${dirname(path)} is not a folder`,
+    EACCES: 'the process has no permission (EACCES)',
+    EPERM: 'the process has no permission (EPERM)',
+    ENOSPC: 'the disk is full (ENOSPC)',
+    EDQUOT: 'the disk is full (EDQUOT)',
+    EROFS: 'the file system is read-only',
+    EFBIG: 'the file is larger than the process may write (EFBIG)',
+    ELOOP: 'it is a symbolic link',
+    EISDIR: 'it is a folder',
   }
+  return reasons[error.code] ?? error.message
 }
 
 /** Whether an error is one of the operating system, whose `code` is such as `ENOSPC`. */

@@ -131,15 +131,11 @@ function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFla
 }
 
 function lineOf({ key, difference, fields = [] }: Difference): string {
-  const name = colors.bold(withoutControls(key))
-  switch (difference) {
-    case 'missing':
-      return `${colors.red('missing')} ${name}: the source has it, the mirror does not`
-    case 'extra':
-      return `${colors.red('extra')} ${name}: the mirror has it, the source does not`
-    case 'different': {
-      const where = fields.filter((path) => path !== '')
-      return `${colors.red('different')} ${name}${where.length === 0 ? '' : `: ${withoutControls(where.join(', '))}`}`
-    }
-  }
+  const details = {
+    missing: 'the source has it, the mirror does not',
+    extra: 'the mirror has it, the source does not',
+    different: withoutControls(fields.filter((path) => path !== '').join(', ')),
+  }[difference]
+  const line = `${colors.red(difference)} ${colors.bold(withoutControls(key))}`
+  return details === '' ? line : `${line}: ${details}`
 }

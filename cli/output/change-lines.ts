@@ -59,7 +59,9 @@ export class ChangeLines {
   #line({ at, change, of, isContinued }: Seen): string {
     const time = isContinued ? ' '.repeat(TIME.length) : colors.dim(new Date(at).toTimeString().slice(0, TIME.length))
     const name = of === undefined ? [] : [colors.dim(withoutControls(of))]
-    return [time, sign(change), ...name, colors.bold(withoutControls(change.key)), ...this.#fields(change)].join(' ')
+    return [time, SIGNS[change.type], ...name, colors.bold(withoutControls(change.key)), ...this.#fields(change)].join(
+      ' ',
+    )
   }
 
   #fields(change: Change<unknown>): string[] {
@@ -74,16 +76,7 @@ export class ChangeLines {
   }
 }
 
-function sign({ type }: Change<unknown>): string {
-  switch (type) {
-    case 'add':
-      return colors.green('+')
-    case 'update':
-      return colors.yellow('~')
-    case 'delete':
-      return colors.red('-')
-  }
-}
+const SIGNS = { add: colors.green('+'), update: colors.yellow('~'), delete: colors.red('-') }
 
 /** `name=value`, or `name=old → new`. An object without fields, such as a string, has no name. */
 function field(path: string, object: unknown, previous: unknown): string {

@@ -30,11 +30,9 @@ export interface FeedOptions {
   readonly historyBytes: number
   readonly heartbeatMs: number
   readonly watchMs: number
-  /** Whether the parts of lists are in shared memory, so that threads receive them without a copy. */
-  readonly hasSharedChunks: boolean
   /** The invalid objects that followers receive; undefined if they receive none. */
   readonly invalid: InvalidKeys | undefined
-  /** Called when the objects were deleted after lost access. */
+  /** Of a share: called when the objects were deleted after lost access. The parts of its lists are in shared memory. */
   readonly onCleared?: ((feed: object) => void) | undefined
 }
 
@@ -86,7 +84,8 @@ export class MirrorFeed<T> {
     this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
-    this.#list = new FeedList(this, () => mirror.encode(where, this.#options.invalid ?? [], options.hasSharedChunks))
+    const { invalid = [], onCleared } = options
+    this.#list = new FeedList(this, () => mirror.encode(where, invalid, onCleared !== undefined))
     try {
       this.#stream = mirror.changes(where, this.#closing.signal)
     } catch (error) {

@@ -277,8 +277,6 @@ export class MirrorServer<T> {
   readonly #mirror: ServedMirror<T>
   readonly #clock: Clock
   readonly #feedOptions: Omit<FeedOptions, 'invalid'>
-  /** A share packs its lists without invalid objects. */
-  readonly #isShare: boolean
   readonly #maxScopes: number
   /** By the text of the scope. */
   readonly #feeds = new Map<string, MirrorFeed<T>>()
@@ -300,14 +298,7 @@ export class MirrorServer<T> {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
     this.#mirror = new ServedMirror(informers, clock)
     this.#clock = clock
-    this.#isShare = onCleared !== undefined
-    this.#feedOptions = {
-      historyBytes,
-      heartbeatMs,
-      watchMs: options.watchMs ?? 600_000,
-      hasSharedChunks: this.#isShare,
-      onCleared,
-    }
+    this.#feedOptions = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000, onCleared }
     this.#maxScopes = options.maxScopes ?? 1_000
     for (const { lastError } of Object.values(this.#mirror.sources)) if (lastError) this.#handled.add(lastError)
     this.#unlisten = this.#mirror.onStatus((sources, before) => this.#changed(sources, before))
@@ -395,8 +386,9 @@ export class MirrorServer<T> {
       if (this.#feeds.size >= this.#maxScopes) this.#dropUnused()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
-      // An invalid object has no values of indexes that tell its scope.
-      const invalid = !this.#isShare && name === this.#mirror.scopeName({}) ? new InvalidKeys() : undefined
+      // A share packs its lists without invalid objects, and an invalid object has no values of indexes of a scope.
+      const isShare = this.#feedOptions.onCleared !== undefined
+      const invalid = !isShare && name === this.#mirror.scopeName({}) ? new InvalidKeys() : undefined
       feed = new MirrorFeed(this.#mirror, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }

@@ -161,13 +161,7 @@ export class CaseContext {
 
   /** Starts a watch after a list, or after the position of another watch. It ends with the case. */
   watch(from: Position): WatchRecorder {
-    const { source, timeoutMs } = this
-    const watch = new WatchRecorder({
-      context: this.sourceContext(),
-      from,
-      timeoutMs,
-      watch: (context) => source.watch(context),
-    })
+    const watch = new WatchRecorder(this.source, this.sourceContext(), from, this.timeoutMs)
     this.#watches.push(watch)
     return watch
   }

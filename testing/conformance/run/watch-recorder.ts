@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/contract/clock.js'
-import type { WatchBatch, WatchContext } from '../../../src/contract/source.js'
+import type { ListerWatcher, SourceContext, WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { areEqual, difference, type ExpectedContents, type Values } from '../expected-contents.js'
 import { assertEndsInTime, ContractViolation, check, checkEvents, checkVersion, withTimeout } from './assertions.js'
@@ -8,13 +8,6 @@ import { assertEndsInTime, ContractViolation, check, checkEvents, checkVersion, 
 export interface Position {
   readonly version: Version
   readonly contents: ExpectedContents
-}
-
-export interface WatchRecorderOptions {
-  readonly context: Omit<WatchContext, 'signal' | 'onProgressRequest' | 'after'>
-  readonly from: Position
-  readonly timeoutMs: number
-  watch(context: WatchContext): AsyncIterable<WatchBatch<unknown>>
 }
 
 /** Reads a watch batch by batch, and records its batches and the resulting contents. */
@@ -30,11 +23,11 @@ export class WatchRecorder implements Position {
   /** A call of the iterator that has not settled. */
   #pending: Promise<IteratorResult<WatchBatch<unknown>>> | undefined
 
-  constructor({ context, from, timeoutMs, watch }: WatchRecorderOptions) {
+  constructor(source: ListerWatcher<unknown>, context: SourceContext, from: Position, timeoutMs: number) {
     this.contents = from.contents.copy()
     this.positions = [{ version: from.version, contents: from.contents.copy() }]
     this.#timeoutMs = timeoutMs
-    const watched = watch({
+    const watched = source.watch({
       ...context,
       after: from.version,
       signal: this.#stop.signal,
