@@ -7,8 +7,8 @@ import { formatDuration } from '../args/duration.js'
 import { fieldOf, listIn } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { addressOf, type EtcdFlags, openEtcd } from '../sources/open-etcd.js'
-import type { OpenSource } from '../sources/source-types.js'
+import { addressOf, openEtcd } from '../sources/open-etcd.js'
+import type { OpenSource, PrefixFlags } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, leftMsOf, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 5_000
@@ -30,7 +30,7 @@ interface Member {
 
 interface EtcdContext {
   open(): Promise<OpenSource>
-  readonly flags: EtcdFlags
+  readonly flags: PrefixFlags
   /** The endpoints that answer; at least one. */
   readonly members: readonly Member[]
   /** Those that sent their status. Throws if all refused it. */
@@ -41,7 +41,7 @@ interface EtcdContext {
   metrics(): Promise<string>
 }
 
-export const diagnoseEtcd: Diagnose<EtcdFlags> = async (url, flags, onProgress) => {
+export const diagnoseEtcd: Diagnose<PrefixFlags> = async (url, flags, onProgress) => {
   const { endpoints, auth, shown } = addressOf(url)
   const login = auth === undefined ? undefined : { name: auth.username, password: auth.password }
   const token = login === undefined ? undefined : await tokenOf(endpoints, login, shown)
@@ -68,7 +68,7 @@ export const diagnoseEtcd: Diagnose<EtcdFlags> = async (url, flags, onProgress) 
 }
 
 /** Throws for a server with the protocol of etcd, in part, and without its JSON gateway: kine. */
-async function assertEtcd(url: string, flags: EtcdFlags): Promise<void> {
+async function assertEtcd(url: string, flags: PrefixFlags): Promise<void> {
   const { endpoints, auth } = addressOf(url)
   const source = etcdSource({ endpoints, prefix: flags.prefix, ...(auth === undefined ? {} : { auth }) })
   const context = { signal: AbortSignal.timeout(TIMEOUT_MS), clock: systemClock, random: systemRandom }

@@ -13,8 +13,9 @@ import { formatDuration } from '../args/duration.js'
 import { fieldOf, listIn } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
+import { addressOf, loadConfig } from '../sources/open-kubernetes.js'
 import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
+import type { SourceOptions } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, leftMsOf, runChecks, warningCheck } from './check.js'
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
@@ -42,7 +43,7 @@ const MOST_VERSIONS = 100
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
 interface KubernetesContext extends WebhooksContext {
-  readonly flags: KubernetesFlags
+  readonly flags: SourceOptions
   readonly config: KubeConfig
   readonly session: ApiSession
   readonly namespace: string | undefined
@@ -51,7 +52,7 @@ interface KubernetesContext extends WebhooksContext {
   readonly resource: ResourceChoice | CliError
 }
 
-export const diagnoseKubernetes: Diagnose<KubernetesFlags> = async (url, flags, onProgress) => {
+export const diagnoseKubernetes: Diagnose<SourceOptions> = async (url, flags, onProgress) => {
   const { namespace, resource: name } = addressOf(url)
   const config = await loadConfig(flags.context)
   const { signal } = new AbortController()

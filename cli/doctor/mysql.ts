@@ -1,6 +1,6 @@
 import { parseTableName, quotedName } from '../../adapters/mysql/internal.js'
-import { type MysqlFlags, openMysql, withMysql } from '../sources/open-mysql.js'
-import type { OpenSource } from '../sources/source-types.js'
+import { openMysql, withMysql } from '../sources/open-mysql.js'
+import type { OpenSource, TableFlags } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 type Facts = Readonly<Record<string, unknown>>
@@ -16,7 +16,7 @@ interface MysqlContext {
 /** A mirror that was away for less than this should not have to list again, in seconds. */
 const RETENTION_S = 3_600
 
-export const diagnoseMysql: Diagnose<MysqlFlags> = async (url, flags, onProgress) => {
+export const diagnoseMysql: Diagnose<TableFlags> = async (url, flags, onProgress) => {
   const name = parseTableName(flags.table)
   const table =
     name === undefined ? flags.table : quotedName(...(name.database === undefined ? [] : [name.database]), name.name)

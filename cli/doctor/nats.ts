@@ -1,7 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node'
 import { fieldOf, listIn } from '../args/fields.js'
-import { checkNatsForm, closeNats, connectNats, type NatsFlags, openNats } from '../sources/open-nats.js'
-import type { OpenSource } from '../sources/source-types.js'
+import { checkNatsForm, closeNats, connectNats, openNats } from '../sources/open-nats.js'
+import type { OpenSource, SourceOptions } from '../sources/source-types.js'
 import { type Check, type Diagnose, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 10_000
@@ -15,7 +15,7 @@ interface NatsContext {
   readonly info: unknown
 }
 
-export const diagnoseNats: Diagnose<NatsFlags> = async (url, flags, onProgress) => {
+export const diagnoseNats: Diagnose<SourceOptions> = async (url, flags, onProgress) => {
   checkNatsForm(flags)
   const { connection } = await connectNats(url)
   try {

@@ -7,8 +7,8 @@ import {
 } from '../../adapters/postgres/internal.js'
 import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
-import type { PostgresFlags } from '../sources/open-postgres.js'
 import { withPg } from '../sources/pg-client.js'
+import type { TableFlags } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, type Finding, megabytes, runChecks, warningCheck } from './check.js'
 
 /** The oldest version of the server that has what a change log needs, as in `server_version_num`. */
@@ -22,7 +22,7 @@ const FULL = 0.8
 type Row = Readonly<Record<string, unknown>>
 
 interface PostgresContext {
-  readonly flags: PostgresFlags
+  readonly flags: TableFlags
   /** The oid of the table; undefined if there is none of this name. */
   readonly relid: string | undefined
   /** Whether the schema listwatch exists, and this role may use it. */
@@ -38,7 +38,7 @@ interface PostgresContext {
   command(text: string): string
 }
 
-export const diagnosePostgres: Diagnose<PostgresFlags> = async (url, flags, onProgress) => {
+export const diagnosePostgres: Diagnose<TableFlags> = async (url, flags, onProgress) => {
   const target = { url, table: flags.table }
   return await withPg(target, async (client) => {
     const first = async (sql: string, values: readonly unknown[] = []): Promise<Row> =>

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis'
 import { messageOf } from '../../src/contract/errors.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { addressOf, checkForm, openRedis, type RedisFlags, redisAclHint } from '../sources/open-redis.js'
-import type { OpenSource } from '../sources/source-types.js'
+import { addressOf, checkForm, openRedis, redisAclHint } from '../sources/open-redis.js'
+import type { OpenSource, SourceOptions } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 const TIMEOUT_MS = 10_000
@@ -13,7 +13,7 @@ const SLOTS = 16_384
 
 interface RedisContext {
   open(): Promise<OpenSource>
-  readonly flags: RedisFlags
+  readonly flags: SourceOptions
   readonly user: string
   /** The key that is read: of the collection's log, the stream, or the prefix of plain keys. */
   readonly name: string
@@ -25,7 +25,7 @@ interface RedisContext {
   setting(name: string): Promise<string | undefined>
 }
 
-export const diagnoseRedis: Diagnose<RedisFlags> = async (url, flags, onProgress) => {
+export const diagnoseRedis: Diagnose<SourceOptions> = async (url, flags, onProgress) => {
   const name = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
@@ -63,7 +63,7 @@ export const diagnoseRedis: Diagnose<RedisFlags> = async (url, flags, onProgress
   }
 }
 
-function contextOf(client: Redis, flags: RedisFlags, user: string, name: string): Omit<RedisContext, 'open'> {
+function contextOf(client: Redis, flags: SourceOptions, user: string, name: string): Omit<RedisContext, 'open'> {
   const send = (...[command, ...args]: readonly [string, ...string[]]): Promise<unknown> =>
     client.call(command, ...args)
   let facts: Promise<string> | undefined
@@ -210,7 +210,7 @@ async function typeOf(send: RedisContext['send'], key: string): Promise<string> 
 }
 
 /** The commands of a mirror, each with arguments that read as little as possible. */
-function commandsOf({ stream, keys }: RedisFlags, name: string): readonly (readonly [string, ...string[]])[] {
+function commandsOf({ stream, keys }: SourceOptions, name: string): readonly (readonly [string, ...string[]])[] {
   const always = [['ROLE'], ['INFO', 'server']] as const
   if (keys !== undefined) {
     const key = keys.slice(0, -1)

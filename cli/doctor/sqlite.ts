@@ -3,8 +3,8 @@ import { type ChangeLogStatus, changeLogStatus } from '../../adapters/sqlite/ind
 import type { ListContext } from '../../src/contract/source.js'
 import { fieldOf } from '../args/fields.js'
 import { PROGRAM } from '../output/error-hints.js'
-import { openSqlite, type SqliteFlags, withSqlite } from '../sources/open-sqlite.js'
-import type { OpenSource } from '../sources/source-types.js'
+import { openSqlite, withSqlite } from '../sources/open-sqlite.js'
+import type { OpenSource, TableFlags } from '../sources/source-types.js'
 import { type Check, type Diagnose, errorCheck, listCheck, runChecks, undecodableCheck, warningCheck } from './check.js'
 
 /** File systems of networks, by the type that statfs returns. Their locks do not hold. */
@@ -26,7 +26,7 @@ interface SqliteContext {
   readonly textLength: number
 }
 
-export const diagnoseSqlite: Diagnose<SqliteFlags> = async (path, flags, onProgress) => {
+export const diagnoseSqlite: Diagnose<TableFlags> = async (path, flags, onProgress) => {
   const read = await withSqlite(path, (database) => ({
     status: changeLogStatus(database),
     textLength: String(fieldOf(database.prepare("SELECT 'a' || char(0) || 'b' AS text").get(), 'text')).length,

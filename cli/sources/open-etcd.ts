@@ -1,18 +1,13 @@
 import { type EtcdCluster, type EtcdClusterOptions, etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface EtcdFlags {
-  readonly prefix: string
-  readonly codec?: 'json' | 'string' | 'bytes'
-}
+import type { OpenSource, PrefixFlags, Row, SourceOptions } from './source-types.js'
 
 /** Opens ranges of keys of etcd with one history. */
 export async function openPrefixes(
   url: string,
   prefixes: readonly string[],
-  flags: Omit<EtcdFlags, 'prefix'>,
+  flags: SourceOptions,
 ): Promise<readonly OpenSource[]> {
   await loadGrpc()
   const cluster = etcdCluster(serversOf(url))
@@ -20,7 +15,7 @@ export async function openPrefixes(
 }
 
 /** Opens a range of keys of etcd, or of a cluster that was opened before. */
-export async function openEtcd(url: string, flags: EtcdFlags, cluster?: EtcdCluster): Promise<OpenSource> {
+export async function openEtcd(url: string, flags: PrefixFlags, cluster?: EtcdCluster): Promise<OpenSource> {
   const { shown } = addressOf(url)
   await loadGrpc()
   const { prefix, codec = 'json' } = flags

@@ -3,20 +3,13 @@ import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/k
 import { messageOf } from '../../src/contract/errors.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { resolveResource } from './resolve-resource.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface KubernetesFlags {
-  readonly selector?: string
-  readonly fieldSelector?: string
-  readonly context?: string
-  readonly metadataOnly?: boolean
-}
+import type { OpenSource, Row, SourceOptions } from './source-types.js'
 
 const PACKAGE = '@kubernetes/client-node'
 const USAGE =
   'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for a resource without namespaces'
 
-export async function openKubernetes(url: string, flags: KubernetesFlags): Promise<OpenSource> {
+export async function openKubernetes(url: string, flags: SourceOptions): Promise<OpenSource> {
   const { namespace, resource } = addressOf(url)
   const kubeConfig = await loadConfig(flags.context)
   const { selector: labelSelector, fieldSelector, metadataOnly } = flags

@@ -4,19 +4,13 @@ import { mysqlError } from '../../adapters/mysql/internal.js'
 import { assertCompleteUrl, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface MysqlFlags {
-  readonly table: string
-  readonly columns?: readonly string[]
-  readonly sql?: string
-}
+import type { OpenSource, Row, SourceOptions, TableFlags } from './source-types.js'
 
 /** Opens tables of MariaDB or MySQL with one history. */
 export async function openTables(
   url: string,
   tables: readonly string[],
-  flags: Omit<MysqlFlags, 'table'>,
+  flags: SourceOptions,
 ): Promise<readonly OpenSource[]> {
   const database = mysqlDatabase({ connect: await connector(url) })
   return await Promise.all(tables.map((table) => openMysql(url, { ...flags, table }, database)))
@@ -25,7 +19,7 @@ export async function openTables(
 /** Opens a table of MariaDB or MySQL, or of a database that was opened before. */
 export async function openMysql(
   url: string,
-  { table, columns, sql }: MysqlFlags,
+  { table, columns, sql }: TableFlags,
   database?: MysqlDatabase,
 ): Promise<OpenSource> {
   const connect = await connector(url)

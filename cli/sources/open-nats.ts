@@ -6,14 +6,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface NatsFlags {
-  readonly relay?: string
-  readonly bucket?: string
-  readonly subjects?: readonly string[]
-  readonly codec?: 'json' | 'string' | 'bytes'
-}
+import type { OpenSource, Row, SourceOptions } from './source-types.js'
 
 /** Connection attempts of a client whose connection was lost, in milliseconds. */
 const RECONNECT_MS = 500
@@ -21,7 +14,7 @@ const RECONNECT_MS = 500
 const PING_MS = 5_000
 
 /** Opens a bucket of NATS, or that of a relay. */
-export async function openNats(url: string, flags: NatsFlags): Promise<OpenSource> {
+export async function openNats(url: string, flags: SourceOptions): Promise<OpenSource> {
   const of = checkNatsForm(flags)
   const { connection, shown } = await connectNats(url)
   const advice = (message: string): string =>
@@ -41,7 +34,7 @@ export async function openNats(url: string, flags: NatsFlags): Promise<OpenSourc
 }
 
 /** Returns the name of the bucket or of the relay. Throws unless exactly one is given. */
-export function checkNatsForm({ bucket, relay, subjects, codec }: NatsFlags): string {
+export function checkNatsForm({ bucket, relay, subjects, codec }: SourceOptions): string {
   const of = bucket ?? relay
   if (of === undefined || (bucket !== undefined && relay !== undefined))
     throw new CliError(
@@ -56,14 +49,14 @@ export function checkNatsForm({ bucket, relay, subjects, codec }: NatsFlags): st
 
 function sourceOf(
   connection: NatsConnection,
-  { bucket, relay = '', subjects, codec = 'json' }: NatsFlags,
+  { bucket, relay = '', subjects, codec = 'json' }: SourceOptions,
 ): ListerWatcher<Row> {
   return bucket === undefined
     ? relaySource<Row>({ store: natsRelayStore({ client: connection, relay }) })
     : natsKvSource<Row>({ client: connection, bucket, codec, ...(subjects === undefined ? {} : { subjects }) })
 }
 
-function emptyHint({ bucket, relay, subjects }: NatsFlags): string {
+function emptyHint({ bucket, relay, subjects }: SourceOptions): string {
   if (bucket === undefined) return `the source of the relay "${relay}" is empty`
   return subjects === undefined
     ? `the bucket "${bucket}" has no keys`

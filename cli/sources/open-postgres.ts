@@ -3,24 +3,13 @@ import { type PostgresDatabase, postgresDatabase, postgresSource } from '../../a
 import { CliError } from '../output/cli-error.js'
 import { cliErrorOf, withCommands } from '../output/error-hints.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface PostgresFlags {
-  readonly table: string
-  readonly columns?: readonly string[]
-  readonly sql?: string
-  readonly rls?: 'row-local'
-  readonly index?: readonly string[]
-  readonly fields?: readonly string[]
-  /** The fields of the conditions of `query`. */
-  readonly compared?: readonly string[]
-}
+import type { OpenSource, Row, SourceOptions, TableFlags } from './source-types.js'
 
 /** Opens tables of Postgres with one history. */
 export async function openTables(
   url: string,
   tables: readonly string[],
-  flags: Omit<PostgresFlags, 'table'>,
+  flags: SourceOptions,
 ): Promise<readonly OpenSource[]> {
   if (flags.rls !== undefined)
     throw new CliError('give one --table with --rls: a table to which row security applies is mirrored alone')
@@ -31,11 +20,7 @@ export async function openTables(
 }
 
 /** Opens a table of Postgres, or of a database that was opened before. */
-export async function openPostgres(
-  url: string,
-  flags: PostgresFlags,
-  database?: PostgresDatabase,
-): Promise<OpenSource> {
+export async function openPostgres(url: string, flags: TableFlags, database?: PostgresDatabase): Promise<OpenSource> {
   const connect = await connector(url)
   const { table, sql, rls, columns } = flags
   if ([flags.index, flags.fields, flags.compared].some((paths = []) => paths.length > 0))
@@ -74,7 +59,7 @@ async function connector(url: string): Promise<() => pg.Client> {
 /** Throws for a column that is not mirrored: it would stay empty. The mirror reports a table that does not exist. */
 async function assertColumns(
   client: pg.Client,
-  { table, index = [], fields = [], compared = [], columns }: PostgresFlags,
+  { table, index = [], fields = [], compared = [], columns }: TableFlags,
 ): Promise<void> {
   const sql = `SELECT a.attname::pg_catalog.text AS name FROM pg_catalog.pg_attribute a
     WHERE a.attrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text) AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped ORDER BY a.attnum`

@@ -14,20 +14,9 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { engineError, withRelayRemedy } from './relay-errors.js'
-import type { OpenSource, Row } from './source-types.js'
+import type { OpenSource, Row, SourceOptions } from './source-types.js'
 
-export interface RedisFlags {
-  readonly collection?: string
-  readonly relay?: string
-  readonly stream?: string
-  readonly keys?: string
-  readonly key?: string
-  readonly fold?: boolean
-  readonly cluster?: boolean
-  readonly codec?: 'json' | 'string' | 'bytes'
-}
-
-export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSource> {
+export async function openRedis(url: string, flags: SourceOptions): Promise<OpenSource> {
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
@@ -59,7 +48,7 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
 }
 
 /** Returns the name of the mirrored collection. Throws unless exactly one is given. */
-export function checkForm({ collection, relay, stream, keys, key, fold, codec }: RedisFlags): string {
+export function checkForm({ collection, relay, stream, keys, key, fold, codec }: SourceOptions): string {
   const given = [collection, relay, stream, keys].filter((name) => name !== undefined)
   const [of, more] = given
   if (of === undefined || more !== undefined)
@@ -80,7 +69,7 @@ export function checkForm({ collection, relay, stream, keys, key, fold, codec }:
 
 function sourceOf(
   client: RedisClient,
-  { collection, relay, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
+  { collection, relay, stream, keys = '', key = 'id', fold, codec = 'json' }: SourceOptions,
 ): ListerWatcher<Row> {
   if (relay !== undefined) return relaySource<Row>({ store: redisRelayStore({ client, relay }) })
   if (collection !== undefined) return redisCollectionSource<Row>({ client, collection, codec })
@@ -132,7 +121,7 @@ export function addressOf(url: string): Address {
   }
 }
 
-function emptyHint({ collection, relay, stream, keys }: RedisFlags): string {
+function emptyHint({ collection, relay, stream, keys }: SourceOptions): string {
   const database = 'the database at the end of the URL'
   if (relay !== undefined) return `the source of the relay "${relay}" is empty`
   if (collection !== undefined)
@@ -177,7 +166,7 @@ async function assertClusterNode(client: RedisClient): Promise<void> {
 }
 
 /** The command that grants a user of Redis 7 the rights that a mirror needs. */
-export function redisAclHint({ collection, stream, keys = '', cluster }: RedisFlags, user: string, db = 0): string {
+export function redisAclHint({ collection, stream, keys = '', cluster }: SourceOptions, user: string, db = 0): string {
   const more = `${db === 0 ? '' : ' +select'}${cluster === true ? ' +cluster|slots' : ''}`
   return `ACL SETUSER ${user} ${rulesFor(collection, stream, keys)} +role +info${more}`
 }

@@ -3,33 +3,18 @@ import { withPlainScheme } from '../args/server-url.js'
 import { collectionNoun, type SourceKind, sourceKindOf } from '../args/source-kinds.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
-import type { EtcdFlags } from './open-etcd.js'
-import type { KubernetesFlags } from './open-kubernetes.js'
-import type { MysqlFlags } from './open-mysql.js'
-import type { NatsFlags } from './open-nats.js'
-import type { PostgresFlags } from './open-postgres.js'
-import type { RedisFlags } from './open-redis.js'
-import type { SqliteFlags } from './open-sqlite.js'
-import type { OpenSource } from './source-types.js'
+import type { OpenSource, PrefixFlags, SourceOptions, TableFlags } from './source-types.js'
 
-/** The options that name a source. `sourceKindOf` rejects those of another kind. */
-export type SourceFlags = Omit<PostgresFlags, 'table'> &
-  Omit<MysqlFlags | SqliteFlags, 'table'> &
-  Omit<EtcdFlags, 'prefix'> &
-  RedisFlags &
-  NatsFlags &
-  KubernetesFlags & {
-    readonly table?: readonly string[]
-    readonly prefix?: readonly string[]
-  }
-
-/** The options of one collection. Those that the kind of the source does not have are not used. */
-type CollectionFlags = Omit<SourceFlags, 'table' | 'prefix'> & { readonly table: string; readonly prefix: string }
+/** The options that name a source. `watch` and `serve` take several tables or prefixes. */
+export interface SourceFlags extends SourceOptions {
+  readonly table?: readonly string[]
+  readonly prefix?: readonly string[]
+}
 
 interface Target {
   readonly kind: SourceKind
   readonly url: string
-  readonly options: CollectionFlags
+  readonly options: TableFlags & PrefixFlags
 }
 
 /** What the URL and the options name. `command` reports a missing option. */

@@ -4,18 +4,12 @@ import { SourceError } from '../../src/contract/errors.js'
 import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine, PROGRAM } from '../output/error-hints.js'
-import type { OpenSource, Row } from './source-types.js'
-
-export interface SqliteFlags {
-  readonly table: string
-  readonly columns?: readonly string[]
-  readonly sql?: string
-}
+import type { OpenSource, Row, TableFlags } from './source-types.js'
 
 /** How long a command waits while a writer holds a lock, in milliseconds. */
 const TIMEOUT_MS = 5_000
 
-export async function openSqlite(path: string, { table, columns, sql }: SqliteFlags): Promise<OpenSource> {
+export async function openSqlite(path: string, { table, columns, sql }: TableFlags): Promise<OpenSource> {
   const { DatabaseSync: Database } = await loadSqlite()
   const source = sqliteSource<Row>({
     connect: () => new Database(path, { readOnly: true }),
