@@ -13,12 +13,8 @@ export const FRAME_BYTES = 20
 const SALT_BYTES = 32
 const SALT_AT = 24
 
-export const HEADER = 1
-export const OBJECTS = 2
-/** The name and the length of a section. Its bytes follow in blocks of their own. */
-export const SECTION = 3
-export const SECTION_BYTES = 4
-export const FOOTER = 5
+/** The kinds of blocks. A section is its name and length, and then its bytes in blocks of their own. */
+export const KIND = { header: 1, objects: 2, section: 3, sectionBytes: 4, footer: 5 } as const
 
 /** A file that cannot be used, and why: "it ends early". */
 export class UnusableFile extends Error {

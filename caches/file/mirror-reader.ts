@@ -12,15 +12,11 @@ import {
   damaged,
   decodeFrame,
   decodePrelude,
-  FOOTER,
   FRAME_BYTES,
   type Frame,
-  HEADER,
-  OBJECTS,
+  KIND,
   PRELUDE_BYTES,
   type Prelude,
-  SECTION,
-  SECTION_BYTES,
   UnusableFile,
 } from './block-format.js'
 import type { FileIdentity } from './mirror-writer.js'
@@ -48,7 +44,7 @@ export async function readHeader(handle: FileHandle, encryptionKey: Uint8Array |
   const cipher = cipherFor(prelude, encryptionKey)
   let header: FileHeader | undefined
   const visit = (frame: Frame): Payload => {
-    if (frame.kind !== HEADER) throw damaged(0)
+    if (frame.kind !== KIND.header) throw damaged(0)
     return collected(frame, cipher, (plain) => {
       header = parseHeader(plain.toString())
       return true
@@ -141,19 +137,19 @@ class FileContent implements PackedContent {
 
   #payloadOf(frame: Frame, position: number): Payload {
     const { cipher } = this.#file
-    if (this.#section !== undefined && frame.kind !== SECTION_BYTES) throw damaged(frame.index)
+    if (this.#section !== undefined && frame.kind !== KIND.sectionBytes) throw damaged(frame.index)
     switch (frame.kind) {
-      case OBJECTS: {
+      case KIND.objects: {
         this.#places.push({ frame, position })
         return cipher === undefined
           ? { memory: undefined, checked: () => false }
           : collected(frame, cipher, () => false)
       }
-      case SECTION:
+      case KIND.section:
         return collected(frame, cipher, (plain) => this.#begin(plain.toString(), frame))
-      case SECTION_BYTES:
+      case KIND.sectionBytes:
         return this.#sectionBytes(frame)
-      case FOOTER:
+      case KIND.footer:
         return collected(frame, cipher, (plain) => {
           if (membersOf(JSON.parse(plain.toString()))['records'] !== this.#file.header.size) throw damaged(frame.index)
           return true

@@ -6,16 +6,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { MirrorToSave, PackedPart, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { BlockCipher } from './block-cipher.js'
-import {
-  encodeFrame,
-  encodePrelude,
-  FOOTER,
-  FRAME_BYTES,
-  HEADER,
-  OBJECTS,
-  SECTION,
-  SECTION_BYTES,
-} from './block-format.js'
+import { encodeFrame, encodePrelude, FRAME_BYTES, KIND } from './block-format.js'
 
 /** A section is written in blocks of at most this number of bytes. */
 const BLOCK_BYTES = 512 * 1024
@@ -44,7 +35,7 @@ export async function writeMirror(
   const blocks = new BlockWriter(file, encryptionKey)
   await blocks.begin()
   const { version, resumeState, proof, size } = mirror
-  await blocks.writeJson(HEADER, { ...identity, version, resumeState, proof, size })
+  await blocks.writeJson(KIND.header, { ...identity, version, resumeState, proof, size })
   const slice = new TimeSlice(clock)
   let count = 0
   const failure = `file cache ${path} cannot save`
@@ -61,7 +52,7 @@ export async function writeMirror(
   if (count !== size) {
     throw new SourceError(`file cache ${path}: the mirror has ${count} records, not ${size}`, { code: 'PROTOCOL' })
   }
-  await blocks.writeJson(FOOTER, { records: count })
+  await blocks.writeJson(KIND.footer, { records: count })
   signal.throwIfAborted()
 }
 
@@ -89,14 +80,14 @@ class BlockWriter {
 
   async writePart(part: PackedPart): Promise<void> {
     if ('block' in part) {
-      await this.#write(OBJECTS, part.block)
+      await this.#write(KIND.objects, part.block)
       return
     }
     const { name, length, chunks } = part
-    await this.writeJson(SECTION, { name, length })
+    await this.writeJson(KIND.section, { name, length })
     for (const chunk of chunks) {
       for (let at = 0; at < chunk.length; at += BLOCK_BYTES)
-        await this.#write(SECTION_BYTES, chunk.subarray(at, at + BLOCK_BYTES))
+        await this.#write(KIND.sectionBytes, chunk.subarray(at, at + BLOCK_BYTES))
     }
   }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { BlockCipher } from '../../caches/file/block-cipher.js'
-import { encodePrelude, OBJECTS } from '../../caches/file/block-format.js'
+import { encodePrelude, KIND } from '../../caches/file/block-format.js'
 import { fileCache } from '../../caches/file/index.js'
 import { contextOf, folder, load, mirrorOf, tryLoad } from './support.js'
 
@@ -43,15 +43,17 @@ test('a wrong key, a missing key and a key for a plain file are refused', async 
 test('a block is bound to its place, its kind and its file, also without checksums', () => {
   const [prelude, other] = [encodePrelude(Buffer.alloc(32, 3), true), encodePrelude(Buffer.alloc(32, 4), true)]
   const cipher = new BlockCipher(encryptionKey, prelude)
-  const payload = cipher.encrypt({ kind: OBJECTS, index: 5 }, Buffer.from('text'))
-  expect(cipher.decrypt({ kind: OBJECTS, index: 5 }, payload).toString()).toBe('text')
+  const payload = cipher.encrypt({ kind: KIND.objects, index: 5 }, Buffer.from('text'))
+  expect(cipher.decrypt({ kind: KIND.objects, index: 5 }, payload).toString()).toBe('text')
   const refused = 'cannot be decrypted'
-  expect(() => cipher.decrypt({ kind: OBJECTS, index: 6 }, payload)).toThrow(refused)
-  expect(() => cipher.decrypt({ kind: OBJECTS + 1, index: 5 }, payload)).toThrow(refused)
-  expect(() => cipher.decrypt({ kind: OBJECTS, index: 5 }, payload.subarray(0, -1))).toThrow(refused)
-  expect(() => cipher.decrypt({ kind: OBJECTS, index: 5 }, Buffer.alloc(3))).toThrow(refused)
-  expect(() => new BlockCipher(encryptionKey, other).decrypt({ kind: OBJECTS, index: 5 }, payload)).toThrow(refused)
-  expect(() => new BlockCipher(otherKey, prelude).decrypt({ kind: OBJECTS, index: 5 }, payload)).toThrow(refused)
+  expect(() => cipher.decrypt({ kind: KIND.objects, index: 6 }, payload)).toThrow(refused)
+  expect(() => cipher.decrypt({ kind: KIND.objects + 1, index: 5 }, payload)).toThrow(refused)
+  expect(() => cipher.decrypt({ kind: KIND.objects, index: 5 }, payload.subarray(0, -1))).toThrow(refused)
+  expect(() => cipher.decrypt({ kind: KIND.objects, index: 5 }, Buffer.alloc(3))).toThrow(refused)
+  expect(() => new BlockCipher(encryptionKey, other).decrypt({ kind: KIND.objects, index: 5 }, payload)).toThrow(
+    refused,
+  )
+  expect(() => new BlockCipher(otherKey, prelude).decrypt({ kind: KIND.objects, index: 5 }, payload)).toThrow(refused)
 })
 
 test('two saves of the same content have no block in common', async () => {
