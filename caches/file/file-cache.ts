@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { wallNowOf } from '../../src/contract/clock.js'
 import { OptionError } from '../../src/contract/errors.js'
-import type { MirrorCache, MirrorCacheContext, MirrorToSave, SavedMirror } from '../../src/contract/mirror-cache.js'
+import type { MirrorCache, MirrorCacheContext } from '../../src/contract/mirror-cache.js'
 import {
   checkOptions,
   isBoolean,
@@ -93,83 +93,65 @@ export function fileCache(options: FileCacheOptions): MirrorCache {
 export function fileCacheOn(files: Files, options: FileCacheOptions): MirrorCache {
   checkOptions('fileCache', options, checks)
   if (options?.path === undefined) throw new OptionError('fileCache: option "path" is required', { option: 'path' })
-  return new FileCache(files, options)
-}
-
-class FileCache implements MirrorCache {
-  readonly name: string
-  readonly serveStale: boolean
-  readonly saveEveryMs: number
-  readonly saveAfterShare: number
-  readonly maxAgeMs: number
-  readonly #files: Files
-  readonly #path: string
-  readonly #cacheVersion: string
-  readonly #encryptionKey: Uint8Array | undefined
-  readonly #allowsSecrets: boolean
-
-  constructor(files: Files, options: FileCacheOptions) {
-    this.#files = files
-    this.#path = resolve(options.path)
-    this.#cacheVersion = options.cacheVersion ?? ''
-    this.#encryptionKey = options.encryptionKey?.slice()
-    this.#allowsSecrets = options.secrets ?? false
-    this.name = `file:${this.#path}`
-    this.serveStale = options.serveStale ?? false
-    this.saveEveryMs = options.saveEveryMs ?? 60_000
-    this.saveAfterShare = options.saveAfterShare ?? 0.1
-    this.maxAgeMs = options.maxAgeMs ?? 600_000
-  }
-
-  async open(context: MirrorCacheContext): Promise<SavedMirror | undefined> {
-    this.#assertAllowed(context)
-    try {
-      const file = await this.#openFile(context)
-      return file && savedMirror(file, this.#path)
-    } catch (error) {
-      context.warn(`the file is not used: ${reasonOf(error, this.#path)}`)
-      return undefined
-    }
-  }
-
-  async save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void> {
-    this.#assertAllowed(context)
-    const { clock, signal, fingerprint } = context
-    const savedAt = wallNowOf(clock)
-    const identity = { fingerprint, cacheVersion: this.#cacheVersion, savedAt }
-    const writer = { path: this.#path, clock, signal, encryptionKey: this.#encryptionKey }
-    await replaceFile(this.#path, this.#files, signal, (file) => writeMirror(file, mirror, identity, writer))
-  }
-
-  async discard(): Promise<void> {
-    await removeFile(this.#path)
-  }
-
-  /** Returns undefined if nothing was saved yet. Throws if the file cannot be used. */
-  async #openFile({ fingerprint }: MirrorCacheContext): Promise<OpenedFile | undefined> {
-    const handle = await openForReading(this.#path, this.#files).catch((error: unknown) => {
-      if (isSystemError(error) && error.code === 'ENOENT') return undefined
-      throw error
-    })
-    if (handle === undefined) return undefined
-    try {
-      const file = await readHeader(handle, this.#encryptionKey)
-      if (file.header.cacheVersion !== this.#cacheVersion) throw new UnusableFile('its cacheVersion is another one')
-      if (file.header.fingerprint !== fingerprint) {
-        throw new UnusableFile('it was saved from another source, or with other options')
-      }
-      return file
-    } catch (error) {
-      await handle.close().catch(() => {})
-      throw error
-    }
-  }
-
-  #assertAllowed({ isSensitive }: MirrorCacheContext): void {
-    if (!isSensitive || this.#allowsSecrets) return
+  const { cacheVersion = '', secrets = false } = options
+  const path = resolve(options.path)
+  const encryptionKey = options.encryptionKey?.slice()
+  const assertAllowed = ({ isSensitive }: MirrorCacheContext): void => {
+    if (!isSensitive || secrets) return
     throw new OptionError(
-      `fileCache: the source has secrets, and ${this.#path} would contain them; allow it with secrets: true`,
+      `fileCache: the source has secrets, and ${path} would contain them; allow it with secrets: true`,
       { option: 'secrets' },
     )
+  }
+  return {
+    name: `file:${path}`,
+    serveStale: options.serveStale ?? false,
+    saveEveryMs: options.saveEveryMs ?? 60_000,
+    saveAfterShare: options.saveAfterShare ?? 0.1,
+    maxAgeMs: options.maxAgeMs ?? 600_000,
+    async open(context) {
+      assertAllowed(context)
+      try {
+        const file = await openFile(files, path, { cacheVersion, encryptionKey, fingerprint: context.fingerprint })
+        return file && savedMirror(file, path)
+      } catch (error) {
+        context.warn(`the file is not used: ${reasonOf(error, path)}`)
+        return undefined
+      }
+    },
+    async save(mirror, context) {
+      assertAllowed(context)
+      const { clock, signal, fingerprint } = context
+      const identity = { fingerprint, cacheVersion, savedAt: wallNowOf(clock) }
+      const writer = { path, clock, signal, encryptionKey }
+      await replaceFile(path, files, signal, (file) => writeMirror(file, mirror, identity, writer))
+    },
+    discard: () => removeFile(path),
+  }
+}
+
+interface Expected {
+  readonly cacheVersion: string
+  readonly fingerprint: string
+  readonly encryptionKey: Uint8Array | undefined
+}
+
+/** Returns undefined if nothing was saved yet. Throws if the file cannot be used. */
+async function openFile(files: Files, path: string, expected: Expected): Promise<OpenedFile | undefined> {
+  const handle = await openForReading(path, files).catch((error: unknown) => {
+    if (isSystemError(error) && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (handle === undefined) return undefined
+  try {
+    const file = await readHeader(handle, expected.encryptionKey)
+    const { cacheVersion, fingerprint } = file.header
+    if (cacheVersion !== expected.cacheVersion) throw new UnusableFile('its cacheVersion is another one')
+    if (fingerprint !== expected.fingerprint)
+      throw new UnusableFile('it was saved from another source, or with other options')
+    return file
+  } catch (error) {
+    await handle.close().catch(() => {})
+    throw error
   }
 }
