@@ -5,9 +5,8 @@ import type { Change } from '../../src/queue/change.js'
 import type { ChangeBatch } from '../../src/subscriptions/subscription-types.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
-import { CHUNK_CHARACTERS } from './encoded-parts.js'
+import { CHUNK_CHARACTERS, type EncodedParts } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
-import { FeedList } from './feed-list.js'
 import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
@@ -34,6 +33,13 @@ export interface FeedOptions {
   readonly invalid: InvalidKeys | undefined
   /** Of a share: called when the objects were deleted after lost access. The parts of its lists are in shared memory. */
   readonly onCleared?: ((feed: object) => void) | undefined
+}
+
+/** An encoded list. With `tail` and the frames after `after` it is the mirror at each later sequence. */
+interface EncodedList {
+  readonly after: number
+  readonly collections: ReadonlyMap<string, EncodedParts>
+  readonly tail: readonly Uint8Array[]
 }
 
 /** A watch or a list that has not ended. */
@@ -72,7 +78,12 @@ export class MirrorFeed<T> {
   #isEncoding = false
   #isDelivering = false
   #upstream = ''
-  readonly #list: FeedList
+  /** Encodes the objects that the store shows now, by collection. */
+  readonly #encodeNow: () => Promise<EncodedList['collections']>
+  /** The list, which is encoded once for all followers. */
+  #list: Promise<EncodedList> | undefined
+  /** Of each list that is being encoded, the frames after its snapshot: the log may have dropped them at its end. */
+  readonly #tails = new Set<Uint8Array[]>()
   #usedAt: number
   #pushedAt: number
   #ended: SourceError | undefined
@@ -85,7 +96,7 @@ export class MirrorFeed<T> {
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
     const { invalid = [], onCleared } = options
-    this.#list = new FeedList(this, () => mirror.encode(where, invalid, onCleared !== undefined))
+    this.#encodeNow = () => mirror.encode(where, invalid, onCleared !== undefined)
     try {
       this.#stream = mirror.changes(where, this.#closing.signal)
     } catch (error) {
@@ -136,7 +147,7 @@ export class MirrorFeed<T> {
    * objects of other collections, but their changes.
    */
   async list(request: Request, data: object, right?: AbortSignal, collection?: string): Promise<Follower> {
-    const list = await this.#list.encoded()
+    const list = await this.#encodedList()
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
     let size = 0
     for (const [name, each] of list.collections) {
@@ -151,6 +162,41 @@ export class MirrorFeed<T> {
     }
     frames.push(frameOf('end'))
     return this.#body(frameOf('begin', { ...data, version: this.version, size }), frames, 0, request, right)
+  }
+
+  /** Returns a list after which the log has all frames. */
+  async #encodedList(): Promise<EncodedList> {
+    for (;;) {
+      const { encoding } = await this.atCommit(() => ({ encoding: this.#encoding() }))
+      const list = await encoding
+      // Another request has begun the next list already, or lost access has dropped this one.
+      if (this.#list !== encoding) continue
+      if (this.canResume(list.after)) return list
+      this.#list = undefined
+    }
+  }
+
+  #encoding(): Promise<EncodedList> {
+    if (this.#list === undefined) {
+      const list = this.#encode()
+      this.#list = list
+      list.catch(() => {
+        if (this.#list === list) this.#list = undefined
+      })
+    }
+    return this.#list
+  }
+
+  async #encode(): Promise<EncodedList> {
+    const tail: Uint8Array[] = []
+    this.#tails.add(tail)
+    try {
+      const collections = await this.#encodeNow()
+      // In such a step the frames end with a whole batch.
+      return await this.atCommit(() => ({ after: this.#last, collections, tail: [...tail] }))
+    } finally {
+      this.#tails.delete(tail)
+    }
   }
 
   #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
@@ -195,7 +241,7 @@ export class MirrorFeed<T> {
     const frame = errorFrame(reason.code, reason.message)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
     // The server keeps an ended feed until it needs the place.
-    this.#list.drop()
+    this.#list = undefined
     this.#log = new FrameLog(0)
   }
 
@@ -227,7 +273,8 @@ export class MirrorFeed<T> {
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
-      if (now - this.#usedAt > LIST_IDLE_MS) this.#list.free()
+      // One that is being encoded continues.
+      if (now - this.#usedAt > LIST_IDLE_MS && this.#tails.size === 0) this.#list = undefined
       for (const [follower, body] of [...this.#followers]) {
         if (!body.isList) continue
         if (body.sequence !== follower.sequence) {
@@ -283,7 +330,7 @@ export class MirrorFeed<T> {
 
   /** After lost access, no list that was encoded before is sent any more. */
   #cleared(): void {
-    this.#list.drop()
+    this.#list = undefined
     const frame = errorFrame('UNAVAILABLE', 'the mirror has lost access')
     for (const [follower, { isList }] of [...this.#followers]) if (isList) follower.end(frame)
     this.#options.onCleared?.(this)
@@ -300,7 +347,7 @@ export class MirrorFeed<T> {
       `id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`,
     )
     this.#log.push(frame)
-    this.#list.pushed(frame)
+    for (const tail of this.#tails) tail.push(frame)
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
     if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))

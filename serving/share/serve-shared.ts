@@ -98,72 +98,57 @@ export function serveShared<T, I extends object>(
   if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
     throw new OptionError('serveShared: the first argument must be an informer', { option: 'informer' })
   checkOptions('serveShared', options, { heartbeatMs: isPositive, historyBytes: isCount, clock: isObject })
-  return new InformerShare(informer, options)
-}
-
-class InformerShare<T, I extends object> implements SharedServing<I> {
-  readonly #informer: Informer<T, I>
-  readonly #server: MirrorServer<T>
+  const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
+  const mirror = internalsOf(informer)?.objects
   /** Undefined for an informer of another kind. */
-  readonly #snapshots: SharedSnapshots<T> | undefined
-  readonly #ports = new Set<MessagePort>()
-  readonly #sockets = new Set<SocketServer>()
-  #isClosed = false
-
-  constructor(informer: Informer<T, I>, options: ServeSharedOptions) {
-    this.#informer = informer
-    const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
-    const mirror = internalsOf(informer)?.objects
-    this.#snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes })
-    const onCleared = (feed: object): void => this.#snapshots?.clear(feed)
-    this.#server = new MirrorServer<T>(new Map([['', informer]]), options, onCleared)
-  }
-
-  port(scope: MirrorScope<I> = {}): MessagePort {
-    const answer = this.#handler('port', scope)
-    // The packed objects are those of all scopes.
-    const snapshots = Object.keys(scope.where ?? {}).length === 0 ? this.#snapshots : undefined
-    const { port1, port2 } = new MessageChannel()
-    this.#ports.add(port1)
-    const open = async (context: OpenContext) => await snapshots?.open(this.#server, context)
-    servePort(port1, { answer, open }, () => this.#ports.delete(port1))
-    return port2
-  }
-
-  async listen(path: string, scope: MirrorScope<I> = {}): Promise<void> {
-    checkOptions('share.listen', { path }, { path: isSocketPath })
-    this.#handler('listen', scope)
-    // Worker threads do not use it.
-    const { SocketServer } = await import('./socket-server.js')
-    // The share may have been closed meanwhile.
-    const socket = new SocketServer(resolve(path), this.#handler('listen', scope))
-    this.#sockets.add(socket)
-    try {
-      await socket.listen()
-    } catch (error) {
-      this.#sockets.delete(socket)
-      throw error
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    this.#server.close()
-    for (const port of this.#ports) port.close()
-    await Promise.all([...this.#sockets].map((socket) => socket.close()))
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  #handler(call: string, scope: MirrorScope<I>): (request: Request) => Promise<Response> {
-    if (this.#isClosed) throw new SourceError(`share.${call}: the share is closed`, { code: 'STOPPED' })
+  const snapshots = mirror && new SharedSnapshots<T>({ mirror, clock, historyBytes })
+  const onCleared = (feed: object): void => snapshots?.clear(feed)
+  const server = new MirrorServer<T>(new Map([['', informer]]), options, onCleared)
+  const ports = new Set<MessagePort>()
+  const sockets = new Set<SocketServer>()
+  let isClosed = false
+  const handler = (call: string, scope: MirrorScope<I>): ((request: Request) => Promise<Response>) => {
+    if (isClosed) throw new SourceError(`share.${call}: the share is closed`, { code: 'STOPPED' })
     checkScope(`share.${call}`, scope)
     for (const index of Object.keys(scope.where ?? {})) {
-      if (!Object.hasOwn(this.#informer.by, index))
+      if (!Object.hasOwn(informer.by, index))
         throw new OptionError(`share.${call}: the informer has no index "${index}"`, { option: 'where' })
     }
-    return (request) => this.#server.answer(request, () => scope)
+    return (request) => server.answer(request, () => scope)
+  }
+  const close = async (): Promise<void> => {
+    isClosed = true
+    server.close()
+    for (const port of ports) port.close()
+    await Promise.all([...sockets].map((socket) => socket.close()))
+  }
+  return {
+    port(scope = {}) {
+      const answer = handler('port', scope)
+      // The packed objects are those of all scopes.
+      const packed = Object.keys(scope.where ?? {}).length === 0 ? snapshots : undefined
+      const { port1, port2 } = new MessageChannel()
+      ports.add(port1)
+      const open = async (context: OpenContext) => await packed?.open(server, context)
+      servePort(port1, { answer, open }, () => ports.delete(port1))
+      return port2
+    },
+    async listen(path, scope = {}) {
+      checkOptions('share.listen', { path }, { path: isSocketPath })
+      handler('listen', scope)
+      // Worker threads do not use it.
+      const { SocketServer } = await import('./socket-server.js')
+      // The share may have been closed meanwhile.
+      const socket = new SocketServer(resolve(path), handler('listen', scope))
+      sockets.add(socket)
+      try {
+        await socket.listen()
+      } catch (error) {
+        sockets.delete(socket)
+        throw error
+      }
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
