@@ -1,6 +1,5 @@
 import { useState, useSyncExternalStore } from 'react'
 import type { Informer } from '../../src/informer/informer-types.js'
-import type { CommitSignal } from '../../src/informer/internals.js'
 import type { Compound, Equal, IndexRange, Ordered } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { structuralEqual } from '../../src/store/structural-equal.js'
@@ -42,10 +41,10 @@ export function useObjects<T, V extends Scalar>(index: Equal<T, V>, value: NoInf
 /** Returns all objects of an informer. */
 export function useObjects<T>(informer: Informer<T, object>): readonly T[]
 export function useObjects(...args: ReadArguments): readonly unknown[] {
-  const [held, hold] = useState(() => new ObjectsRead(args))
+  const [held, hold] = useState(() => objectsRead(args))
   let read = held
   if (!held.isOf(args)) {
-    read = new ObjectsRead(args)
+    read = objectsRead(args)
     hold(read)
   }
   return useSyncExternalStore(read.listen, read.current, read.current)
@@ -57,35 +56,24 @@ type ReadIndex = (...args: never[]) => Objects
 type ReadArguments = readonly [of: { list(): Objects } | ReadIndex, ...args: readonly unknown[]]
 
 /** What one component reads: its result is the same array until its content differs. */
-class ObjectsRead {
-  readonly listen: CommitSignal['listen']
-  readonly #args: ReadArguments
-  readonly #signal: CommitSignal
+function objectsRead(args: ReadArguments) {
+  const [of, ...own] = args
+  const signal = signalOf('useObjects', of)
   /** The number of commits at the last read. */
-  #readAt = -1
-  #objects: Objects = []
-
-  constructor(args: ReadArguments) {
-    this.#args = args
-    this.#signal = signalOf('useObjects', args[0])
-    this.listen = this.#signal.listen
-  }
-
-  /** Whether it is the read of these arguments. */
-  isOf([of, ...args]: ReadArguments): boolean {
-    const [own, ...ownArgs] = this.#args
-    return own === of && structuralEqual(ownArgs, args)
-  }
-
-  /** Returns the objects that readers of the store see now. */
-  readonly current = (): Objects => {
-    const { commits } = this.#signal
-    if (this.#readAt === commits) return this.#objects
-    const [of, ...args] = this.#args
-    const objects: Objects = typeof of === 'function' ? Reflect.apply(of, undefined, args) : of.list()
-    if (!hasSameMembers(this.#objects, objects)) this.#objects = objects
-    this.#readAt = commits
-    return this.#objects
+  let readAt = -1
+  let objects: Objects = []
+  return {
+    listen: signal.listen,
+    isOf: ([other, ...others]: ReadArguments): boolean => other === of && structuralEqual(own, others),
+    /** Returns the objects that readers of the store see now. */
+    current(): Objects {
+      const { commits } = signal
+      if (readAt === commits) return objects
+      const read: Objects = typeof of === 'function' ? Reflect.apply(of, undefined, own) : of.list()
+      if (!hasSameMembers(objects, read)) objects = read
+      readAt = commits
+      return objects
+    },
   }
 }
 

@@ -39,12 +39,10 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
   if (flags.retention !== undefined && !(Number.isInteger(flags.retention) && flags.retention > 0))
     throw new CliError('--retention must be a whole number above 0')
   const open = await openSource(url, flags, command)
-  const target = await openRelayStore(flags.to, { name: flags.as ?? open.of, retention: flags.retention }).catch(
-    (error: unknown) => {
-      open.close()
-      throw error
-    },
-  )
+  const target = await openRelayStore(flags.to, flags.as ?? open.of, flags.retention).catch((error: unknown) => {
+    open.close()
+    throw error
+  })
   const { store, leases } = target
   const shutdown = shutdownSignal()
   if (open.source.isSensitive === true && flags.showSecrets !== true) {
@@ -135,30 +133,21 @@ interface OpenRelayStore {
   close(): void
 }
 
-interface RelayStoreFlags {
-  readonly name: string
-  readonly retention: number | undefined
-}
-
-async function openRelayStore(url: string, flags: RelayStoreFlags): Promise<OpenRelayStore> {
-  if (/^(nats|tls):\/\//i.test(url)) return await openNatsStore(url, flags)
-  if (/^rediss?:\/\//i.test(url)) return await openRedisStore(url, flags)
-  throw new CliError('--to must name an engine: redis://host:6379 (rediss://) or nats://host:4222 (tls://)')
-}
-
-async function openNatsStore(url: string, { name, retention }: RelayStoreFlags): Promise<OpenRelayStore> {
-  if (retention !== undefined)
-    throw new CliError('--retention is an option of Redis: NATS keeps delete markers for one hour')
-  assertRelayName(name, '--as')
-  const { connection } = await connectNats(url)
-  return {
-    store: natsRelayStore({ client: connection, relay: name }),
-    leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
-    close: () => closeNats(connection),
+/** Opens the store of a relay, with leases in the same engine. */
+async function openRelayStore(url: string, name: string, retention: number | undefined): Promise<OpenRelayStore> {
+  if (/^(nats|tls):\/\//i.test(url)) {
+    if (retention !== undefined)
+      throw new CliError('--retention is an option of Redis: NATS keeps delete markers for one hour')
+    assertRelayName(name, '--as')
+    const { connection } = await connectNats(url)
+    return {
+      store: natsRelayStore({ client: connection, relay: name }),
+      leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
+      close: () => closeNats(connection),
+    }
   }
-}
-
-async function openRedisStore(url: string, { name, retention }: RelayStoreFlags): Promise<OpenRelayStore> {
+  if (!/^rediss?:\/\//i.test(url))
+    throw new CliError('--to must name an engine: redis://host:6379 (rediss://) or nats://host:4222 (tls://)')
   if (/[{}]/.test(name)) throw new CliError('the name of the relay must be without { and }: choose another one by --as')
   const { shown: _, ...address } = addressOf(url)
   const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')

@@ -61,33 +61,25 @@ async function runCase(
 
 /** The option of the harness that has everything which the subject lacks. */
 function unsupportedOf(subject: ListerWatcherSubject<unknown>): string {
-  const all = ['head', 'hasReached', 'versions', ...Object.keys(hooks)] as readonly ConformanceCapability[]
+  const all = ['head', 'hasReached', 'versions', ...Object.keys(HOOKS)] as readonly ConformanceCapability[]
   const missing = all.filter((each) => missingCapability(each, subject) !== undefined)
   return `the harness: unsupported: { ${missing.map((each) => `${each}: 'the reason'`).join(', ')} }`
 }
 
-const hooks = {
+/** The members of the harness that capabilities need. */
+const HOOKS: Readonly<Partial<Record<ConformanceCapability, keyof ListerWatcherSubject<unknown>>>> = {
   openTransactions: 'begin',
   compaction: 'compact',
   epochs: 'restore',
   corruption: 'corrupt',
   outage: 'disconnect',
   connections: 'connections',
-} as const
+}
 
 /** Describes the member that a subject lacks for a capability; undefined if it has it. */
 function missingCapability(need: ConformanceCapability, subject: ListerWatcherSubject<unknown>): string | undefined {
-  switch (need) {
-    case 'head':
-    case 'versions':
-    case 'hasReached':
-      return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
-    case 'transactions':
-    case 'bigObjects':
-    case 'progressRequests':
-    case 'ownHeap':
-      return undefined
-    default:
-      return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined
-  }
+  if (need === 'head' || need === 'versions' || need === 'hasReached')
+    return subject.source[need] === undefined ? `the source has no ${need}()` : undefined
+  const hook = HOOKS[need]
+  return hook !== undefined && subject[hook] === undefined ? `the harness has no ${hook}()` : undefined
 }
