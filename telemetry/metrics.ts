@@ -68,12 +68,11 @@ function ofSources(metric: Described, read: (source: SourceMeasurements, now: nu
   }
 }
 
+type Queue = 'subscription' | 'controller'
+type ReadQueue = (each: SubscriptionMeasurements) => Reading
+
 /** `label` names the subscriptions: those of handlers and streams, or controllers. */
-function ofSubscriptions(
-  label: 'subscription' | 'controller',
-  metric: Described,
-  read: (each: SubscriptionMeasurements) => Reading,
-): Metric {
+function ofQueue(label: Queue, metric: Described, read: ReadQueue): Metric {
   return {
     ...metric,
     read({ name: informer, subscriptions }, add) {
@@ -86,22 +85,17 @@ function ofSubscriptions(
   }
 }
 
+const ofHandlers = (metric: Described, read: ReadQueue): Metric => ofQueue('subscription', metric, read)
+const ofControllers = (metric: Described, read: ReadQueue): Metric => ofQueue('controller', metric, read)
+
 /** Metrics that subscriptions and controllers share. */
-function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
-  const [subject, queued, oldest] =
-    label === 'controller'
-      ? [
-          'Controllers',
-          'Keys that wait, run or are retried',
-          'How long the oldest of the keys that wait, run or are retried has done so',
-        ]
-      : ['Subscriptions and change streams', 'Keys that wait', 'How long the oldest change has waited']
+function ofQueues(label: Queue, subject: string, queued: string, oldest: string): readonly Metric[] {
   const running = 'How long the longest running call has been running'
   return [
-    ofSubscriptions(label, gauge(`${label}.open`, `${subject} of this name that are not closed`), ({ open }) => open),
-    ofSubscriptions(label, gauge(`${label}.queue.keys`, queued), ({ keys }) => keys),
-    ofSubscriptions(label, seconds(`${label}.queue.oldest.age`, oldest), ({ oldestMs }) => oldestMs / 1_000),
-    ofSubscriptions(label, seconds(`${label}.running.age`, running), ({ runningMs }) => runningMs / 1_000),
+    ofQueue(label, gauge(`${label}.open`, `${subject} of this name that are not closed`), ({ open }) => open),
+    ofQueue(label, gauge(`${label}.queue.keys`, queued), ({ keys }) => keys),
+    ofQueue(label, seconds(`${label}.queue.oldest.age`, oldest), ({ oldestMs }) => oldestMs / 1_000),
+    ofQueue(label, seconds(`${label}.running.age`, running), ({ runningMs }) => runningMs / 1_000),
   ]
 }
 
@@ -140,41 +134,33 @@ export const METRICS: readonly Metric[] = [
   ofSources(counter('reconnects', 'Watches that were opened again'), ({ status }) => status.reconnects),
   ofSources(counter('batches', 'Commits to the store, lists and bookmarks included'), ({ batches }) => batches),
   ofSources(counter('changes', 'Changes of objects, without the first list'), ({ changes }) => changes),
-  ...ofQueues('subscription'),
-  ofSubscriptions(
+  ...ofQueues(
     'subscription',
-    counter('subscription.failures', 'Handler calls that failed'),
-    ({ counts }) => counts.failed,
+    'Subscriptions and change streams',
+    'Keys that wait',
+    'How long the oldest change has waited',
   ),
-  ofSubscriptions(
-    'subscription',
+  ofHandlers(counter('subscription.failures', 'Handler calls that failed'), ({ counts }) => counts.failed),
+  ofHandlers(
     counter('subscription.slow', 'Handler calls that did not settle within 10 s'),
     ({ counts }) => counts.slow,
   ),
-  ...ofQueues('controller'),
-  ofSubscriptions(
+  ...ofQueues(
     'controller',
-    gauge('controller.failing.keys', 'Keys whose last run failed'),
-    ({ failing }) => failing,
+    'Controllers',
+    'Keys that wait, run or are retried',
+    'How long the oldest of the keys that wait, run or are retried has done so',
   ),
-  ofSubscriptions(
-    'controller',
-    counter('controller.runs', 'Runs by result: success or failure'),
-    ({ counts: { succeeded, failed } }) => [
-      [{ result: 'success' }, succeeded],
-      [{ result: 'failure' }, failed],
-    ],
-  ),
-  ofSubscriptions(
-    'controller',
+  ofControllers(gauge('controller.failing.keys', 'Keys whose last run failed'), ({ failing }) => failing),
+  ofControllers(counter('controller.runs', 'Runs by result: success or failure'), ({ counts }) => [
+    [{ result: 'success' }, counts.succeeded],
+    [{ result: 'failure' }, counts.failed],
+  ]),
+  ofControllers(
     counter('controller.retries', 'Runs that followed a failure of their key'),
     ({ counts }) => counts.retried,
   ),
-  ofSubscriptions(
-    'controller',
-    counter('controller.slow', 'Runs that did not settle within 60 s'),
-    ({ counts }) => counts.slow,
-  ),
+  ofControllers(counter('controller.slow', 'Runs that did not settle within 60 s'), ({ counts }) => counts.slow),
 ]
 
 /** Of two informers of one name the older was stopped, and its series would hide those of the newer. */

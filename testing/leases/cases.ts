@@ -29,11 +29,7 @@ export interface LeasesCase {
   run(harness: LeasesHarness): Promise<void>
 }
 
-function leasesCase(
-  name: string,
-  body: (context: LeasesContext) => Promise<void>,
-  { needsHints = false }: { readonly needsHints?: boolean } = {},
-): LeasesCase {
+function leasesCase(name: string, body: (context: LeasesContext) => Promise<void>, needsHints = false): LeasesCase {
   return {
     name,
     needsHints,
@@ -46,6 +42,11 @@ function leasesCase(
       }
     },
   }
+}
+
+/** A case that needs `watch`. */
+function hintCase(name: string, body: (context: LeasesContext) => Promise<void>): LeasesCase {
+  return leasesCase(name, body, true)
 }
 
 /** Enough to meet both orders of two requests that overlap. */
@@ -244,61 +245,53 @@ const ages = [
 
 const hints = (['changes what it claims', 'changes what it holds', 'joins', 'leaves', 'is evicted'] as const).map(
   (what) =>
-    leasesCase(
-      `watch calls its listener after another member ${what}`,
-      async (context) => {
-        const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
-        const signal = new AbortController()
-        let calls = 0
-        const released: (string | undefined)[] = []
-        try {
-          a.session.watch?.((each) => {
-            calls++
-            released.push(each)
-          }, signal.signal)
-          // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
-          let renewal = 1
-          const isOpen = async (): Promise<boolean> => {
-            await b.renew(renewal, { holds: [String(renewal++)] })
-            await sleep(20)
-            return calls > 0
-          }
-          await eventually(context.timeoutMs, 'the watch is open', isOpen)
-          await sleep(PAUSE_MS)
-          const before = calls
-          if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
-          else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
-          else if (what === 'joins') await c.renew(0)
-          else if (what === 'leaves') await b.session.leave(b.name)
-          else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
-          await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
-          if (what === 'changes what it claims')
-            check(!released.slice(before).includes(b.name), 'the listener is told that it released its keys')
-        } finally {
-          signal.abort()
+    hintCase(`watch calls its listener after another member ${what}`, async (context) => {
+      const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
+      const signal = new AbortController()
+      let calls = 0
+      const released: (string | undefined)[] = []
+      try {
+        a.session.watch?.((each) => {
+          calls++
+          released.push(each)
+        }, signal.signal)
+        // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
+        let renewal = 1
+        const isOpen = async (): Promise<boolean> => {
+          await b.renew(renewal, { holds: [String(renewal++)] })
+          await sleep(20)
+          return calls > 0
         }
-      },
-      { needsHints: true },
-    ),
+        await eventually(context.timeoutMs, 'the watch is open', isOpen)
+        await sleep(PAUSE_MS)
+        const before = calls
+        if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
+        else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
+        else if (what === 'joins') await c.renew(0)
+        else if (what === 'leaves') await b.session.leave(b.name)
+        else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
+        await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
+        if (what === 'changes what it claims')
+          check(!released.slice(before).includes(b.name), 'the listener is told that it released its keys')
+      } finally {
+        signal.abort()
+      }
+    }),
 )
 
 const lifetimes = [
-  leasesCase(
-    'after its signal has aborted, watch calls its listener no more',
-    async (context) => {
-      const [a, b] = [await context.joined(), await context.joined()]
-      const signal = new AbortController()
-      let calls = 0
-      a.session.watch?.(() => calls++, signal.signal)
-      await sleep(PAUSE_MS)
-      signal.abort()
-      const before = calls
-      await b.renew(1, { holds: ['x'] })
-      await sleep(PAUSE_MS)
-      check(calls === before, 'the listener was called')
-    },
-    { needsHints: true },
-  ),
+  hintCase('after its signal has aborted, watch calls its listener no more', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    const signal = new AbortController()
+    let calls = 0
+    a.session.watch?.(() => calls++, signal.signal)
+    await sleep(PAUSE_MS)
+    signal.abort()
+    const before = calls
+    await b.renew(1, { holds: ['x'] })
+    await sleep(PAUSE_MS)
+    check(calls === before, 'the listener was called')
+  }),
   leasesCase('a renewal whose signal has aborted rejects, and later ones succeed', async (context) => {
     const a = await context.joined()
     const signal = new AbortController()
