@@ -28,18 +28,8 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'objects',
     options: ['selector', 'fieldSelector', 'context', 'metadataOnly'],
   },
-  postgres: {
-    name: 'Postgres',
-    scheme: /^postgres(ql)?:/,
-    noun: 'rows',
-    options: ['table', 'columns', 'sql', 'rls'],
-  },
-  mysql: {
-    name: 'MySQL',
-    scheme: /^(?:mysql|mariadb):/,
-    noun: 'rows',
-    options: ['table', 'columns', 'sql'],
-  },
+  postgres: { name: 'Postgres', scheme: /^postgres(ql)?:/, noun: 'rows', options: ['table', 'columns', 'sql', 'rls'] },
+  mysql: { name: 'MySQL', scheme: /^(?:mysql|mariadb):/, noun: 'rows', options: ['table', 'columns', 'sql'] },
   sqlite: { name: 'SQLite', noun: 'rows', options: ['table', 'columns', 'sql'] },
 }
 

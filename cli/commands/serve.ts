@@ -67,11 +67,7 @@ async function mirrorsOf(
   return opened.map((open) => {
     const shown = opened.length > 1 ? undefined : name
     const indexes = indexesOf(flags.index)
-    return {
-      name,
-      open,
-      rows: createInformer({ name: shown ?? open.source.name, source: open.source, indexes }),
-    }
+    return { name, open, rows: createInformer({ name: shown ?? open.source.name, source: open.source, indexes }) }
   })
 }
 

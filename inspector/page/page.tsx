@@ -248,10 +248,7 @@ function useStream(informer: string | undefined): Stream {
     events.onerror = () => setConnected(false)
     events.addEventListener('changes', ({ data }: MessageEvent<string>) => {
       const arrived: ShownChange[] = JSON.parse(data)
-      setStream((before) => ({
-        ...before,
-        changes: [...arrived.reverse(), ...before.changes].slice(0, MAX_CHANGES),
-      }))
+      setStream((before) => ({ ...before, changes: [...arrived.reverse(), ...before.changes].slice(0, MAX_CHANGES) }))
     })
     events.addEventListener('sample', ({ data }: MessageEvent<string>) => {
       const sample: Sample = JSON.parse(data)

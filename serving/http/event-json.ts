@@ -70,10 +70,7 @@ function putOf(key: string, fields: Properties): KeyedEvent {
     const missing = 'the object is missing: its server has another version of listwatch; update this follower'
     return { type: 'invalid', key, error: new TypeError(missing) }
   }
-  const ofObject = {
-    ...(typeof version === 'string' && { version }),
-    ...(typeof uid === 'string' && { uid }),
-  }
+  const ofObject = { ...(typeof version === 'string' && { version }), ...(typeof uid === 'string' && { uid }) }
   try {
     return { type: 'put', key, object: encoded === undefined ? object : decodeValue(encoded), ...ofObject }
   } catch (thrown) {

@@ -386,12 +386,8 @@ async function mergedUntil<T>(
 }
 
 function withoutCollections(of: string): SourceError {
-  return new SourceError(
-    `${of} serves one informer: use httpSource, or serve several as serveHttp({ orders, limits })`,
-    {
-      code: 'NOT_FOUND',
-    },
-  )
+  const message = `${of} serves one informer: use httpSource, or serve several as serveHttp({ orders, limits })`
+  return new SourceError(message, { code: 'NOT_FOUND' })
 }
 
 /** Each frame has the next sequence. A server of another version may send some in a form that is not known here. */

@@ -347,11 +347,7 @@ export class Publisher<T> implements RelayServing {
 
   #written(changes: number): void {
     this.#unwritten = undefined
-    this.#status = {
-      ...this.#status,
-      batches: this.#status.batches + 1,
-      changes: this.#status.changes + changes,
-    }
+    this.#status = { ...this.#status, batches: this.#status.batches + 1, changes: this.#status.changes + changes }
   }
 
   /** The engine may have lost writes, or another relay may have written. */
