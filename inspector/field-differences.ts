@@ -33,7 +33,6 @@ function compare(before: JsonValue, after: JsonValue, path: readonly string[], f
   }
 }
 
-/** The fields of an object or an array; undefined for other values. */
 function fieldsOf(value: JsonValue): ReadonlyMap<string, JsonValue> | undefined {
   return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : undefined
 }

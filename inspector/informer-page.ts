@@ -33,11 +33,9 @@ export interface ObjectPage {
   readonly history: readonly ShownChange[]
 }
 
-/** A measurement that the page draws. */
 export interface Sample {
   /** Milliseconds since the Unix epoch. */
   readonly at: number
-  /** Changes since the inspector began. */
   readonly changes: number
   readonly size: number
   readonly state: string

@@ -7,7 +7,6 @@ import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/prometheus/index
 import { InformerPage } from './informer-page.js'
 import type { ShownChange } from './recent-changes.js'
 
-/** A request that cannot be answered, with the status of the response. */
 export class ApiError extends Error {
   readonly status: 400 | 404 | 409
 
@@ -44,7 +43,6 @@ export class InspectorApi {
     }
   }
 
-  /** Answers a request whose sender is authorized. */
   async answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = url
     if (pathname === '/api/informers') return send(response, this.#informers())

@@ -50,14 +50,12 @@ export function textOrder(text: string): Scalar {
   return NUMBER.test(text) ? Number(text) : text.toLowerCase()
 }
 
-/** What a sample of objects says about a field. */
 interface Seen {
   readonly depth: number
   readonly types: Set<ObjectField['type']>
   readonly texts: Set<string>
   count: number
   length: number
-  /** Whether the key of each object contains the value. */
   isInKey: boolean
 }
 

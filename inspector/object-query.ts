@@ -6,7 +6,6 @@ import { fieldsOf, type ObjectField, sortValueOf, textOrder } from './object-fie
 import { type JsonValue, jsonOf, jsonTextOf } from './object-json.js'
 import { TimeSlice } from './time-slice.js'
 
-/** Selects objects of an informer, and their order. */
 export interface ObjectQuery {
   /** A text that the key or the object contains, whatever its case. Empty: every object. */
   readonly text: string
@@ -56,7 +55,6 @@ interface Index {
   entries(value: unknown): Iterable<readonly [key: string, object: unknown]>
 }
 
-/** The objects of a query before they are sorted. */
 interface Matches {
   readonly keys: string[]
   /** By the position of the key: what it is sorted by. */
@@ -248,7 +246,6 @@ function indexedValueOf(text: string, isTuple: boolean, index: Index): unknown {
   return prefix
 }
 
-/** All scalars with this text. */
 function scalars(text: string): readonly Scalar[] {
   const others: Scalar[] = [Number(text), text === 'true', new Date(text)]
   if (/^-?\d{16,}$/.test(text)) others.unshift(BigInt(text))

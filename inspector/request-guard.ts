@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Why a request is refused. */
 export interface Refusal {
   readonly status: 401 | 403 | 405 | 421
   readonly message: string
@@ -43,7 +42,6 @@ export class RequestGuard {
     return `${this.#cookie}=${this.#token.toString()}; Path=/; HttpOnly; SameSite=Strict`
   }
 
-  /** Returns why the request may not be answered at all; undefined if it may. */
   refusal({ method, headers }: IncomingMessage): Refusal | undefined {
     const { host = '', origin } = headers
     if (method !== 'GET') return { status: 405, message: 'only GET is allowed' }

@@ -23,13 +23,11 @@ import type { FileIdentity } from './mirror-writer.js'
 
 export type FileHeader = MirrorHeader & FileIdentity
 
-/** A file whose prelude and header have been read. */
 export interface OpenedFile {
   readonly handle: FileHandle
   readonly prelude: Prelude
   readonly cipher: BlockCipher | undefined
   readonly header: FileHeader
-  /** The position of the second block. */
   readonly contentAt: number
   readonly size: number
 }
@@ -322,7 +320,6 @@ class Scan {
     return false
   }
 
-  /** A frame or a payload is complete. */
   #isOver(): boolean {
     this.#taken = 0
     const current = this.#current

@@ -25,7 +25,6 @@ export interface WriterContext {
   readonly encryptionKey: Uint8Array | undefined
 }
 
-/** Writes a mirror to an empty file, in slices. */
 export async function writeMirror(
   file: FileHandle,
   mirror: MirrorToSave,

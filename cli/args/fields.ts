@@ -32,7 +32,6 @@ export function changedFields(before: unknown, after: unknown): string[] {
   return paths
 }
 
-/** A value as one short text. */
 export function shownValue(value: unknown): string {
   const text = quotedText(value)
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE - 1)}…`

@@ -11,7 +11,6 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), name(value)]
 }
 
-/** What `watch` and `serve` mirror together. */
 export const TOGETHER = 'several tables of Postgres, MariaDB or MySQL (--table), or several prefixes of etcd (--prefix)'
 
 /** A text that is not empty, of an option that may not be repeated: a second value would replace the first one. */
@@ -31,14 +30,12 @@ export function list(value: string): readonly string[] {
   return value.split(',').map((each) => name(each.trim()))
 }
 
-/** A whole number of at least 1. */
 export function count(value: string): number {
   const number = value.trim() === '' ? Number.NaN : Number(value)
   if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
   return number
 }
 
-/** A condition on a field: its value, or any other value. */
 export interface Condition {
   readonly field: string
   readonly isNegated: boolean
@@ -61,7 +58,6 @@ export function portNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
 }
 
-/** The table that a command names with --table, or all of them with --all. */
 export function oneOrAll(flags: {
   readonly table?: string | undefined
   readonly all?: boolean | undefined

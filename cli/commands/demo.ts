@@ -268,7 +268,6 @@ class Demo {
     ]
   }
 
-  /** Records the states from a disconnect until the mirror is live again. */
   #follow(state: MirrorState): void {
     const broken = this.#broken
     if (broken === undefined || broken.forMs !== undefined) return

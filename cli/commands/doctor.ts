@@ -24,7 +24,6 @@ export async function doctor(given: string, flags: DoctorFlags, command: Command
   if (findings.some(({ severity }) => severity === 'error')) process.exitCode = 1
 }
 
-/** Shows on a terminal which check runs, and of how many. With `--json` nothing is shown. */
 async function withProgress(
   { json }: DoctorFlags,
   diagnosed: (onProgress: OnCheckProgress) => Promise<Diagnosis>,

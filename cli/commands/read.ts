@@ -129,7 +129,6 @@ const MAX_COLUMN_WIDTH = 40
 /** The fields that a table shows of an object of Kubernetes. Not all resources have them. */
 const KUBERNETES_FIELDS = ['status.phase', 'spec.nodeName', 'spec.replicas', 'metadata.creationTimestamp']
 
-/** Prints one object: indented JSON on a terminal, else one line. */
 async function printObject(entry: Entry, format: ObjectFormat): Promise<void> {
   await writeAll([format.isTable ? indented(entry, format) : jsonLine(entry, format)], format.signal)
 }

@@ -33,7 +33,6 @@ const DRAIN_MS = 5_000
 const LOOK_MS = 100
 const LINE_MS = 10_000
 
-/** Mirrors a source, and publishes it to an engine until it is interrupted. */
 export async function relay(url: string, flags: RelayFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
   if (flags.retention !== undefined && !(Number.isInteger(flags.retention) && flags.retention > 0))
@@ -106,7 +105,6 @@ function relayLines(name: string, { state, reason, batches, changes, backlog, re
   ])
 }
 
-/** Prints the status after each change of the state, and regularly. */
 async function printStatus(relaying: RelayServing, signal: AbortSignal): Promise<void> {
   let printed = { state: '', at: -Infinity }
   do {
@@ -133,7 +131,6 @@ interface OpenRelayStore {
   close(): void
 }
 
-/** Opens the store of a relay, with leases in the same engine. */
 async function openRelayStore(url: string, name: string, retention: number | undefined): Promise<OpenRelayStore> {
   if (/^(nats|tls):\/\//i.test(url)) {
     if (retention !== undefined)

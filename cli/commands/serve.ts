@@ -71,7 +71,6 @@ async function mirrorsOf(
   })
 }
 
-/** Adds the name in the configuration file to an error of this source. */
 async function named<V>(name: string | undefined, work: Promise<V>): Promise<V> {
   try {
     return await work

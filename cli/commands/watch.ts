@@ -22,7 +22,6 @@ import type { OpenSource, Row } from '../sources/source-types.js'
 
 interface WatchFlags {
   readonly index: readonly string[]
-  /** The fields that a terminal shows of each changed object. */
   readonly fields?: readonly string[]
   readonly json?: boolean
   readonly for?: string
@@ -94,7 +93,6 @@ async function showMirrors(mirrors: readonly Shown[], flags: WatchFlags, shutdow
   await following
 }
 
-/** Adds all changes to the lines, until the signal aborts. */
 async function follow(mirrors: readonly Shown[], lines: ChangeLines, signal: AbortSignal): Promise<void> {
   for await (const { parts } of changesOf(mirrors, signal)) {
     let isContinued = false
@@ -136,7 +134,6 @@ function undecoded({ invalid }: Informer<Row, Indexes>, things: string, unnamed:
   ]
 }
 
-/** The most frequent values of an index. */
 function topValues(column: string, index: Equal<Row, Scalar> | undefined): string[] {
   const values = [...(index?.values() ?? [])].map((value) => [String(value), index?.count(value) ?? 0] as const)
   const top = values.sort((a, b) => b[1] - a[1]).slice(0, 5)

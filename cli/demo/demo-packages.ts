@@ -124,7 +124,6 @@ async function npmInstall(prefix: string, spec: string, signal: AbortSignal): Pr
   }
 }
 
-/** The line of npm that says what failed. */
 function reasonOf(error: unknown): string {
   if (fieldOf(error, 'code') === 'ENOENT') return 'npm is not in PATH'
   if (fieldOf(error, 'killed') === true) return `npm took longer than ${DOWNLOAD_TIMEOUT_MS / 60_000} minutes`

@@ -20,7 +20,6 @@ export interface DemoEngine {
   readonly transactions: number
   open(): Promise<void>
   startWriter(): void
-  /** Rejects with the error of the writer. */
   stopWriter(): Promise<void>
   /** Ends the connection of the mirror, or the process of the writer. A new writer is there when it resolves. */
   kill(): Promise<void>

@@ -45,7 +45,6 @@ export interface Diagnosis {
   readonly findings: readonly Result[]
 }
 
-/** The number of checks, and of those that have ended. */
 export interface CheckProgress {
   readonly checks: number
   readonly done: number
@@ -110,7 +109,6 @@ export function megabytes(bytes: number): string {
 }
 
 interface Openable {
-  /** Opens the source over a connection of its own. */
   open(): Promise<OpenSource>
 }
 

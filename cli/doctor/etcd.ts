@@ -31,7 +31,6 @@ interface Member {
 interface EtcdContext {
   open(): Promise<OpenSource>
   readonly flags: PrefixFlags
-  /** The endpoints that answer; at least one. */
   readonly members: readonly Member[]
   /** Those that sent their status. Throws if all refused it. */
   known(): readonly Member[]

@@ -76,7 +76,6 @@ export const diagnoseKubernetes: Diagnose<SourceOptions> = async (url, flags, on
   }
 }
 
-/** Throws a CliError if no server answers, or if it rejects the credentials. */
 async function assertConnection(session: ApiSession): Promise<void> {
   try {
     await session.json({ verb: 'get', path: '/version' })

@@ -320,13 +320,11 @@ function percent(part: number): string {
   return `${Math.round(part * 100)} %`
 }
 
-/** A replication slot that retains log, or that lost it. */
 interface Slot {
   readonly name: string
   readonly isActive: boolean
   /** `unreserved`: the next checkpoint removes what it needs. `lost`: removed. Other values: it has that. */
   readonly status: string
-  /** The write-ahead log that it retains, in bytes. */
   readonly bytes: number
 }
 

@@ -17,11 +17,9 @@ interface RedisContext {
   readonly user: string
   /** The key that is read: of the collection's log, the stream, or the prefix of plain keys. */
   readonly name: string
-  /** Sends a command that only reads. */
   send(...command: readonly [string, ...string[]]): Promise<unknown>
   /** Returns a field of INFO; undefined if the server has none. */
   info(field: string): Promise<string | undefined>
-  /** Returns a setting; undefined if the server has none. */
   setting(name: string): Promise<string | undefined>
 }
 

@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
 
-/** Measures the rate of changes and their lag over the last seconds. */
 export class RateMeter {
   readonly #clock: Clock
   readonly #startedAt: number

@@ -11,7 +11,6 @@ const SHOW_CURSOR = '\x1b[?25h'
 
 /** The output of a running command: a live view on a terminal, otherwise regular lines. */
 export interface View {
-  /** The lines of the live view. Lines wider than the terminal are cut. */
   frame(): readonly string[]
   line(): string
   /** The log lines since the last call. On a terminal they are printed above the live view, and scroll away. */

@@ -23,7 +23,6 @@ const NAMES = ['listwatch.config.ts', 'listwatch.config.js', 'listwatch.config.j
 const FORM =
   'it must have the form { "sources": { "orders": { "url": "postgres://user@host/db", "table": "orders" } } }'
 
-/** Reads all sources of a configuration file. Default: the one in the current folder. */
 export async function readConfig(given: string | undefined): Promise<readonly NamedSource[]> {
   const path = given ?? NAMES.find((name) => existsSync(name))
   if (path === undefined)
@@ -93,7 +92,6 @@ function sourceOf(entry: unknown): Omit<NamedSource, 'name'> {
   return { url, flags: parser.opts() }
 }
 
-/** The words of a command line that set an option. */
 function argumentsOf({ options }: Command, name: string, value: unknown): readonly string[] {
   const known = options.filter(({ long }) => long !== '--config')
   const option = known.find((each) => each.attributeName() === name)

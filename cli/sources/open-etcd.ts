@@ -3,7 +3,6 @@ import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.j
 import { CliError, loadPackage } from '../output/cli-error.js'
 import type { OpenSource, PrefixFlags, Row, SourceOptions } from './source-types.js'
 
-/** Opens ranges of keys of etcd with one history. */
 export async function openPrefixes(
   url: string,
   prefixes: readonly string[],
@@ -14,7 +13,6 @@ export async function openPrefixes(
   return await Promise.all(prefixes.map((prefix) => openEtcd(url, { ...flags, prefix }, cluster)))
 }
 
-/** Opens a range of keys of etcd, or of a cluster that was opened before. */
 export async function openEtcd(url: string, flags: PrefixFlags, cluster?: EtcdCluster): Promise<OpenSource> {
   const { shown } = addressOf(url)
   await loadGrpc()

@@ -6,7 +6,6 @@ import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import type { OpenSource, Row, SourceOptions, TableFlags } from './source-types.js'
 
-/** Opens tables of MariaDB or MySQL with one history. */
 export async function openTables(
   url: string,
   tables: readonly string[],
@@ -16,7 +15,6 @@ export async function openTables(
   return await Promise.all(tables.map((table) => openMysql(url, { ...flags, table }, database)))
 }
 
-/** Opens a table of MariaDB or MySQL, or of a database that was opened before. */
 export async function openMysql(
   url: string,
   { table, columns, sql }: TableFlags,
@@ -34,7 +32,6 @@ export async function openMysql(
   }
 }
 
-/** Runs `work` on a connection of its own. */
 export async function withMysql<V>(url: string, work: (connection: Connection) => Promise<V>): Promise<V> {
   const connect = await connector(url)
   let connection: Connection

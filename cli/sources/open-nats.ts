@@ -13,7 +13,6 @@ const RECONNECT_MS = 500
 /** A connection without a server is noticed within two of these, in milliseconds. */
 const PING_MS = 5_000
 
-/** Opens a bucket of NATS, or that of a relay. */
 export async function openNats(url: string, flags: SourceOptions): Promise<OpenSource> {
   const of = checkNatsForm(flags)
   const { connection, shown } = await connectNats(url)

@@ -5,7 +5,6 @@ import { cliErrorOf, withCommands } from '../output/error-hints.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
 import type { OpenSource, Row, SourceOptions, TableFlags } from './source-types.js'
 
-/** Opens tables of Postgres with one history. */
 export async function openTables(
   url: string,
   tables: readonly string[],
@@ -19,7 +18,6 @@ export async function openTables(
   return opened
 }
 
-/** Opens a table of Postgres, or of a database that was opened before. */
 export async function openPostgres(url: string, flags: TableFlags, database?: PostgresDatabase): Promise<OpenSource> {
   const connect = await connector(url)
   const { table, sql, rls, columns } = flags

@@ -39,7 +39,6 @@ const OPENERS = {
   mysql: async () => (await import('./open-mysql.js')).openMysql,
 }
 
-/** Opens the source that the URL and the options name. */
 export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
   const { kind, url, options } = targetOf(given, flags, command)
   return await (await OPENERS[kind]())(url, options)

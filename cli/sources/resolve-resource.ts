@@ -14,7 +14,6 @@ import { CliError } from '../output/cli-error.js'
 
 const TIMEOUT_MS = 15_000
 
-/** The options of `kubernetesSource` that name a resource. */
 export interface ResourceChoice {
   readonly apiVersion: string
   readonly plural: string

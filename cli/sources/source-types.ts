@@ -37,7 +37,6 @@ export type PrefixFlags = SourceOptions & { readonly prefix: string }
 export interface OpenSource {
   readonly source: ListerWatcher<Row>
   readonly kind: SourceKind
-  /** The name of the mirrored collection. */
   readonly of: string
   /** Converts an error that ends the command. */
   toCliError(error: SourceError): CliError

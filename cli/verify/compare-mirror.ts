@@ -8,7 +8,6 @@ import type { Row } from '../sources/source-types.js'
 const ROUNDS = 8
 const PAUSE_MS = 1_000
 
-/** The objects of a mirror at one moment. */
 export interface MirrorView extends Disposable {
   readonly version: Version | undefined
   readonly sourceName: string | undefined

@@ -4,7 +4,6 @@ import { changedFields, fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import type { Mirror, MirrorView } from './compare-mirror.js'
 
-/** The address of an inspector, and the informer to ask for. */
 export interface InspectedMirrorOptions {
   /** `http://127.0.0.1:40123/#token=…`, as the inspector prints it; the path is ignored. */
   readonly address: string

@@ -7,7 +7,6 @@ import type { Mirror, MirrorView } from './compare-mirror.js'
 
 const REACH_MS = 30_000
 
-/** A mirror in this process. */
 export function localMirror(rows: Informer<Row>, signal: AbortSignal): Mirror {
   const view = async (): Promise<MirrorView> => {
     const snapshot = rows.snapshot()

@@ -9,7 +9,6 @@ export interface InformerItem extends Sample {
   readonly indexes: readonly string[]
 }
 
-/** What selects objects of an informer, and their order. */
 export interface Selection {
   readonly text: string
   readonly values: Readonly<Record<string, string>>
@@ -36,7 +35,6 @@ async function read<V>(path: string, parameters: Parameters = {}, more = '', sig
   return body
 }
 
-/** Turns the token of the address into a session, and removes it from the address. */
 export async function openSession(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get('token')
   if (token === null) return

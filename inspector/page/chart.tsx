@@ -2,12 +2,10 @@ import type { JSX } from 'preact'
 import type { Sample } from '../informer-page.js'
 import { clockTime } from './formats.js'
 
-/** Why there is no lag. */
 export const NO_LAG = 'The source sends no commit times, or no change has arrived yet.'
 
 interface LineProps {
   readonly values: readonly (number | null)[]
-  /** The number of values that the width stands for. */
   readonly width: number
 }
 

@@ -4,7 +4,6 @@ import { clockTime, inline, isoTime } from './formats.js'
 
 const TOOLTIP = 2_000
 
-/** A change in one line, with its changed fields. */
 export function ChangeLine({
   change,
   onKey,

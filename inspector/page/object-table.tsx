@@ -9,9 +9,7 @@ interface ObjectTableProps {
   readonly rows: Rows
   readonly columns: readonly ObjectField[]
   readonly sort: string
-  /** The row of the keyboard. */
   readonly selected: number
-  /** The key of the shown object. */
   readonly shown: string | undefined
   onSort(sort: string): void
   onRow(at: number): void
@@ -123,7 +121,6 @@ interface VirtualListProps {
   /** The item that must be visible. */
   readonly selected: number
   readonly label: string
-  /** The least width of the rows. */
   readonly width: string
   /** Stays visible above the rows. It is as high as a row. */
   readonly head: ComponentChildren
@@ -136,7 +133,6 @@ const ROW_PX = 30
 const MAX_PX = 8_000_000
 const MARGIN = 10
 
-/** A table that renders only its visible rows. */
 function VirtualList({ count, selected, label, width, head, onRange, row }: VirtualListProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null)
   const [{ top, height }, setView] = useState({ top: 0, height: 600 })

@@ -12,7 +12,6 @@ interface ObjectsViewProps {
   readonly informer: string
   readonly selection: Selection
   readonly shown: string | undefined
-  /** Changes when the store may have changed. */
   readonly revision: number
   onSelection(selection: Selection): void
   onKey(key: string | undefined): void
@@ -31,7 +30,6 @@ const STEPS: ReadonlyMap<string, number> = new Map([
 ])
 const OLD_MS = 2_000
 
-/** Search, facets, the table of objects, and one object with its history. */
 export function ObjectsView(props: ObjectsViewProps): JSX.Element {
   const { informer, selection, shown, revision, onSelection, onKey } = props
   const chosen = useColumns(informer, revision)

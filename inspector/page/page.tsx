@@ -12,7 +12,6 @@ import { StatusView } from './status-view.js'
 const TABS = ['Objects', 'Changes', 'Status'] as const
 type Tab = (typeof TABS)[number]
 const NO_SELECTION: Selection = { text: '', values: {}, sort: '' }
-/** The seconds that a line in the head shows. */
 const SECONDS = 60
 
 function focusSearch(): boolean {
@@ -225,7 +224,6 @@ function ChangesView({ changes, onKey }: ChangesViewProps): JSX.Element {
   )
 }
 
-/** What the event stream of an informer has sent. */
 interface Stream {
   readonly isConnected: boolean
   readonly changes: readonly ShownChange[]

@@ -10,7 +10,6 @@ interface StatusViewProps {
   readonly samples: readonly Sample[]
 }
 
-/** Graphs, sources, subscriptions, controllers, indexes and transitions. */
 export function StatusView({ informer, samples }: StatusViewProps): JSX.Element {
   const status = useRead(() => readStatus(informer), informer, samples.at(-1)?.at)
   return (

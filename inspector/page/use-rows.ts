@@ -2,10 +2,8 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { ObjectRow } from '../informer-page.js'
 import { oneAtATime, readRows, type Selection } from './api.js'
 
-/** The loaded part of the list of objects. */
 export interface Rows {
   readonly rows: ReadonlyMap<number, ObjectRow>
-  /** What they were selected by. */
   readonly selection: Selection | undefined
   readonly total: number
   readonly isCut: boolean

@@ -22,7 +22,6 @@ export async function* serverSentEvents(
 ): AsyncGenerator<ServerSentEvent | undefined, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  /** The beginning of a line that has not ended yet. */
   let rest = ''
   let type = ''
   let data: string[] = []

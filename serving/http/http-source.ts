@@ -340,7 +340,6 @@ class Http<T> implements HttpSource<T> {
     signal: AbortSignal,
     resumed: Version | undefined,
   ): AsyncGenerator<{ events: ListEvent<T>[]; version: Version }> {
-    /** The events of a batch that arrives in parts. */
     let parts: ListEvent<T>[] = []
     let { sequence } = after
     let at: Version | undefined
@@ -400,7 +399,6 @@ function endOf({ code, message }: Properties): SourceError {
   return new SourceError(typeof message === 'string' ? message : 'the server ended the watch', { code: known })
 }
 
-/** The parts of the global object of a browser that are used. */
 interface BrowserGlobal {
   readonly document?: EventTarget & { readonly visibilityState: string }
   readonly addEventListener?: EventTarget['addEventListener']

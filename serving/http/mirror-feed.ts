@@ -353,7 +353,6 @@ export class MirrorFeed<T> {
     if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
   }
 
-  /** Sends the new frames, to many followers in slices. */
   async #deliver(): Promise<void> {
     this.#isDelivering = true
     const slice = new TimeSlice(this.#clock)

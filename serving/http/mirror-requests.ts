@@ -15,7 +15,6 @@ const MAX_BODY_BYTES = 256 * 1024
 /** The most characters of a text that refuses a request in an error. */
 const MAX_REASON_LENGTH = 200
 
-/** The requests of a follower to the servers of a mirror. */
 export class MirrorRequests {
   readonly #base: string
   readonly #query: string
@@ -154,7 +153,6 @@ function withHeader(own: RequestHeaders, name: string, value: string): Headers {
   return headers
 }
 
-/** The answer of the server of another feed. */
 export class OtherFeed extends SourceError {
   readonly feed: unknown
 

@@ -1,4 +1,3 @@
-/** Returns 22 random characters. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return btoa(String.fromCharCode(...bytes))

@@ -6,10 +6,8 @@ export interface ReceivedResponse {
   readonly body: ReceivedBody | null
 }
 
-/** The parts of a `ReadableStream` that a source reads. */
 export interface ReceivedBody {
   getReader(): BodyReader
-  /** Ends a body that has no reader. */
   cancel(): Promise<void>
 }
 
@@ -18,7 +16,6 @@ export interface BodyReader {
   cancel(): Promise<void>
 }
 
-/** Sends a request, as the global `fetch` does. */
 export type SendRequest = (url: string, init: RequestInit) => Promise<ReceivedResponse>
 
 /** Reads a body as text up to about `maxBytes`. `isWhole`: it ended before. */

@@ -20,7 +20,6 @@ export type Where = Readonly<Record<string, unknown>>
 /** By the names of their collections; a single informer by "". */
 type Informers<T> = ReadonlyMap<string, Informer<T, object>>
 
-/** The state of each source, by name. */
 export type Sources = Readonly<Record<string, Status>>
 
 /** A stream of changes, as a feed reads it. */
@@ -166,7 +165,6 @@ export class ServedMirror<T> {
     return this.#informers.has(collection)
   }
 
-  /** Distinguishes the scopes of this mirror. */
   scopeName(where: Where): string {
     return [...this.#informers.keys()].map((each) => scopeName(this.#whereOf(where, each))).join()
   }
@@ -207,7 +205,6 @@ function sourcesOf(collection: string, status: Status): Sources {
   return Object.fromEntries(Object.entries(sources).map(([name, each]) => [prefixed(collection, name), each]))
 }
 
-/** The keys of the objects that have all values of `where`. */
 function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
   const [first, ...rest] = Object.entries(where)
   if (first === undefined) return yield* view.keys()

@@ -5,7 +5,6 @@ import type { Version } from '../../src/contract/version.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { decodeKey, encodeKey, HEADER_KEY, hasSameVersion } from './relay-texts.js'
 
-/** The texts that the store should have. */
 export interface Expected {
   keys(): Iterable<string>
   /** The text of a key; undefined if there is no such object. `isRepair`: without the version of the object. */

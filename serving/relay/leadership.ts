@@ -6,7 +6,6 @@ import type { ReplicaStatus } from '../../src/subscriptions/controller/controlle
 import { type OwnedRun, ReplicaGate } from '../../src/subscriptions/replicas/replica-gate.js'
 import { redact } from '../../src/util/redact.js'
 
-/** The only key of the group of a relay. */
 const KEY = 'relay'
 
 /** One period in which a relay may write. */

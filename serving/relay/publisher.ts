@@ -373,7 +373,6 @@ export class Publisher<T> implements RelayServing {
     await this.#retry.wait(this.#stopping.signal, isReplaced ? REPLACED_MS : undefined)
   }
 
-  /** Whether another relay was the last one to write. */
   async #isForeign(): Promise<boolean> {
     try {
       const { text } = await this.#store.read(HEADER_KEY, this.#context(this.#stopping.signal))

@@ -28,7 +28,6 @@ export interface RelayHeader {
 /** The reason of an object whose text the store could not take begins with this. */
 const UNRELAYED = 'it cannot be relayed: '
 
-/** The text for an object whose text the store cannot take. */
 export function unrelayedText(why: string, version?: Version): string {
   return JSON.stringify({ invalid: UNRELAYED + why, version })
 }

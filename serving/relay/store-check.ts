@@ -1,7 +1,6 @@
 import { hasMethods, propertiesOf } from '../../adapters/common/properties.js'
 import type { OptionCheck } from '../../src/util/validate-options.js'
 
-/** The check of an option that must be a relay store. */
 export const isStore: OptionCheck = (value) =>
   hasMethods(value, 'read', 'write', 'close') &&
   hasMethods(propertiesOf(value)['collection'], 'list', 'watch', 'hasReached')

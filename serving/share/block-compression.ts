@@ -10,13 +10,11 @@ const OWN_BYTES = Buffer.poolSize >>> 1
 
 const deflateInThread = promisify(deflateRaw)
 
-/** Compresses a block with raw deflate. */
 export async function deflated(block: Uint8Array): Promise<Uint8Array> {
   const options = { level: LEVEL, chunkSize: deflatedBytes(block.length) }
   return block.length > LARGE_BLOCK_BYTES ? await deflateInThread(block, options) : deflateRawSync(block, options)
 }
 
-/** Frees the result of `deflated` for a block of this length. */
 export function freeDeflated(bytes: Uint8Array, length: number): void {
   freeBytes(bytes, deflatedBytes(length))
 }

@@ -115,7 +115,6 @@ class Exchange implements ReceivedBody, BodyReader {
   readonly #answered = Promise.withResolvers<Answer>()
   readonly answer: Promise<Answer> = this.#answered.promise
   #frames: Uint8Array[] = []
-  /** The position of the next frame. */
   #next = 0
   /** The bytes of taken frames that were not reported. */
   #takenBytes = 0

@@ -39,7 +39,6 @@ export function servePort(port: MessagePort, handler: PortHandler, closed: () =>
   port.unref()
 }
 
-/** One request, until its response has been sent. */
 class PortExchange {
   readonly #port: MessagePort
   readonly #id: number

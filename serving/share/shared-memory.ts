@@ -12,7 +12,6 @@ export interface SharedBlocks {
 export class SharedBlockWriter {
   readonly #pieces: Uint8Array[] = []
   readonly #places: number[] = []
-  /** The position in the last piece. */
   #at = 0
 
   /** `length` is the length of the block before it was compressed. */

@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Status } from '../../src/contract/status.js'
 import type { HandlerMessage, RunMessage } from '../../src/util/telemetry.js'
 
-/** The messages of the diagnostics channels, by channel. */
 export interface Messages {
   readonly 'listwatch:status': {
     readonly informer: string

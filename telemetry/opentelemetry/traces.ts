@@ -39,7 +39,6 @@ export class Traces {
   readonly #tracer: Tracer
   readonly #minApplyMs: number
   readonly #flush: () => void
-  /** The open span of each source. */
   readonly #ofSources = new Map<string, Span>()
   readonly #ofRuns = new Map<RunMessage, Span>()
   /** The last commits by informer and position: the span, or the write if it has no span. */

@@ -3,7 +3,6 @@ import type { WatchEvent } from '../../src/contract/source.js'
 /** The contents of a collection: values by key. */
 export type Values = ReadonlyMap<string, string>
 
-/** The contents that result from events. */
 export class ExpectedContents {
   readonly values: Map<string, string>
   readonly invalid: Set<string>
@@ -46,7 +45,6 @@ export function areEqual(a: Values, b: Values): boolean {
   return true
 }
 
-/** Describes how `actual` differs from `expected`. */
 export function difference(actual: Values, expected: Values): string {
   const differences: string[] = []
   for (const [key, value] of expected) {

@@ -120,7 +120,6 @@ export const recoveryCases: readonly ConformanceCase[] = [
   }),
 ]
 
-/** Lists the current objects, and follows a delete from that list. */
 async function listAndWatch(context: CaseContext): Promise<void> {
   const listing = await context.list()
   context.expectCurrent('the list', listing.contents.values)

@@ -4,7 +4,6 @@ import { systemRandom } from '../../src/contract/random.js'
 import { ContractViolation, check, withTimeout } from '../conformance/run/assertions.js'
 import type { LeasesHarness } from './harness.js'
 
-/** The fields of a record besides its member and renewal. */
 export interface Published {
   readonly members?: readonly string[]
   readonly holds?: readonly string[]
@@ -70,7 +69,6 @@ export class LeasesContext {
     this.#group = `group-${randomName()}`
   }
 
-  /** The store of the case's group, or of another group. */
   async leases(group = ''): Promise<Leases> {
     return await this.#harness.create(this.#group + group)
   }

@@ -92,7 +92,6 @@ class StoreContext {
     return { texts, version }
   }
 
-  /** Returns a function that reads the next batch of a watch. */
   watch(store: RelayStore, after: Version): () => Promise<WatchBatch<string>> {
     const context: WatchContext = { ...this.context, after, onProgressRequest: () => {} }
     const batches = store.collection.watch(context)[Symbol.asyncIterator]()

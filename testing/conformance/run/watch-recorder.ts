@@ -74,7 +74,6 @@ export class WatchRecorder implements Position {
     while (!condition()) await this.next(what, Math.max(0, deadline - systemClock.now()))
   }
 
-  /** Reads until the contents are these values. */
   async untilEqual(values: Values): Promise<void> {
     try {
       await this.until('the written values', () => areEqual(this.values, values))
