@@ -67,7 +67,7 @@ export async function demo(given: string | undefined, flags: DemoFlags): Promise
     if (flags.inspect !== false && flags.json !== true) await running.serveInspector()
     shutDownAfter(forMs, shutdown)
     if (forMs !== undefined) void running.killEvery(forMs / (disconnects + 1), disconnects)
-    if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
+    if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, shutdown.signal)
     else await running.show()
     const outcome = await running.compare()
     process.stdout.write(`${flags.json === true ? JSON.stringify(outcome) : summaryOf(outcome)}\n`)
@@ -115,7 +115,7 @@ class Demo {
   readonly #shutdown: AbortController
   readonly #engine: DemoEngine
   readonly #orders: Informer<Order, Indexes>
-  readonly #meter = new RateMeter(systemClock)
+  readonly #meter = new RateMeter()
   readonly #changes = new ChangeLines({ fields: ['tenant', 'status', 'cents'], isKubernetes: false })
   readonly #startedAt = systemClock.now()
   #inspector: Inspector | undefined
@@ -151,7 +151,7 @@ class Demo {
     await this.#orders.start().synced({ timeoutMs: 30_000 })
     this.#engine.startWriter()
     this.#heapStartMb = heapMb()
-    void sleepUnlessAborted(SETTLED_MS, systemClock, this.#shutdown.signal).then((isLong) => {
+    void sleepUnlessAborted(SETTLED_MS, this.#shutdown.signal).then((isLong) => {
       if (isLong) this.#heapStartMb = heapMb()
     })
   }
@@ -159,7 +159,7 @@ class Demo {
   /** Kills the mirror's connection or the writer `times` times, with `ms` milliseconds before each. */
   async killEvery(ms: number, times: number): Promise<void> {
     for (let left = times; left > 0; left--) {
-      if (!(await sleepUnlessAborted(ms, systemClock, this.#shutdown.signal))) return
+      if (!(await sleepUnlessAborted(ms, this.#shutdown.signal))) return
       this.#kill()
     }
   }
@@ -177,7 +177,7 @@ class Demo {
       ['q', end],
     ])
     const view = { frame: () => this.#frame(), line: () => this.#line() }
-    await showView(view, keys, systemClock, this.#shutdown.signal)
+    await showView(view, keys, this.#shutdown.signal)
   }
 
   /** Waits until the mirror includes every commit, and compares it with the table row by row. */

@@ -71,7 +71,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     isListed = true
     shutDownAfter(forMs, shutdown)
     const keys = new Map([['q', () => shutdown.abort()]])
-    const meter = new RateMeter(systemClock)
+    const meter = new RateMeter()
     const count = (): void => meter.add(rows.status.lagMs)
     rows.subscribe({ add: ({ origin }) => origin !== 'initial' && count(), update: count, delete: count })
     const frame = (): string[] => [
@@ -79,7 +79,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
       ...relayLines(store.name, relaying.status),
       colors.dim('[q] quit'),
     ]
-    if (hasScreen) await showView({ frame, line: () => '' }, keys, systemClock, shutdown.signal)
+    if (hasScreen) await showView({ frame, line: () => '' }, keys, shutdown.signal)
     else await printStatus(relaying, shutdown.signal)
   } finally {
     await end()
@@ -113,7 +113,7 @@ async function printStatus(relaying: RelayServing, signal: AbortSignal): Promise
     if (status.state === printed.state && now - printed.at < LINE_MS) continue
     printed = { state: status.state, at: now }
     printLine(status)
-  } while (await sleepUnlessAborted(LOOK_MS, systemClock, signal))
+  } while (await sleepUnlessAborted(LOOK_MS, signal))
 }
 
 function printLine({ state, reason, version, batches, changes, backlog, lastError }: RelayStatus): void {

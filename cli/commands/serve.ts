@@ -1,5 +1,4 @@
 import { serveInspector } from '../../inspector/index.js'
-import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { fieldOf } from '../args/fields.js'
@@ -49,7 +48,7 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
       }),
     )
     shutDownAfter(forMs, shutdown)
-    await sleepUnlessAborted(Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
+    await sleepUnlessAborted(Number.MAX_SAFE_INTEGER, shutdown.signal)
   } finally {
     await Promise.all(mirrors.map(({ rows }) => rows.stop()))
     for (const { open } of mirrors) open.close()

@@ -52,7 +52,7 @@ async function run(opened: readonly OpenSource[], flags: WatchFlags, forMs: numb
       const { open, rows } = mirror
       const unnamed = reportErrors(rows, open, hasScreen)
       const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
-      return { ...mirror, unnamed, hint, meter: new RateMeter(systemClock) }
+      return { ...mirror, unnamed, hint, meter: new RateMeter() }
     })
     await Promise.all(mirrors.map(({ rows, open }) => awaitFirstList(rows, open, signal)))
     if (signal.aborted) return
@@ -89,7 +89,7 @@ async function showMirrors(mirrors: readonly Shown[], flags: WatchFlags, shutdow
   const keys = new Map([['q', () => shutdown.abort()]])
   const picture = (): string[] => [...mirrors.flatMap((mirror) => pictureOf(mirror, flags)), colors.dim('[q] quit')]
   const line = (): string => mirrors.map((mirror) => lineOf(mirrors, mirror)).join('; ')
-  await showView({ frame: picture, line, log: () => changes.take() }, keys, systemClock, shutdown.signal)
+  await showView({ frame: picture, line, log: () => changes.take() }, keys, shutdown.signal)
   await following
 }
 

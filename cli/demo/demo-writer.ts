@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/contract/clock.js'
-import type { Random } from '../../src/contract/random.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { systemRandom } from '../../src/contract/random.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Row } from '../sources/source-types.js'
 
@@ -43,17 +43,13 @@ const PAUSE_MS = 6
 /** Writes orders, several in a transaction. Some are rolled back, and `onCommit` is called after each of the others. */
 export class DemoWriter<Time> {
   readonly #connection: WriterConnection<Time>
-  readonly #clock: Clock
-  readonly #random: Random
   readonly #stop = new AbortController()
   #running: Promise<void> = Promise.resolve()
   readonly #onCommit: () => void
 
-  constructor(connection: WriterConnection<Time>, clock: Clock, random: Random, onCommit: () => void) {
+  constructor(connection: WriterConnection<Time>, onCommit: () => void) {
     this.#onCommit = onCommit
     this.#connection = connection
-    this.#clock = clock
-    this.#random = random
   }
 
   async fillTable(): Promise<void> {
@@ -76,15 +72,15 @@ export class DemoWriter<Time> {
     while (!signal.aborted) {
       await this.#connection.run('BEGIN')
       for (let left = 1 + this.#below(4); left > 0; left--) await this.#change()
-      const isKept = this.#random.next() > 0.05
+      const isKept = systemRandom.next() > 0.05
       await this.#connection.run(isKept ? 'COMMIT' : 'ROLLBACK')
       if (isKept) this.#onCommit()
-      await this.#clock.sleep(this.#below(2 * PAUSE_MS), signal).catch(() => {})
+      await systemClock.sleep(this.#below(2 * PAUSE_MS), signal).catch(() => {})
     }
   }
 
   async #change(): Promise<void> {
-    const dice = this.#random.next()
+    const dice = systemRandom.next()
     const any = 'id = (SELECT id FROM orders LIMIT 1 OFFSET $1)'
     const at = this.#below(ROWS)
     if (dice < 0.25) await this.#insert([this.#pick(TENANTS)])
@@ -103,11 +99,11 @@ export class DemoWriter<Time> {
   }
 
   get #now(): Time {
-    return this.#connection.timeOf(this.#clock.now())
+    return this.#connection.timeOf(systemClock.now())
   }
 
   #below(below: number): number {
-    return Math.floor(this.#random.next() * below)
+    return Math.floor(systemRandom.next() * below)
   }
 
   #pick(from: readonly string[]): string {

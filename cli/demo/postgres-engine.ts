@@ -1,6 +1,5 @@
 import type pg from 'pg'
 import { installChangeLog, postgresSource } from '../../adapters/postgres/index.js'
-import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
@@ -43,7 +42,7 @@ export async function postgresEngine(
     timeOf: (ms) => new Date(ms),
   }
   const engine = { transactions: 0 }
-  const writer = new DemoWriter(connection, systemClock, systemRandom, () => engine.transactions++)
+  const writer = new DemoWriter(connection, () => engine.transactions++)
   return Object.assign(engine, {
     victim: 'connection' as const,
     source: postgresSource<Order>({ connect: () => clientFor(MIRROR), table: 'orders' }),

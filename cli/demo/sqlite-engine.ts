@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installChangeLog, sqliteSource } from '../../adapters/sqlite/index.js'
 import { systemClock } from '../../src/contract/clock.js'
-import { systemRandom } from '../../src/contract/random.js'
 import { settleWithin } from '../../src/util/deadline.js'
 import { CliError } from '../output/cli-error.js'
 import { loadSqlite } from '../sources/open-sqlite.js'
@@ -59,7 +58,7 @@ export async function sqliteEngine(say: (line: string) => void): Promise<DemoEng
       const database = new DatabaseSync(path)
       try {
         database.exec(TABLE_SQL)
-        await new DemoWriter(writerConnection(database), systemClock, systemRandom, () => {}).fillTable()
+        await new DemoWriter(writerConnection(database), () => {}).fillTable()
         installChangeLog(database, { table: 'orders' })
       } finally {
         database.close()

@@ -3,8 +3,6 @@
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { systemClock } from '../../src/contract/clock.js'
-import { systemRandom } from '../../src/contract/random.js'
 import { DemoWriter } from './demo-writer.js'
 import { writerConnection } from './sqlite-connection.js'
 
@@ -22,7 +20,7 @@ function start(): void {
   const database = new DatabaseSync(path)
   database.exec('PRAGMA busy_timeout = 5000') // Node 22.15 and older versions ignore the option "timeout".
   const connection = writerConnection(database)
-  writer = new DemoWriter(connection, systemClock, systemRandom, () => {
+  writer = new DemoWriter(connection, () => {
     if (process.connected) process.send?.('committed', () => {}) // The demo may have ended.
   })
   writer.start()

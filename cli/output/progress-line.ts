@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/contract/clock.js'
 import type { ListerWatcher, ListPage } from '../../src/contract/source.js'
 import { thousands, withoutControls } from './status-view.js'
 import { sleepUnlessAborted } from './terminal-ui.js'
@@ -65,6 +64,6 @@ export class ProgressLine implements Disposable {
 
   async #show(): Promise<void> {
     do this.#draw()
-    while (await sleepUnlessAborted(FRAME_MS, systemClock, this.#ended.signal))
+    while (await sleepUnlessAborted(FRAME_MS, this.#ended.signal))
   }
 }

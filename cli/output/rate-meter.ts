@@ -1,16 +1,10 @@
-import type { Clock } from '../../src/contract/clock.js'
+import { systemClock } from '../../src/contract/clock.js'
 
 export class RateMeter {
-  readonly #clock: Clock
-  readonly #startedAt: number
+  readonly #startedAt = systemClock.now()
   readonly #perSecond = new Map<number, number>()
   #lags: number[] = []
   #total = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.#startedAt = clock.now()
-  }
 
   get total(): number {
     return this.#total
@@ -18,7 +12,7 @@ export class RateMeter {
 
   add(lagMs: number | undefined): void {
     this.#total++
-    const second = Math.floor(this.#clock.now() / 1_000)
+    const second = Math.floor(systemClock.now() / 1_000)
     this.#perSecond.set(second, (this.#perSecond.get(second) ?? 0) + 1)
     if (lagMs === undefined) return
     this.#lags.push(lagMs)
@@ -27,7 +21,7 @@ export class RateMeter {
 
   /** Changes per second, over the last three whole seconds. */
   get rate(): number {
-    const now = Math.floor(this.#clock.now() / 1_000)
+    const now = Math.floor(systemClock.now() / 1_000)
     for (const second of this.#perSecond.keys()) if (second < now - 3) this.#perSecond.delete(second)
     const seconds = Math.min(3, Math.max(1, now - Math.floor(this.#startedAt / 1_000)))
     let count = 0

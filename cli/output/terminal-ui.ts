@@ -1,5 +1,5 @@
 import { emitKeypressEvents } from 'node:readline'
-import type { Clock } from '../../src/contract/clock.js'
+import { systemClock } from '../../src/contract/clock.js'
 import { fitted, widthOf } from './text-width.js'
 
 const FRAME_MS = 250
@@ -18,16 +18,11 @@ export interface View {
 }
 
 /** Shows `view` until `signal` aborts. On a terminal a pressed key calls its function in `keys`. */
-export async function showView(
-  view: View,
-  keys: ReadonlyMap<string, () => void>,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
+export async function showView(view: View, keys: ReadonlyMap<string, () => void>, signal: AbortSignal): Promise<void> {
   const { stdout } = process
   if (!stdout.isTTY) {
     do {
-      await sleepUnlessAborted(LINE_MS, clock, signal)
+      await sleepUnlessAborted(LINE_MS, signal)
       for (const line of [...(view.log?.() ?? []), view.line()]) stdout.write(`${line}\n`)
     } while (!signal.aborted)
     return
@@ -48,7 +43,7 @@ export async function showView(
   }
   try {
     do draw()
-    while (await sleepUnlessAborted(FRAME_MS, clock, signal))
+    while (await sleepUnlessAborted(FRAME_MS, signal))
     draw()
   } finally {
     process.off('exit', restore)
@@ -101,7 +96,7 @@ function drawing(log: readonly string[], lines: readonly string[], lastHeight: n
 }
 
 /** Sleeps. Returns false if `signal` aborted. */
-export async function sleepUnlessAborted(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  await clock.sleep(ms, signal).catch(() => {})
+export async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<boolean> {
+  await systemClock.sleep(ms, signal).catch(() => {})
   return !signal.aborted
 }

@@ -1,4 +1,3 @@
-import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
 import type { MirrorServer } from '../http/serve-http.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
@@ -19,13 +18,11 @@ export interface OpenContext {
 /** The snapshots of a share, which its ports hand out. */
 export class SharedSnapshots<T> {
   readonly #host: PackerHost
-  readonly #clock: Clock
   /** By feed: after a change of the epoch, there is another one. */
   readonly #packers = new WeakMap<object, SnapshotPacker<T>>()
 
   constructor(host: PackerHost) {
     this.#host = host
-    this.#clock = host.clock
   }
 
   /** Waits for the first list of the informer. Undefined if there is none: the follower lists, and hears why. */
@@ -33,7 +30,7 @@ export class SharedSnapshots<T> {
     const opened = new AbortController()
     const beat = async (): Promise<void> => {
       for (;;) {
-        await this.#clock.sleep(ALIVE_MS, opened.signal)
+        await this.#host.clock.sleep(ALIVE_MS, opened.signal)
         alive()
       }
     }
@@ -60,7 +57,7 @@ export class SharedSnapshots<T> {
       } catch (error) {
         const isTemporary = error instanceof SourceError && ['TIMEOUT', 'UNAVAILABLE'].includes(error.code)
         if (!isTemporary || signal.aborted) return undefined
-        await this.#clock.sleep(RETRY_MS)
+        await this.#host.clock.sleep(RETRY_MS)
       }
     }
     return undefined

@@ -72,7 +72,57 @@ const STRANGE = [
   '*',
 ]
 
-const renewals = [
+const hints: readonly LeasesCase[] = (
+  ['changes what it claims', 'changes what it holds', 'joins', 'leaves', 'is evicted'] as const
+).map((what) =>
+  hintCase(`watch calls its listener after another member ${what}`, async (context) => {
+    const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
+    const signal = new AbortController()
+    let calls = 0
+    const released: (string | undefined)[] = []
+    try {
+      a.session.watch?.((each) => {
+        calls++
+        released.push(each)
+      }, signal.signal)
+      // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
+      let renewal = 1
+      const isOpen = async (): Promise<boolean> => {
+        await b.renew(renewal, { holds: [String(renewal++)] })
+        await sleep(20)
+        return calls > 0
+      }
+      await eventually(context.timeoutMs, 'the watch is open', isOpen)
+      await sleep(PAUSE_MS)
+      const before = calls
+      if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
+      else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
+      else if (what === 'joins') await c.renew(0)
+      else if (what === 'leaves') await b.session.leave(b.name)
+      else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
+      await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
+      if (what === 'changes what it claims')
+        check(!released.slice(before).includes(b.name), 'the listener is told that it released its keys')
+    } finally {
+      signal.abort()
+    }
+  }),
+)
+
+/**
+ * All cases of `leasesConformance`, for test runners other than vitest.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { type LeasesHarness, leasesCases } from 'listwatch/testing'
+ *
+ * function testLeases(harness: LeasesHarness): void {
+ *   for (const { name, run } of leasesCases) test(name, () => run(harness))
+ * }
+ * ```
+ */
+export const leasesCases: readonly LeasesCase[] = [
   leasesCase('the first renewal creates the record, and its view has it', async (context) => {
     const a = await context.member()
     const view = await a.renew(0)
@@ -147,9 +197,6 @@ const renewals = [
     }
     check(namesIn(await a.renew(1)) === a.name, 'a view has a member of another group')
   }),
-]
-
-const evictions = [
   leasesCase('an eviction removes a record with this renewal, before the view is read', async (context) => {
     const [a, b, c] = [await context.joined(), await context.joined(), await context.joined()]
     await b.renew(1)
@@ -186,9 +233,6 @@ const evictions = [
     await a.refused('a renewal after leave', 1)
     await a.session.leave(a.name)
   }),
-]
-
-const fences = [
   leasesCase('a fence is greater than those of all requests that ended before', async (context) => {
     const members = await Promise.all(Array.from({ length: 4 }, () => context.joined()))
     let greatest = 0
@@ -217,9 +261,6 @@ const fences = [
     const epochs = [await a.renew(0), await b.renew(0), await a.renew(1), await b.renew(1)].map(({ epoch }) => epoch)
     check(new Set(epochs).size === 1, `the views have the epochs ${epochs.join(', ')}`)
   }),
-]
-
-const ages = [
   leasesCase('an age is never more than the time since the record was written', async (context) => {
     const [a, b] = [await context.joined(), await context.joined()]
     for (let renewal = 1; renewal < 4; renewal++) {
@@ -241,45 +282,7 @@ const ages = [
     const renewed = recordOf(await b.renew(3), a)
     check(renewed !== undefined && renewed.ageMs < found.ageMs, `after a renewal the age is ${renewed?.ageMs} ms`)
   }),
-]
-
-const hints = (['changes what it claims', 'changes what it holds', 'joins', 'leaves', 'is evicted'] as const).map(
-  (what) =>
-    hintCase(`watch calls its listener after another member ${what}`, async (context) => {
-      const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
-      const signal = new AbortController()
-      let calls = 0
-      const released: (string | undefined)[] = []
-      try {
-        a.session.watch?.((each) => {
-          calls++
-          released.push(each)
-        }, signal.signal)
-        // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
-        let renewal = 1
-        const isOpen = async (): Promise<boolean> => {
-          await b.renew(renewal, { holds: [String(renewal++)] })
-          await sleep(20)
-          return calls > 0
-        }
-        await eventually(context.timeoutMs, 'the watch is open', isOpen)
-        await sleep(PAUSE_MS)
-        const before = calls
-        if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
-        else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
-        else if (what === 'joins') await c.renew(0)
-        else if (what === 'leaves') await b.session.leave(b.name)
-        else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
-        await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
-        if (what === 'changes what it claims')
-          check(!released.slice(before).includes(b.name), 'the listener is told that it released its keys')
-      } finally {
-        signal.abort()
-      }
-    }),
-)
-
-const lifetimes = [
+  ...hints,
   hintCase('after its signal has aborted, watch calls its listener no more', async (context) => {
     const [a, b] = [await context.joined(), await context.joined()]
     const signal = new AbortController()
@@ -314,28 +317,6 @@ const lifetimes = [
     const view = await b.renew(1)
     check(recordOf(view, a) !== undefined, 'close removed the record: only leave may')
   }),
-]
-
-/**
- * All cases of `leasesConformance`, for test runners other than vitest.
- *
- * @example
- * ```ts
- * import { test } from 'node:test'
- * import { type LeasesHarness, leasesCases } from 'listwatch/testing'
- *
- * function testLeases(harness: LeasesHarness): void {
- *   for (const { name, run } of leasesCases) test(name, () => run(harness))
- * }
- * ```
- */
-export const leasesCases: readonly LeasesCase[] = [
-  ...renewals,
-  ...evictions,
-  ...fences,
-  ...ages,
-  ...hints,
-  ...lifetimes,
 ]
 
 /**

@@ -40,7 +40,7 @@ async function runCase(
     const reason = harness.unsupported?.[need]
     if (reason !== undefined) return { type: 'skipped', reason }
   }
-  const context = await CaseContext.create(harness, { heartbeatMs })
+  const context = new CaseContext(await harness.create({ heartbeatMs }), harness)
   try {
     for (const need of needs) {
       const flaw = missingCapability(need, context.subject)

@@ -5,7 +5,6 @@ import { areEqual, difference, ExpectedContents, type Values } from '../expected
 import type {
   ConformanceCapability,
   ConformanceChange,
-  ConformanceOptions,
   ListerWatcherHarness,
   ListerWatcherSubject,
 } from '../harness.js'
@@ -35,14 +34,10 @@ export class CaseContext {
   readonly #unsupported: ListerWatcherHarness<unknown>['unsupported']
   readonly #watches: WatchRecorder[] = []
 
-  private constructor(subject: ListerWatcherSubject<unknown>, harness: ListerWatcherHarness<unknown>) {
+  constructor(subject: ListerWatcherSubject<unknown>, harness: ListerWatcherHarness<unknown>) {
     this.subject = subject
     this.timeoutMs = harness.timeoutMs ?? 10_000
     this.#unsupported = harness.unsupported
-  }
-
-  static async create(harness: ListerWatcherHarness<unknown>, options: ConformanceOptions): Promise<CaseContext> {
-    return new CaseContext(await harness.create(options), harness)
   }
 
   get source(): ListerWatcher<unknown> {
