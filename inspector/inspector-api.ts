@@ -46,7 +46,11 @@ export class InspectorApi {
   async answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = url
     if (pathname === '/api/informers') return send(response, this.#informers())
-    if (pathname === '/metrics') return this.#metrics(response)
+    if (pathname === '/metrics') {
+      const text = metricsText(Array.from(this.#pages.values(), ({ informer }) => informer))
+      response.setHeader('Content-Type', METRICS_CONTENT_TYPE).end(text)
+      return
+    }
     const page = this.#pageOf(searchParams)
     if (pathname === '/api/status') return send(response, page.informer.inspect())
     if (pathname === '/api/facets') return send(response, await page.queries.facets(this.#endOf(response)))
@@ -70,11 +74,6 @@ export class InspectorApi {
       indexes: Object.keys(page.informer.by),
       ...page.sample(),
     }))
-  }
-
-  #metrics(response: ServerResponse): void {
-    const text = metricsText(Array.from(this.#pages.values(), ({ informer }) => informer))
-    response.setHeader('Content-Type', METRICS_CONTENT_TYPE).end(text)
   }
 
   #pageOf(parameters: URLSearchParams): InformerPage {

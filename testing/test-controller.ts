@@ -2,7 +2,6 @@ import { type MemorySource, memorySource } from '../adapters/memory/index.js'
 import {
   type Controller,
   createInformer,
-  type Health,
   type Informer,
   type ReconcileContext,
   type ReconcileOptions,
@@ -152,8 +151,9 @@ export function testController<T, const W extends readonly unknown[] = readonly 
   const untilIdle = async ({ limitMs = 60_000 }: { readonly limitMs?: number } = {}): Promise<void> => {
     const end = clock.now() + limitMs
     while (!(await isIdle())) {
-      if (clock.now() >= end)
-        throw new Error(`untilIdle: not idle after ${limitMs} ms${describe(controller)}${whyNot(informer.health())}`)
+      const { isReady, reason } = informer.health()
+      const whyNot = isReady ? '' : `; the informer is not ready: ${reason}`
+      if (clock.now() >= end) throw new Error(`untilIdle: not idle after ${limitMs} ms${describe(controller)}${whyNot}`)
       await clock.advance(STEP_MS)
     }
   }
@@ -163,10 +163,6 @@ export function testController<T, const W extends readonly unknown[] = readonly 
     await stopped
   }
   return { source, informer, controller, clock, runs, errors, untilIdle, [Symbol.asyncDispose]: stop }
-}
-
-function whyNot({ isReady, reason }: Health): string {
-  return isReady ? '' : `; the informer is not ready: ${reason}`
 }
 
 function describe({ backlog, failing, isPaused }: Controller): string {

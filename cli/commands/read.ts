@@ -28,7 +28,7 @@ export async function get(url: string, key: string, flags: ReadFlags, command: C
   await read(url, flags, command, async (entries, format, of) => {
     const found = entries.find(([each]) => each === key)
     if (found === undefined) throw new CliError(`${of} has no object with the key "${key}"`, 1)
-    await printObject(found, format)
+    await writeAll([format.isTable ? indented(found, format) : jsonLine(found, format)], format.signal)
   })
 }
 
@@ -128,10 +128,6 @@ const MAX_COLUMN_WIDTH = 40
 
 /** The fields that a table shows of an object of Kubernetes. Not all resources have them. */
 const KUBERNETES_FIELDS = ['status.phase', 'spec.nodeName', 'spec.replicas', 'metadata.creationTimestamp']
-
-async function printObject(entry: Entry, format: ObjectFormat): Promise<void> {
-  await writeAll([format.isTable ? indented(entry, format) : jsonLine(entry, format)], format.signal)
-}
 
 /** Control characters other than line breaks are replaced, because a terminal would obey them. */
 function indented(entry: Entry, format: ObjectFormat): string {

@@ -49,7 +49,9 @@ export const diagnoseEtcd: Diagnose<PrefixFlags> = async (url, flags, onProgress
   const [first] = members
   if (first === undefined) {
     await assertEtcd(url, flags)
-    const reasons = answers.flatMap((answer) => (answer.status === 'rejected' ? [reasonOf(answer.reason)] : []))
+    const reasons = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [oneLine(fieldOf(answer.reason, 'cause') ?? answer.reason)] : [],
+    )
     throw new CliError(`cannot connect to ${shown}: ${reasons.join('; ')}`)
   }
   const { endpoint } = first
@@ -239,10 +241,6 @@ async function post(
   const text = await response.text()
   if (response.ok) return { body: JSON.parse(text), date: Date.parse(response.headers.get('date') ?? '') || undefined }
   throw new Refusal(/"(?:message|error)":"([^"]*)"/.exec(text)?.[1] ?? `HTTP status ${response.status}`)
-}
-
-function reasonOf(error: unknown): string {
-  return oneLine(fieldOf(error, 'cause') ?? error)
 }
 
 function versionOf(status: unknown): string {

@@ -248,7 +248,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     const usage = Number((await first('SELECT pg_catalog.pg_notification_queue_usage() AS usage'))['usage'])
     if (usage <= FULL / 2) return undefined
     return {
-      problem: `the queue of notifications is ${percent(usage)} full, and commits of writers fail once it is full`,
+      problem: `the queue of notifications is ${Math.round(usage * 100)} % full, and commits of writers fail once it is full`,
       remedy: `end the session that listens and does not read: SELECT pid, query FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'`,
     }
   }),
@@ -314,10 +314,6 @@ async function findPooler({ client, withOther }: PostgresContext): Promise<Findi
       'a pooler in transaction mode is between: notifications do not arrive, so a change is noticed by the next poll',
     remedy: 'use the URL of the database itself, or of a pool in session mode',
   }
-}
-
-function percent(part: number): string {
-  return `${Math.round(part * 100)} %`
 }
 
 interface Slot {

@@ -61,7 +61,7 @@ export function withCommands(message: string, { url, table }: CommandTarget): st
 }
 
 /** The server and the database, without parameters: any of them may be a secret. */
-function serverOf(url: string): string {
+export function serverOf(url: string): string {
   const { protocol, username, password, host, pathname } = new URL(url)
   return shownAddress(protocol.slice(0, -1), username, password, host + pathname)
 }

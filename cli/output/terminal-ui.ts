@@ -33,7 +33,7 @@ export async function showView(view: View, keys: ReadonlyMap<string, () => void>
   process.once('exit', restore)
   let last: readonly string[] = []
   const draw = (): void => {
-    const { columns, rows } = sizeOf(stdout)
+    const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
     // In a short window, half of the rows are left for the log.
     const most = view.log === undefined ? rows - 1 : Math.min(rows - 1, Math.max(1, Math.floor(rows / 2)))
     const fit = (line: string): string => fitted(line, columns)
@@ -74,10 +74,6 @@ export function listenToKeys(keys: ReadonlyMap<string, () => void>): Disposable 
       stdin.pause()
     },
   }
-}
-
-function sizeOf({ columns, rows }: typeof process.stdout): { readonly columns: number; readonly rows: number } {
-  return { columns: columns || 80, rows: rows || 24 }
 }
 
 /** The number of rows that these lines take now: a terminal that became narrower wraps the longer ones. */

@@ -1,9 +1,9 @@
 import type { Connection } from 'mysql2/promise'
 import { type MysqlDatabase, mysqlDatabase, mysqlSource } from '../../adapters/mysql/index.js'
 import { mysqlError } from '../../adapters/mysql/internal.js'
-import { assertCompleteUrl, shownAddress, throwInvalidUrl } from '../args/server-url.js'
+import { assertCompleteUrl, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { oneLine } from '../output/error-hints.js'
+import { oneLine, serverOf } from '../output/error-hints.js'
 import type { OpenSource, Row, SourceOptions, TableFlags } from './source-types.js'
 
 export async function openTables(
@@ -26,7 +26,7 @@ export async function openMysql(
     source: database === undefined ? mysqlSource<Row>({ ...options, connect }) : database.table<Row>(options),
     kind: 'mysql',
     of: table,
-    toCliError: (error) => new CliError(`cannot read from ${shown(url)}: ${oneLine(error)}`),
+    toCliError: (error) => new CliError(`cannot read from ${serverOf(url)}: ${oneLine(error)}`),
     message: (text) => text,
     close: () => {},
   }
@@ -38,7 +38,7 @@ export async function withMysql<V>(url: string, work: (connection: Connection) =
   try {
     connection = await connect()
   } catch (error) {
-    throw new CliError(`cannot connect to ${shown(url)}: ${oneLine(mysqlError(error))}`)
+    throw new CliError(`cannot connect to ${serverOf(url)}: ${oneLine(mysqlError(error))}`)
   }
   try {
     return await work(connection)
@@ -55,9 +55,4 @@ async function connector(url: string): Promise<() => Promise<Connection>> {
   const uri = url.replace(/^mariadb:/, 'mysql:')
   const { createConnection } = await loadPackage('mysql2', () => import('mysql2/promise'), 'npm i mysql2')
   return () => createConnection({ uri })
-}
-
-function shown(url: string): string {
-  const { protocol, username, password, host, pathname } = new URL(url)
-  return shownAddress(protocol.slice(0, -1), username, password, host + pathname)
 }

@@ -358,7 +358,9 @@ class Http<T> implements HttpSource<T> {
       }
       const { type, fields } = received
       if (type !== 'part' && type !== 'batch') continue
-      if (receivedVersion(fields['version'], 'a batch').sequence !== ++sequence) throw incomplete(sequence)
+      if (receivedVersion(fields['version'], 'a batch').sequence !== ++sequence)
+        // Each frame has the next one. A server of another version may send some in a form that is not known here.
+        throw new SourceError(`the changes with the sequence ${sequence} did not arrive`, { code: 'VERSION_EXPIRED' })
       for (const event of eventsIn(fields['events']) as ListEvent<T>[]) parts.push(event)
       if (type === 'batch') {
         at = String(fields['version'])
@@ -387,11 +389,6 @@ async function mergedUntil<T>(
 function withoutCollections(of: string): SourceError {
   const message = `${of} serves one informer: use httpSource, or serve several as serveHttp({ orders, limits })`
   return new SourceError(message, { code: 'NOT_FOUND' })
-}
-
-/** Each frame has the next sequence. A server of another version may send some in a form that is not known here. */
-function incomplete(sequence: number): SourceError {
-  return new SourceError(`the changes with the sequence ${sequence} did not arrive`, { code: 'VERSION_EXPIRED' })
 }
 
 function endOf({ code, message }: Properties): SourceError {

@@ -382,7 +382,7 @@ export class MirrorServer<T> {
     const name = this.#mirror.scopeName(where)
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
-      this.#dropEnded()
+      for (const [each, { ended }] of this.#feeds) if (ended !== undefined) this.#feeds.delete(each)
       if (this.#feeds.size >= this.#maxScopes) this.#dropUnused()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
@@ -394,10 +394,6 @@ export class MirrorServer<T> {
     }
     await feed.ready
     return feed
-  }
-
-  #dropEnded(): void {
-    for (const [name, { ended }] of this.#feeds) if (ended !== undefined) this.#feeds.delete(name)
   }
 
   /** Drops the scope that has had no watch for the longest time: a caller may have sent many unknown values. */

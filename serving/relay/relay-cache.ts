@@ -1,4 +1,4 @@
-import { OptionError } from '../../src/contract/errors.js'
+import { messageOf, OptionError } from '../../src/contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
@@ -82,7 +82,8 @@ async function open(
       if (event.key === HEADER_KEY) header = event.type === 'put' ? parseHeader(event.object) : undefined
       else if (event.key !== undefined) {
         const relayed = eventsOf<unknown>(event)
-        if (relayed.some(isUnreadable)) unreadable.add(event.key)
+        if (relayed.some((each) => each.type === 'invalid' && each.error instanceof UnreadableText))
+          unreadable.add(event.key)
         else unreadable.delete(event.key)
         stored.set(event.key, relayed.flatMap(recordsOf))
       }
@@ -120,16 +121,8 @@ async function open(
   return saved
 }
 
-function isUnreadable(event: ListEvent<unknown>): boolean {
-  return event.type === 'invalid' && event.error instanceof UnreadableText
-}
-
 function recordsOf(event: ListEvent<unknown>): readonly SavedRecord[] {
   if (event.type === 'put') return [{ ...event, type: 'entry' }]
   if (event.type === 'delete' || event.key === undefined) return []
-  return [{ type: 'invalid', key: event.key, version: event.version, reason: reasonOf(event.error) }]
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return [{ type: 'invalid', key: event.key, version: event.version, reason: messageOf(event.error) }]
 }

@@ -47,7 +47,9 @@ export class Batches {
       advice: { explicitBucketBoundaries: SIZES },
     })
     this.#removals = [
-      listen('listwatch:apply', (message) => this.#begins(message)),
+      listen('listwatch:apply', (message) => {
+        this.#writerOf(message).since = systemClock.now()
+      }),
       listen('listwatch:batch', (message) => this.#committed(message)),
     ]
   }
@@ -69,10 +71,6 @@ export class Batches {
     for (const remove of this.#removals) remove()
     this.#ended.abort()
     this.flush()
-  }
-
-  #begins(message: Messages['listwatch:apply']): void {
-    this.#writerOf(message).since = systemClock.now()
   }
 
   #committed(commit: Messages['listwatch:batch']): void {

@@ -50,7 +50,7 @@ export class TestMember {
       () => 'it was accepted',
       (error: unknown) => {
         if (error instanceof ContractViolation) throw error
-        return codeOf(error) === 'LEASE_LOST' ? undefined : `it threw ${String(error)}`
+        return Object(error).code === 'LEASE_LOST' ? undefined : `it threw ${String(error)}`
       },
     )
     check(outcome === undefined, `${what} must throw a LeaseLostError, but ${outcome}`)
@@ -105,10 +105,6 @@ export function namesIn(view: LeaseView): string {
 
 export async function sleep(ms: number): Promise<void> {
   await systemClock.sleep(ms)
-}
-
-function codeOf(error: unknown): unknown {
-  return Object(error).code
 }
 
 /** 12 characters of a–z and 0–9, as names of members are. */
