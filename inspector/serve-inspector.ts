@@ -182,11 +182,6 @@ function sendError(response: ServerResponse, status: number, message: string): v
   response.writeHead(status).end(`${JSON.stringify({ error: message })}\n`)
 }
 
-interface StaticFile {
-  readonly type: string
-  readonly body: Buffer
-}
-
 /** The files of the page, by path. The build puts them beside this module. */
 const FILES: ReadonlyMap<string, readonly [name: string, type: string]> = new Map([
   ['/', ['index.html', 'text/html; charset=utf-8']],
@@ -196,7 +191,7 @@ const FILES: ReadonlyMap<string, readonly [name: string, type: string]> = new Ma
 ])
 
 /** Returns a file of the page; undefined if the path is not one of them. */
-async function staticFile(path: string): Promise<StaticFile | undefined> {
+async function staticFile(path: string): Promise<{ readonly type: string; readonly body: Buffer } | undefined> {
   const file = FILES.get(path)
   if (file === undefined) return undefined
   const [name, type] = file

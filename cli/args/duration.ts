@@ -1,16 +1,11 @@
 import { CliError } from '../output/cli-error.js'
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-])
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
 /** "500ms", "20s", "10m", "1h" as milliseconds. */
 export function parseDuration(text: string, option: string): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
-  const ms = Number(amount) * (UNITS.get(unit ?? '') ?? Number.NaN)
+  const ms = Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN)
   if (ms > 0) return ms
   throw new CliError(`${option} needs a duration such as 500ms, 20s, 10m or 1h, got "${text}"`)
 }

@@ -18,11 +18,6 @@ export interface WebhooksContext {
   webhooks(): Promise<readonly Webhook[]>
 }
 
-interface WebhookTarget {
-  readonly namespace: string | undefined
-  readonly resource: ResourceChoice | CliError
-}
-
 export interface Webhook {
   readonly name: string
   /** How `kubectl` names its configuration: `validatingwebhookconfiguration policy`. */
@@ -65,7 +60,8 @@ export const webhookChecks: readonly Check<WebhooksContext>[] = [
 /** Returns none if the user may not see them: few users may. */
 export async function webhooksOf(
   session: ApiSession,
-  { namespace, resource }: WebhookTarget,
+  namespace: string | undefined,
+  resource: ResourceChoice | CliError,
 ): Promise<readonly Webhook[]> {
   if (resource instanceof CliError) return []
   const found: Webhook[] = []

@@ -66,7 +66,7 @@ export const diagnoseKubernetes: Diagnose<SourceOptions> = async (url, flags, on
     })
     let requested: Promise<readonly Webhook[]> | undefined
     const webhooks = (): Promise<readonly Webhook[]> => {
-      requested ??= webhooksOf(session, { namespace, resource })
+      requested ??= webhooksOf(session, namespace, resource)
       return requested
     }
     const context = { flags, config, session, namespace, name, resource, webhooks }

@@ -60,21 +60,17 @@ export function thousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 
+const { green, red, yellow } = colors
+/** Other states are dim. */
+const COLORS: Readonly<Partial<Record<MirrorState, typeof green>>> = {
+  live: green,
+  failed: red,
+  'backing-off': yellow,
+  connecting: yellow,
+  relisting: yellow,
+  stale: yellow,
+}
+
 export function coloured(state: MirrorState): string {
-  switch (state) {
-    case 'live':
-      return colors.green(state)
-    case 'failed':
-      return colors.red(state)
-    case 'backing-off':
-    case 'connecting':
-    case 'relisting':
-    case 'stale':
-      return colors.yellow(state)
-    case 'idle':
-    case 'listing':
-    case 'restoring':
-    case 'stopped':
-      return colors.dim(state)
-  }
+  return (COLORS[state] ?? colors.dim)(state)
 }

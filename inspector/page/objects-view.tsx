@@ -18,16 +18,8 @@ interface ObjectsViewProps {
 }
 
 /** The keys that select another row, with their steps. */
-const STEPS: ReadonlyMap<string, number> = new Map([
-  ['ArrowDown', 1],
-  ['j', 1],
-  ['ArrowUp', -1],
-  ['k', -1],
-  ['PageDown', 20],
-  ['PageUp', -20],
-  ['Home', -Infinity],
-  ['End', Infinity],
-])
+const ROWS = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20, Home: -Infinity, End: Infinity }
+const STEPS: ReadonlyMap<string, number> = new Map(Object.entries(ROWS))
 const OLD_MS = 2_000
 
 export function ObjectsView(props: ObjectsViewProps): JSX.Element {
