@@ -245,14 +245,52 @@ async function scanFile(
   { from, end, index }: ScanRange,
   visit: (frame: Frame, position: number) => Payload,
 ): Promise<number> {
-  const scan = new Scan(prelude, { from, end, index }, visit)
+  const frameBytes = Buffer.alloc(FRAME_BYTES)
+  let position = from
+  let nextIndex = index
+  /** The number of bytes of the frame, or of the payload, that were taken. */
+  let taken = 0
+  let current: { readonly frame: Frame; readonly payload: Payload; checksum: number } | undefined
+  /** A frame or a payload is complete. Returns whether the scan has ended. */
+  const isOver = (): boolean => {
+    taken = 0
+    if (current === undefined) {
+      const frame = decodeFrame(prelude, nextIndex++, frameBytes)
+      if (frame.length > end - position) throw new UnusableFile('it ends early')
+      current = { frame, payload: visit(frame, position), checksum: checksumOf(prelude, new Uint8Array(0)) }
+      return frame.length === 0 && isOver()
+    }
+    const { frame, payload, checksum } = current
+    current = undefined
+    if (checksum !== frame.checksum) throw damaged(frame.index)
+    return payload.checked()
+  }
+  for await (const chunk of chunksOf(handle, from, end)) {
+    for (let at = 0; at < chunk.length; ) {
+      const missing: number = (current?.frame.length ?? FRAME_BYTES) - taken
+      const bytes = chunk.subarray(at, at + missing)
+      if (current === undefined) bytes.copy(frameBytes, taken)
+      else {
+        current.checksum = checksumOf(prelude, bytes, current.checksum)
+        current.payload.memory?.set(bytes, taken)
+      }
+      at += bytes.length
+      position += bytes.length
+      taken += bytes.length
+      if (bytes.length === missing && isOver()) return position
+    }
+  }
+  throw new UnusableFile('it ends early')
+}
+
+/** Yields the bytes of a part of a file. While one chunk is used, the next one is read into another buffer. */
+async function* chunksOf(handle: FileHandle, from: number, end: number): AsyncGenerator<Buffer> {
   const buffers = [Buffer.allocUnsafeSlow(CHUNK_BYTES), Buffer.allocUnsafeSlow(CHUNK_BYTES)] as const
   let askedTo = from
   const ask = (nth: number): Promise<Buffer> => {
-    const at = askedTo
-    const buffer = buffers[nth % 2 === 0 ? 0 : 1]
-    const reading = readFully(handle, buffer.subarray(0, Math.min(CHUNK_BYTES, end - at)), at)
-    askedTo += Math.min(CHUNK_BYTES, end - at)
+    const length = Math.min(CHUNK_BYTES, end - askedTo)
+    const reading = readFully(handle, buffers[nth % 2 === 0 ? 0 : 1].subarray(0, length), askedTo)
+    askedTo += length
     // Its error is thrown when the chunk is needed.
     reading.catch(() => {})
     return reading
@@ -261,10 +299,9 @@ async function scanFile(
   try {
     for (let nth = 1; ; nth++) {
       const chunk = await next
-      if (chunk.length === 0) throw new UnusableFile('it ends early')
-      // The other buffer is filled while this one is checked.
+      if (chunk.length === 0) return
       next = ask(nth)
-      if (scan.take(chunk)) return scan.position
+      yield chunk
     }
   } finally {
     await next.catch(() => {})
@@ -279,59 +316,4 @@ async function readFully(handle: FileHandle, buffer: Buffer, from: number): Prom
     length += bytesRead
   }
   return buffer.subarray(0, length)
-}
-
-class Scan {
-  readonly #prelude: Prelude
-  readonly #visit: (frame: Frame, position: number) => Payload
-  readonly #end: number
-  readonly #frameBytes = Buffer.alloc(FRAME_BYTES)
-  /** The number of bytes of the frame, or of the payload, that were taken. */
-  #taken = 0
-  #index: number
-  #current: { readonly frame: Frame; readonly payload: Payload; checksum: number } | undefined
-  position: number
-
-  constructor(prelude: Prelude, { from, end, index }: ScanRange, visit: (frame: Frame, position: number) => Payload) {
-    this.#prelude = prelude
-    this.#visit = visit
-    this.position = from
-    this.#end = end
-    this.#index = index
-  }
-
-  /** Takes the next bytes. Returns whether the scan has ended. */
-  take(chunk: Buffer): boolean {
-    let at = 0
-    while (at < chunk.length) {
-      const current = this.#current
-      const missing = (current?.frame.length ?? FRAME_BYTES) - this.#taken
-      const bytes = chunk.subarray(at, at + missing)
-      if (current === undefined) bytes.copy(this.#frameBytes, this.#taken)
-      else {
-        current.checksum = checksumOf(this.#prelude, bytes, current.checksum)
-        current.payload.memory?.set(bytes, this.#taken)
-      }
-      at += bytes.length
-      this.position += bytes.length
-      this.#taken += bytes.length
-      if (bytes.length === missing && this.#isOver()) return true
-    }
-    return false
-  }
-
-  #isOver(): boolean {
-    this.#taken = 0
-    const current = this.#current
-    if (current === undefined) {
-      const frame = decodeFrame(this.#prelude, this.#index++, this.#frameBytes)
-      if (frame.length > this.#end - this.position) throw new UnusableFile('it ends early')
-      const checksum = checksumOf(this.#prelude, new Uint8Array(0))
-      this.#current = { frame, payload: this.#visit(frame, this.position), checksum }
-      return frame.length === 0 && this.#isOver()
-    }
-    this.#current = undefined
-    if (current.checksum !== current.frame.checksum) throw damaged(current.frame.index)
-    return current.payload.checked()
-  }
 }
