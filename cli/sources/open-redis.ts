@@ -151,7 +151,7 @@ function adviceOf(message: string): string {
 
 const TIMEOUT_MS = 10_000
 
-/** With a server that is no node of a cluster, ioredis' Cluster only reconnects, without an error. */
+/** If the server is not a node of a cluster, ioredis' Cluster only reconnects, without an error. */
 async function assertClusterNode(client: RedisClient): Promise<void> {
   const { signal } = new AbortController()
   const session = await Session.open(client, { signal, clock: systemClock, timeoutMs: TIMEOUT_MS })

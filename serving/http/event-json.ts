@@ -29,7 +29,7 @@ export function invalidText(key: string): string {
   return `${JSON.stringify({ type: 'delete', key })},${JSON.stringify({ type: 'invalid', key, error: INVALID, hasLastValid: true })}`
 }
 
-/** The last valid state of an invalid object is followed by its `invalid` event. Throws PROTOCOL if it is no list. */
+/** The last valid state of an invalid object is followed by its `invalid` event. Throws PROTOCOL for other values. */
 export function eventsIn(parsed: unknown): ListEvent<unknown>[] {
   if (!Array.isArray(parsed)) throw notEvents()
   const events: ListEvent<unknown>[] = []
