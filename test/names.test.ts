@@ -13,7 +13,6 @@ for (const section of textOf('docs/reference/options.md').split('\n## ').slice(1
   }
 }
 
-/** The signatures of each entry point. */
 const pages: readonly string[] = readdirSync('test/public-api').map((file) => textOf(`test/public-api/${file}`))
 const exported: readonly string[] = pages.flatMap((page) =>
   Array.from(page.matchAll(/^export (?:declare )?\w+ (\w+)/gm), ([, name = '']) => name),

@@ -83,7 +83,6 @@ test('03: GET /events sends reset, the orders of the tenant, up-to-date, and the
   expect(program.errors).toBe('')
 })
 
-/** Server-sent events, one by one. */
 async function* eventsOf(response: Response): AsyncGenerator<Record<string, unknown>> {
   let text = ''
   for await (const chunk of response.body ?? []) {

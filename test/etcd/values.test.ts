@@ -7,7 +7,6 @@ import { waitUntil } from '../servers/wait-until.js'
 import { Stage } from './stage.js'
 import { useEtcd } from './support.js'
 
-/** What is said here is expected. */
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 describeEtcd('keys and values', (server) => {

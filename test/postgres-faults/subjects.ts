@@ -155,7 +155,6 @@ function nameOf(random: SeededRandom): string {
   return odd[n] ?? `é/${n}\\`
 }
 
-/** No trigger fires for these. */
 function reshapesOf(table: string): readonly string[] {
   return [
     `ALTER TABLE ${table} ALTER COLUMN v TYPE int USING v + 1`,

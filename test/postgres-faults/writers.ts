@@ -36,7 +36,6 @@ export class Writers {
     this.#running.push(this.#trim(), this.#upset(new SeededRandom(this.#seed ^ 0x5eed)))
   }
 
-  /** Whatever is open is ended. */
   async stop(): Promise<void> {
     this.#stop.abort()
     await Promise.all(this.#running)

@@ -167,7 +167,6 @@ describeServer('pgbouncer', 'names in SQL', () => {
 const urlOf = (db: Database, user: string, port = db.config().port): string =>
   `postgres://${user}@127.0.0.1:${port}/${db.name}`
 
-/** The failure of a promise, as text. */
 const refusal = async (promise: Promise<unknown>): Promise<string> => String(await errorOf(promise))
 
 /** Reads as roles with and without rights, and in all ways that send statements of their own. */

@@ -89,7 +89,6 @@ export class Database {
     return { host: '127.0.0.1', port: this.#port, user: 'postgres', database: this.name, ...options }
   }
 
-  /** A connection that ends with the test. */
   async connect(options: ClientConfig = {}): Promise<Client> {
     const client = new Client(this.config(options))
     client.on('error', () => {})
@@ -98,7 +97,6 @@ export class Database {
     return client
   }
 
-  /** Another database of the same server. */
   sibling(name: string): Database {
     return new Database(name, this.#port, this.atEnd)
   }
@@ -177,7 +175,6 @@ export interface Mirror<T = Row> {
   readonly source: PostgresSource<T>
   readonly informer: Informer<T>
   readonly errors: SourceError[]
-  /** The changes that a subscription received. */
   readonly fold: Fold<T>
   readonly options: TestSourceOptions
 }
@@ -287,7 +284,6 @@ export async function hasty(db: Database, turn: string): Promise<PgConnected> {
   return { query: (text: string) => client.query(text.replace(`lock_timeout = '3s'`, `lock_timeout = '${turn}'`)) }
 }
 
-/** The error with which a promise rejects. */
 export async function errorOf(promise: Promise<unknown>): Promise<Error & { readonly code?: string }> {
   try {
     await promise

@@ -33,7 +33,6 @@ export async function campaign({ server, seed, checks }: CampaignOptions): Promi
 
 interface Places {
   readonly pair: Pair
-  /** Before the mirrors. */
   readonly proxy: FaultProxy
   readonly writersProxy: FaultProxy
   readonly followers: readonly KindFollower[]

@@ -36,7 +36,6 @@ export class Pair implements AsyncDisposable {
     return this.#master.redis
   }
 
-  /** Of the master. */
   get client(): Redis {
     return this.#master.client
   }

@@ -203,7 +203,6 @@ describeRedis('a writer', (server) => {
         await sentAgain
         users.disconnect()
         expect(await contents(name)).toEqual({})
-        // Ours.
         await other.apply([{ put: 'job', object: 3 }])
         await writer.apply([])
         void proxy.cutAfter(1, 'toClient')

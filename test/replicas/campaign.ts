@@ -229,7 +229,6 @@ export class ReplicaCampaign implements AsyncDisposable {
     await this.#replace(replica)
   }
 
-  /** Longer than its lease. */
   async #stop(replica: Replica): Promise<void> {
     replica.signal('SIGSTOP')
     await sleep(LEASE_MS * (1 + this.#options.random.next()))

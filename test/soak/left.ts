@@ -31,7 +31,6 @@ export function open(): Open {
   return counts
 }
 
-/** What there is more of than before, in words. */
 export function more(before: Open, after: Open): readonly string[] {
   const left: string[] = []
   for (const [kind, count] of after) {

@@ -113,7 +113,6 @@ export class Mirror {
     await this.time.pass(OUTLIVED_MS)
   }
 
-  /** The history is gone. */
   async relist(): Promise<void> {
     const { relists } = this.informer.status
     this.source.disconnect()
@@ -167,7 +166,6 @@ export class Mirror {
     return this.#over(this.informer.stop())
   }
 
-  /** Lets time pass until it is so. */
   async until(isSo: () => boolean): Promise<void> {
     await this.time.pass(0)
     for (let waited = 0; !isSo(); waited += HEARTBEAT_MS / 4) {

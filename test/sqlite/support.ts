@@ -83,7 +83,6 @@ export interface Mirror {
   until(rows: () => readonly string[]): Promise<void>
 }
 
-/** A running mirror of a table. */
 export async function mirrorOf(
   path: string,
   table: string,

@@ -14,7 +14,6 @@ class Quiet implements ListerWatcher<number> {
   readonly objects = new Map(Object.entries({ a: { n: 1, version: '1' }, b: { n: 2, version: '2' } }))
   at = 5
   reads = 0
-  /** Called before a page of versions is yielded. */
   reading = (): void => {}
   #wake: (() => void) | undefined
   readonly #batches: WatchBatch<number>[] = []

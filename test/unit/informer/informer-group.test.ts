@@ -49,7 +49,6 @@ function three(options: GroupOptions = {}) {
   return { slow, members, group }
 }
 
-/** The same, started. All members are live. */
 async function started(options: GroupOptions = {}) {
   const world = three(options)
   world.group.start()

@@ -17,7 +17,6 @@ const SLICES = sliceEachStep(0)
 const LIST_DELAY_MS = 5_000
 const FIRST: readonly ListEvent<Item>[] = [put('a', item(1)), put('b', item(2)), put('c', item(3)), put('d', item(4))]
 
-/** A live mirror of FIRST. */
 const live = (options: Options = {}) => liveOf(FIRST, options)
 
 type World = Awaited<ReturnType<typeof live>>
@@ -57,7 +56,6 @@ function contents(view: StoreView<Item, Indexes>): Record<string, unknown> {
   }
 }
 
-/** All that a reader sees. */
 function seen(informer: Informer<Item, Indexes>): Record<string, unknown> {
   using snapshot = informer.snapshot()
   const view = contents(informer)

@@ -36,7 +36,6 @@ class Machine {
     return this.last.state
   }
 
-  /** When the running list or watch was opened. */
   get openedAt(): number {
     return 'openedAt' in this.state ? this.state.openedAt : Number.NaN
   }
@@ -117,7 +116,6 @@ function* cells(text: string): Iterable<{ readonly row: string; readonly column:
     for (const [i, column] of (head ?? []).entries()) yield { row, column, cell: words[i] ?? 'missing' }
 }
 
-/** The transition table of SPEC.md as words. */
 function transitions(): string {
   const spec = readFileSync(new URL('../../../SPEC.md', import.meta.url), 'utf8')
   const [table = ''] = spec.slice(spec.indexOf('| | start |')).split('\n\n')
