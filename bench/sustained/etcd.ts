@@ -1,7 +1,7 @@
 import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
 import { etcdSource } from 'listwatch/etcd'
-import { createWatch, decodeWatch, encodeWatch } from '../../dist/adapters/etcd/transport/etcd-messages.js'
+import { createWatch, encodeWatch, WATCH_RESPONSE } from '../../dist/adapters/etcd/transport/etcd-messages.js'
 import { foundServer } from '../found-server.ts'
 import { allAt, type Engine, type Row, rowAt } from './engine.ts'
 
@@ -41,8 +41,8 @@ export const etcd: Engine = {
     const client = new grpc.Client(address, grpc.credentials.createInsecure(), {
       'grpc.max_receive_message_length': -1,
     })
-    const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', same, decodeWatch)
-    stream.on('data', ({ events }: ReturnType<typeof decodeWatch>) => {
+    const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', same, WATCH_RESPONSE.decode)
+    stream.on('data', ({ events }: ReturnType<typeof WATCH_RESPONSE.decode>) => {
       for (const { kv } of events) onRow(JSON.parse(kv.value.toString()) as Row)
     })
     stream.write(encodeWatch(createWatch({ key: KEY, range_end: END, start_revision: 0, fragment: false })))

@@ -6,10 +6,10 @@ import { systemClock } from 'listwatch/adapter'
 import { etcdSource } from 'listwatch/etcd'
 import {
   createWatch,
-  decodeRange,
-  decodeWatch,
   encodeRange,
   encodeWatch,
+  RANGE_RESPONSE,
+  WATCH_RESPONSE,
 } from '../../dist/adapters/etcd/transport/etcd-messages.js'
 
 const [task = '', endpoint = '', version = '', last = ''] = process.argv.slice(2)
@@ -42,9 +42,9 @@ function bytesOf({ key, value }: { readonly key: Buffer; readonly value: Buffer 
 /** Pages as large as the source's, decoded to the bytes of their keys and values, and thrown away. */
 async function listFloor(): Promise<number> {
   const client = new grpc.Client(endpoint, grpc.credentials.createInsecure(), unlimited)
-  const range = (request: Buffer): Promise<ReturnType<typeof decodeRange>> =>
+  const range = (request: Buffer): Promise<ReturnType<typeof RANGE_RESPONSE.decode>> =>
     new Promise((resolve, reject) => {
-      client.makeUnaryRequest('/etcdserverpb.KV/Range', same, decodeRange, request, (error, value) =>
+      client.makeUnaryRequest('/etcdserverpb.KV/Range', same, RANGE_RESPONSE.decode, request, (error, value) =>
         error === null && value !== undefined ? resolve(value) : reject(error),
       )
     })
@@ -78,11 +78,11 @@ async function watch(): Promise<number> {
 
 function watchFloor(): Promise<number> {
   const client = new grpc.Client(endpoint, grpc.credentials.createInsecure(), unlimited)
-  const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', same, decodeWatch)
+  const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', same, WATCH_RESPONSE.decode)
   let size = 0
   return new Promise((resolve, reject) => {
     stream.on('error', reject)
-    stream.on('data', ({ events }: ReturnType<typeof decodeWatch>) => {
+    stream.on('data', ({ events }: ReturnType<typeof WATCH_RESPONSE.decode>) => {
       size += events.map(({ kv }) => bytesOf(kv)).length
       if ((events.at(-1)?.kv.modRevision ?? 0) >= Number(last)) resolve(size)
     })

@@ -13,7 +13,7 @@ import {
   type StoredRecord,
 } from '../../common/lease-records.js'
 import { unavailable } from '../../common/source-errors.js'
-import { checkLogin, type EtcdConnectionOptions } from '../etcd-options.js'
+import { type EtcdConnectionOptions, transportOf } from '../etcd-options.js'
 import {
   type Comparison,
   type EtcdEvent,
@@ -23,8 +23,6 @@ import {
   type KeyValue,
   type TxnOperation,
 } from '../transport/etcd-messages.js'
-import { etcd3Transport } from '../transport/etcd3-transport.js'
-import { grpcTransport } from '../transport/grpc-transport.js'
 import { type KeyRange, prefixRange } from '../transport/key-range.js'
 import { Session } from '../transport/session.js'
 import type { Transport } from '../transport/transport.js'
@@ -57,12 +55,8 @@ export class EtcdLeaseSession implements LeaseSession {
 
   constructor(settings: SessionSettings) {
     this.#settings = settings
-    const { client, endpoints = [], auth, credentials, prefix = 'listwatch/leases/', group, name } = settings
-    const call = 'etcdLeases'
-    this.#transport =
-      client === undefined
-        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, call, check: checkLogin })
-        : etcd3Transport(client, call)
+    const { prefix = 'listwatch/leases/', group, name } = settings
+    this.#transport = transportOf(settings, 'etcdLeases')
     this.#prefix = `${prefix}${encodeURIComponent(group)}/`
     this.#range = prefixRange(this.#prefix)
     this.#connection = new LeaseConnection((signal) => this.#open(signal))
@@ -86,9 +80,9 @@ export class EtcdLeaseSession implements LeaseSession {
     }
     return await this.#connection.run(signal, async (session) => {
       const sentAt = systemClock.now()
-      const { header, hasSucceeded, ranges } = await session.txn(txn)
+      const { header, hasSucceeded, operations } = await session.txn(txn)
       signal.throwIfAborted()
-      const records = (ranges[0]?.kvs ?? []).map((kv) => this.#stored(kv))
+      const records = operations.flatMap(({ range }) => range.kvs).map((kv) => this.#stored(kv))
       this.#rewinds.observe(header.revision, header.term)
       if (!hasSucceeded) throw this.#lost(record, records[0]?.renewal)
       this.#confirmed = record
@@ -164,7 +158,7 @@ export class EtcdLeaseSession implements LeaseSession {
       try {
         await this.#read(inbox, changed)
       } catch (error) {
-        if (!signal.aborted) session.markLost()
+        if (!signal.aborted) session.isLost = true
         throw error
       } finally {
         inbox.close(session.isLost)

@@ -8,8 +8,6 @@ import type { Header } from './etcd-messages.js'
 const INVALID_ARGUMENT = 3
 const PERMISSION_DENIED = 7
 const RESOURCE_EXHAUSTED = 8
-const FAILED_PRECONDITION = 9
-const OUT_OF_RANGE = 11
 const UNIMPLEMENTED = 12
 const UNAUTHENTICATED = 16
 
@@ -73,22 +71,11 @@ function meaningOf(status: number | undefined, message: string): SourceErrorCode
   if (isCompacted(message)) return 'VERSION_EXPIRED'
   if (isTokenError(message)) return 'UNAVAILABLE'
   if (isOfLookAlike(message)) return 'PROTOCOL'
-  switch (status) {
-    case PERMISSION_DENIED:
-    case UNAUTHENTICATED:
-      return 'UNAUTHORIZED'
-    case INVALID_ARGUMENT:
-      return /authentication failed|user name/.test(message) ? 'UNAUTHORIZED' : 'PROTOCOL'
-    case UNIMPLEMENTED:
-      return 'PROTOCOL'
-    case FAILED_PRECONDITION: // For example a learner: another member can respond.
-    case OUT_OF_RANGE:
-      return 'UNAVAILABLE'
-    default:
-      // Some errors of etcd3 have no status code.
-      if (/permission denied/.test(message)) return 'UNAUTHORIZED'
-      return /authentication failed|user name is empty/.test(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE'
-  }
+  if (status === PERMISSION_DENIED || status === UNAUTHENTICATED) return 'UNAUTHORIZED'
+  // Some errors of etcd3 have no status code.
+  if (/permission denied|authentication failed|user name is empty/.test(message)) return 'UNAUTHORIZED'
+  if (status === INVALID_ARGUMENT) return /user name/.test(message) ? 'UNAUTHORIZED' : 'PROTOCOL'
+  return status === UNIMPLEMENTED ? 'PROTOCOL' : 'UNAVAILABLE'
 }
 
 function hintFor(status: number | undefined, message: string, endpoint = 'the server'): string {

@@ -1,4 +1,4 @@
-import { propertiesOf } from '../../common/properties.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
 import { WireReader, WireWriter } from './protobuf.js'
 import { ReceivedEntry } from './received-entry.js'
 
@@ -81,8 +81,8 @@ export interface TxnRequest {
 export interface TxnResponse {
   readonly header: Header
   readonly hasSucceeded: boolean
-  /** The responses of the range operations, in order. */
-  readonly ranges: readonly Omit<RangeResponse, 'header'>[]
+  /** The responses of the operations, in order. That of an operation that reads no range is empty. */
+  readonly operations: readonly { readonly range: RangeResponse }[]
 }
 
 export interface WatchRequest {
@@ -130,10 +130,6 @@ export interface ServerStatus {
   /** The raft index of the member. Within one history it never decreases. */
   readonly raftIndex: number
 }
-
-const NOTHING: Buffer = Buffer.alloc(0)
-/** Of a response without one. */
-export const NO_HEADER: Header = { clusterId: '0', revision: 0, term: 0 }
 
 // Field numbers are those of etcd's rpc.proto, kv.proto and auth.proto.
 
@@ -187,111 +183,138 @@ export const encodeRange = (request: RangeRequest): Buffer => encode(request, RA
 export const encodeTxn = (request: TxnRequest): Buffer => encode(request, TXN)
 export const encodeWatch = (command: WatchCommand): Buffer => encode(command, WATCH)
 
-export function decodeRange(bytes: Buffer): RangeResponse {
-  const reader = new WireReader(bytes)
-  let [header, hasMore, count] = [NO_HEADER, false, 0]
-  const kvs: KeyValue[] = []
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) header = decodeHeader(reader.message())
-    else if (tag === 18) kvs.push(decodeKeyValue(bytes, reader.message()))
-    else if (tag === 24) hasMore = reader.isTrue()
-    else if (tag === 32) count = reader.varint()
-    else reader.skip(tag)
-  }
-  return { header, kvs, hasMore, count }
+/** How a value is read from the bytes of a response, and from a message that an `Etcd3` has decoded. */
+interface Kind<V> {
+  /** The wire type: 0 for a number, 2 for bytes. */
+  readonly wire: 0 | 2
+  /** Of a message without the field. */
+  readonly empty: V
+  /** `before`: what the fields with the same number have shown so far. */
+  read(reader: WireReader, before: V): V
+  /** Its 64-bit numbers are strings. */
+  of(value: unknown): V
 }
 
+export interface Message<T> extends Kind<T> {
+  decode(bytes: Buffer): T
+}
+
+const number: Kind<number> = { wire: 0, empty: 0, read: (reader) => reader.varint(), of: Number }
+const flag: Kind<boolean> = { wire: 0, empty: false, read: (reader) => reader.varint() !== 0, of: Boolean }
+const isDelete: Kind<boolean> = { ...flag, of: (value) => value === 'Delete' }
+const text: Kind<string> = { wire: 2, empty: '', read: (reader) => reader.bytes().toString(), of: String }
+/** In hexadecimal. */
+const id: Kind<string> = {
+  wire: 0,
+  empty: '0',
+  read: (reader) => reader.uint64().toString(16),
+  of: (value) => BigInt(String(value)).toString(16),
+}
+const bytes: Kind<Buffer> = {
+  wire: 2,
+  empty: Buffer.alloc(0),
+  read: (reader) => reader.bytes(),
+  of: (value) => value as Buffer,
+}
+
+function listOf<V>({ wire, empty, read, of }: Kind<V>): Kind<readonly V[]> {
+  return {
+    wire,
+    empty: [],
+    read: (reader, before) => {
+      const all = before.length === 0 ? [] : (before as V[])
+      all.push(read(reader, empty))
+      return all
+    },
+    of: (values) => elementsOf(values).map(of),
+  }
+}
+
+/** `fields`: the name in a message of an `Etcd3`, the number and the kind of each field. */
+function message<T extends object>(
+  fields: {
+    readonly [K in keyof T]: readonly [given: string, field: number, kind: Kind<T[K]>]
+  },
+): Message<T> {
+  const all = Object.entries<readonly [string, number, Kind<unknown>]>(fields)
+  const byTag: ({ readonly name: string; readonly kind: Kind<unknown> } | undefined)[] = []
+  for (const [name, [, field, kind]] of all) byTag[field * 8 + kind.wire] = { name, kind }
+  const empty: Readonly<Record<string, unknown>> = Object.fromEntries(
+    all.map(([name, [, , kind]]) => [name, kind.empty]),
+  )
+  const read = (reader: WireReader): T => {
+    const made = { ...empty }
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      const field = byTag[tag]
+      if (field === undefined) reader.skip(tag)
+      else made[field.name] = field.kind.read(reader, made[field.name])
+    }
+    return made as T
+  }
+  const of = (value: unknown): T => {
+    const given = propertiesOf(value)
+    return Object.fromEntries(all.map(([name, [own, , kind]]) => [name, kind.of(given[own])])) as T
+  }
+  return {
+    wire: 2,
+    empty: empty as T,
+    decode: (response) => read(new WireReader(response)),
+    read: (reader) => read(reader.message()),
+    of: (value) => (value == null ? (empty as T) : of(value)),
+  }
+}
+
+const HEADER = message<Header>({
+  clusterId: ['cluster_id', 1, id],
+  revision: ['revision', 3, number],
+  term: ['raft_term', 4, number],
+})
+const ENTRY: Kind<KeyValue> = {
+  ...message<KeyValue>({
+    key: ['key', 1, bytes],
+    createRevision: ['create_revision', 2, number],
+    modRevision: ['mod_revision', 3, number],
+    value: ['value', 5, bytes],
+  }),
+  read: (reader) => readEntry(reader.message()),
+}
+export const RANGE_RESPONSE: Message<RangeResponse> = message<RangeResponse>({
+  header: ['header', 1, HEADER],
+  kvs: ['kvs', 2, listOf(ENTRY)],
+  hasMore: ['more', 3, flag],
+  count: ['count', 4, number],
+})
 /** A part of a range that the server streams. */
-export function decodeRangePart(bytes: Buffer): RangeResponse {
-  const reader = new WireReader(bytes)
-  return decodeRange(reader.tag() === 10 ? reader.bytes() : NOTHING)
-}
+export const RANGE_PART: Message<{ readonly range: RangeResponse }> = message({ range: ['', 1, RANGE_RESPONSE] })
+export const TXN_RESPONSE: Message<TxnResponse> = message<TxnResponse>({
+  header: ['header', 1, HEADER],
+  hasSucceeded: ['succeeded', 2, flag],
+  operations: ['responses', 3, listOf(message({ range: ['response_range', 1, RANGE_RESPONSE] }))],
+})
+export const WATCH_RESPONSE: Message<WatchResponse> = message<WatchResponse>({
+  header: ['header', 1, HEADER],
+  isCreated: ['created', 3, flag],
+  isCanceled: ['canceled', 4, flag],
+  compactRevision: ['compact_revision', 5, number],
+  cancelReason: ['cancel_reason', 6, text],
+  isFragment: ['fragment', 7, flag],
+  events: ['events', 11, listOf(message<EtcdEvent>({ isDelete: ['type', 1, isDelete], kv: ['kv', 2, ENTRY] }))],
+})
+export const STATUS_RESPONSE: Message<ServerStatus> = message<ServerStatus>({
+  version: ['version', 2, text],
+  raftIndex: ['raftIndex', 5, number],
+})
+export const TOKEN_RESPONSE: Message<{ readonly token: string }> = message({ token: ['token', 2, text] })
 
-export function decodeTxn(bytes: Buffer): TxnResponse {
-  const reader = new WireReader(bytes)
-  let [header, hasSucceeded] = [NO_HEADER, false]
-  const ranges: RangeResponse[] = []
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) header = decodeHeader(reader.message())
-    else if (tag === 16) hasSucceeded = reader.isTrue()
-    else if (tag === 26) {
-      const operation = reader.message()
-      for (let inner = operation.tag(); inner !== 0; inner = operation.tag()) {
-        if (inner === 10) ranges.push(decodeRange(operation.bytes()))
-        else operation.skip(inner)
-      }
-    } else reader.skip(tag)
-  }
-  return { header, hasSucceeded, ranges }
-}
-
-export function decodeWatch(bytes: Buffer): WatchResponse {
-  const reader = new WireReader(bytes)
-  let [header, isCreated, isCanceled, isFragment] = [NO_HEADER, false, false, false]
-  let [compactRevision, cancelReason] = [0, '']
-  const events: EtcdEvent[] = []
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 90) events.push(decodeEvent(bytes, reader.message()))
-    else if (tag === 10) header = decodeHeader(reader.message())
-    else if (tag === 24) isCreated = reader.isTrue()
-    else if (tag === 32) isCanceled = reader.isTrue()
-    else if (tag === 40) compactRevision = reader.varint()
-    else if (tag === 50) cancelReason = reader.text()
-    else if (tag === 56) isFragment = reader.isTrue()
-    else reader.skip(tag)
-  }
-  return { header, isCreated, isCanceled, compactRevision, cancelReason, isFragment, events }
-}
+/** Of a response without one. */
+export const NO_HEADER: Header = HEADER.empty
 
 export function encodeAuthenticate(name: string, password: string): Buffer {
   return new WireWriter().bytes(1, Buffer.from(name)).bytes(2, Buffer.from(password)).finish()
 }
 
-export function decodeToken(bytes: Buffer): string {
-  const reader = new WireReader(bytes)
-  let token = ''
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) token = reader.text()
-    else reader.skip(tag)
-  }
-  return token
-}
-
-export function decodeStatus(bytes: Buffer): ServerStatus {
-  const reader = new WireReader(bytes)
-  let [version, raftIndex] = ['', 0]
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) version = reader.text()
-    else if (tag === 40) raftIndex = reader.varint()
-    else reader.skip(tag)
-  }
-  return { version, raftIndex }
-}
-
-function decodeHeader(reader: WireReader): Header {
-  let [clusterId, revision, term] = ['0', 0, 0]
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 8) clusterId = reader.uint64().toString(16)
-    else if (tag === 24) revision = reader.varint()
-    else if (tag === 32) term = reader.varint()
-    else reader.skip(tag)
-  }
-  return { clusterId, revision, term }
-}
-
-function decodeEvent(bytes: Buffer, reader: WireReader): EtcdEvent {
-  let isDelete = false
-  let kv: KeyValue = { key: NOTHING, value: NOTHING, createRevision: 0, modRevision: 0 }
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) kv = decodeKeyValue(bytes, reader.message())
-    else if (tag === 8) isDelete = reader.isTrue()
-    else reader.skip(tag)
-  }
-  return { isDelete, kv }
-}
-
-/** Decodes the entry that `reader` reads, a part of `bytes`. */
-function decodeKeyValue(bytes: Buffer, reader: WireReader): KeyValue {
+/** Entries are most of a list: their keys and values are not copied. */
+function readEntry(reader: WireReader): KeyValue {
   let [keyLength, keyEnd, valueLength, valueEnd, createRevision, modRevision] = [0, 0, 0, 0, 0, 0]
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 10) {
@@ -305,5 +328,5 @@ function decodeKeyValue(bytes: Buffer, reader: WireReader): KeyValue {
     else reader.skip(tag)
   }
   const [keyAt, valueAt] = [keyEnd - keyLength, valueEnd - valueLength]
-  return new ReceivedEntry(bytes, keyAt, keyEnd, valueAt, valueEnd, createRevision, modRevision)
+  return new ReceivedEntry(reader.source, keyAt, keyEnd, valueAt, valueEnd, createRevision, modRevision)
 }

@@ -3,18 +3,12 @@ import type { EtcdClient } from './etcd-client.js'
 import { isCompacted, isTokenError } from './etcd-errors.js'
 import {
   createWatch,
-  type EtcdEvent,
-  type Header,
-  type KeyValue,
-  NO_HEADER,
-  type RangeRequest,
-  type RangeResponse,
+  type Message,
+  RANGE_RESPONSE,
   REQUEST_PROGRESS,
-  type ServerStatus,
-  type TxnRequest,
-  type TxnResponse,
-  type WatchRequest,
-  type WatchResponse,
+  STATUS_RESPONSE,
+  TXN_RESPONSE,
+  WATCH_RESPONSE,
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
@@ -25,63 +19,40 @@ const MAX_ANSWER_BYTES = 2 * 1024 * 1024
  * Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors.
  */
 export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transport {
-  return {
-    endpoints: 1,
-    maxAnswerBytes: MAX_ANSWER_BYTES,
-    hasFragments: true,
-    connect: async () => new Etcd3Connection(client, call),
+  const ask = <V>(begin: (options: object) => Promise<object>, { of }: Message<V>): Call<V> =>
+    callOf((options) => begin(options).then(of, refuseClosed))
+  // No retry can succeed.
+  const refuseClosed = (error: unknown): never => {
+    if (!/client was already closed/.test(messageOf(error))) throw error
+    const message = `${call}: option "client" is closed; stop the informer before you close its Etcd3`
+    throw new OptionError(message, { option: 'client', cause: error })
   }
+  const connection: Connection = {
+    endpoint: 'etcd',
+    range: (request) => ask((options) => client.kv.range(request, options), RANGE_RESPONSE),
+    txn: (request) => ask((options) => client.kv.txn(request, options), TXN_RESPONSE),
+    status: () => ask((options) => client.maintenance.status(options), STATUS_RESPONSE),
+    watch: async (request, requireLeader) => {
+      const opened = losses.get(client) ?? 0
+      const options = requireLeader ? { interceptors: [withLeader] } : {}
+      const duplex = (await client.watchClient.watch(options).catch(refuseClosed)) as Duplex
+      const stream = streamOf(duplex, () => {
+        const count = losses.get(client) ?? 0
+        if (count === opened) losses.set(client, count + 1)
+        return count === opened
+      })
+      duplex.write(createWatch(request))
+      return stream
+    },
+    // The sockets of the client are not accessible. Large messages come in fragments instead.
+    received: () => undefined,
+    close: () => {},
+  }
+  return { endpoints: 1, maxAnswerBytes: MAX_ANSWER_BYTES, hasFragments: true, connect: async () => connection }
 }
 
 /** The number of resets of a client's connections; shared by all sources of the client. */
 const losses = new WeakMap<EtcdClient, number>()
-
-class Etcd3Connection implements Connection {
-  readonly endpoint = 'etcd'
-  readonly #client: EtcdClient
-  readonly #refuseClosed: (error: unknown) => never
-
-  constructor(client: EtcdClient, call: string) {
-    this.#client = client
-    this.#refuseClosed = (error) => refuseClosed(error, call)
-  }
-
-  range(request: RangeRequest): Call<RangeResponse> {
-    return this.#call((options) => this.#client.kv.range(request, options).then(asRangeResponse))
-  }
-
-  txn(request: TxnRequest): Call<TxnResponse> {
-    return this.#call((options) => this.#client.kv.txn(request, options).then(asTxnResponse))
-  }
-
-  status(): Call<ServerStatus> {
-    return this.#call((options) => this.#client.maintenance.status(options).then(asStatus))
-  }
-
-  async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
-    const options = requireLeader ? { interceptors: [withLeader] } : {}
-    const opened = losses.get(this.#client) ?? 0
-    const duplex = (await this.#client.watchClient.watch(options).catch(this.#refuseClosed)) as Duplex
-    const stream = new Etcd3Stream(duplex, () => {
-      const count = losses.get(this.#client) ?? 0
-      if (count === opened) losses.set(this.#client, count + 1)
-      return count === opened
-    })
-    duplex.write(createWatch(request))
-    return stream
-  }
-
-  #call<V>(begin: (options: object) => Promise<V>): Call<V> {
-    return callOf((options) => begin(options).catch(this.#refuseClosed))
-  }
-
-  /** The sockets of the client are not accessible. Large messages come in fragments instead. */
-  received(): undefined {
-    return undefined
-  }
-
-  close(): void {}
-}
 
 /** gRPC's status of a response that did not arrive in time: the client closes its connection. */
 const DEADLINE_EXCEEDED = 4
@@ -150,13 +121,6 @@ function refused(call: InterceptedCall): InterceptedCall {
   return call
 }
 
-/** Rejects with an OptionError if the owner of the client closed it: no retry can succeed. */
-function refuseClosed(error: unknown, call: string): never {
-  if (!/client was already closed/.test(messageOf(error))) throw error
-  const message = `${call}: option "client" is closed; stop the informer before you close its Etcd3`
-  throw new OptionError(message, { option: 'client', cause: error })
-}
-
 interface Duplex {
   listeners(event: 'error'): readonly unknown[]
   removeAllListeners(event: 'error'): unknown
@@ -169,60 +133,39 @@ interface Duplex {
   cancel(): unknown
 }
 
-class Etcd3Stream implements WatchStream {
-  readonly #duplex: Duplex
-  /** Whether this stream is the first one that reports its connection as dead. */
-  readonly #isFirstLoss: () => boolean
-  /**
-   * What the client itself does about an error of the stream: it drops its connections, and counts a failure of the
-   * host.
-   */
-  readonly #clientListeners: readonly unknown[]
-  #ending: { readonly error: unknown } | undefined
-  #listener: WatchListener | undefined
-
-  constructor(duplex: Duplex, isFirstLoss: () => boolean) {
-    this.#duplex = duplex
-    this.#isFirstLoss = isFirstLoss
-    // A reset ends all streams of a client at once: together they would open its circuit breaker, for 5 s and longer.
-    this.#clientListeners = duplex.listeners('error')
-    duplex.removeAllListeners('error')
-    duplex.on('error', (error) => this.#end(error))
-    duplex.on('end', () => this.#end(undefined))
+/** `isFirstLoss`: whether this stream is the first one that reports its connection as dead. */
+function streamOf(duplex: Duplex, isFirstLoss: () => boolean): WatchStream {
+  let ending: { readonly error: unknown } | undefined
+  let listener: WatchListener | undefined
+  const end = (error?: unknown): void => {
+    if (ending !== undefined) return
+    ending = { error }
+    listener?.ended(error)
   }
-
-  listen(to: WatchListener): void {
-    this.#listener = to
-    this.#duplex.on('data', (message) => to.message(asWatchResponse(message)))
-    if (this.#ending !== undefined) to.ended(this.#ending.error)
-  }
-
-  requestProgress(): void {
-    this.#duplex.write(REQUEST_PROGRESS)
-  }
-
-  pause(): void {
-    this.#duplex.pause()
-  }
-
-  resume(): void {
-    this.#duplex.resume()
-  }
-
-  cancel(reason: 'unwanted' | 'lost'): void {
-    // The client notices no dead connection by itself, and its next calls would wait on it.
-    if (reason === 'lost' && this.#ending === undefined && this.#isFirstLoss()) {
-      const error = Object.assign(new Error('no response'), { code: DEADLINE_EXCEEDED })
-      for (const listener of this.#clientListeners) if (typeof listener === 'function') listener(error)
-    }
-    this.#duplex.end()
-    this.#duplex.cancel()
-  }
-
-  #end(error: unknown): void {
-    if (this.#ending !== undefined) return
-    this.#ending = { error }
-    this.#listener?.ended(error)
+  // What the client itself does about an error of the stream: it drops its connections, and counts a failure of the host.
+  // A reset ends all streams of a client at once: together they would open its circuit breaker, for 5 s and longer.
+  const clientListeners = duplex.listeners('error')
+  duplex.removeAllListeners('error')
+  duplex.on('error', end)
+  duplex.on('end', () => end())
+  return {
+    listen: (to) => {
+      listener = to
+      duplex.on('data', (message) => to.message(WATCH_RESPONSE.of(message)))
+      if (ending !== undefined) to.ended(ending.error)
+    },
+    requestProgress: () => void duplex.write(REQUEST_PROGRESS),
+    pause: () => void duplex.pause(),
+    resume: () => void duplex.resume(),
+    cancel: (reason) => {
+      // The client notices no dead connection by itself, and its next calls would wait on it.
+      if (reason === 'lost' && ending === undefined && isFirstLoss()) {
+        const error = Object.assign(new Error('no response'), { code: DEADLINE_EXCEEDED })
+        for (const each of clientListeners) if (typeof each === 'function') each(error)
+      }
+      duplex.end()
+      duplex.cancel()
+    },
   }
 }
 
@@ -257,80 +200,4 @@ function withLeader(options: object, next: (options: object) => InterceptedCall)
     start(own, listener)
   }
   return call
-}
-
-// The messages of the client's decoder: 64-bit numbers are strings, and the names are etcd's.
-
-interface Etcd3Header {
-  readonly cluster_id: string
-  readonly revision: string
-  readonly raft_term: string
-}
-
-interface Etcd3KeyValue {
-  readonly key: Buffer
-  readonly value: Buffer
-  readonly create_revision: string
-  readonly mod_revision: string
-}
-
-function asRangeResponse(answer: unknown): RangeResponse {
-  const { header, kvs, more, count } = answer as {
-    readonly header: Etcd3Header
-    readonly kvs: readonly Etcd3KeyValue[]
-    readonly more: boolean
-    readonly count: string
-  }
-  return { header: asHeader(header), kvs: kvs.map(asKeyValue), hasMore: more, count: Number(count) }
-}
-
-function asTxnResponse(answer: unknown): TxnResponse {
-  const { header, succeeded, responses } = answer as {
-    readonly header: Etcd3Header
-    readonly succeeded: boolean
-    readonly responses: readonly { readonly response_range?: object | null }[]
-  }
-  const ranges = responses.flatMap(({ response_range: range }) =>
-    range == null ? [] : [asRangeResponse({ header, ...range })],
-  )
-  return { header: asHeader(header), hasSucceeded: succeeded, ranges }
-}
-
-function asStatus(answer: unknown): ServerStatus {
-  const { version, raftIndex } = answer as { readonly version: string; readonly raftIndex: string }
-  return { version, raftIndex: Number(raftIndex) }
-}
-
-function asWatchResponse(message: unknown): WatchResponse {
-  const response = message as {
-    readonly header: Etcd3Header | null
-    readonly created: boolean
-    readonly canceled: boolean
-    readonly compact_revision: string
-    readonly cancel_reason: string
-    readonly fragment: boolean
-    readonly events: readonly { readonly type: 'Put' | 'Delete'; readonly kv: Etcd3KeyValue }[]
-  }
-  return {
-    header: asHeader(response.header),
-    isCreated: response.created,
-    isCanceled: response.canceled,
-    compactRevision: Number(response.compact_revision),
-    cancelReason: response.cancel_reason,
-    isFragment: response.fragment,
-    events: response.events.map(({ type, kv }): EtcdEvent => ({ isDelete: type === 'Delete', kv: asKeyValue(kv) })),
-  }
-}
-
-function asHeader(header: Etcd3Header | null): Header {
-  if (header === null) return NO_HEADER
-  return {
-    clusterId: BigInt(header.cluster_id).toString(16),
-    revision: Number(header.revision),
-    term: Number(header.raft_term),
-  }
-}
-
-function asKeyValue({ key, value, create_revision, mod_revision }: Etcd3KeyValue): KeyValue {
-  return { key, value, createRevision: Number(create_revision), modRevision: Number(mod_revision) }
 }

@@ -1,30 +1,26 @@
-import type { ChannelCredentials, Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
+import type { ChannelCredentials, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js'
 import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError } from '../../../src/contract/errors.js'
 import { isTokenError, statusOf } from './etcd-errors.js'
 import {
   createWatch,
-  decodeRange,
-  decodeRangePart,
-  decodeStatus,
-  decodeToken,
-  decodeTxn,
-  decodeWatch,
   encodeAuthenticate,
   encodeRange,
   encodeTxn,
   encodeWatch,
-  type RangeRequest,
+  type Message,
+  RANGE_PART,
+  RANGE_RESPONSE,
   type RangeResponse,
   REQUEST_PROGRESS,
-  type ServerStatus,
-  type TxnRequest,
-  type TxnResponse,
-  type WatchRequest,
+  STATUS_RESPONSE,
+  TOKEN_RESPONSE,
+  TXN_RESPONSE,
+  WATCH_RESPONSE,
   type WatchResponse,
 } from './etcd-messages.js'
 import { patchCredentials } from './grpc-credentials-patch.js'
-import type { Call, Connection, RangeStream, Transport, WatchListener, WatchStream } from './transport.js'
+import type { Call, Connection, Transport, WatchStream } from './transport.js'
 
 /**
  * TLS certificates, in PEM.
@@ -73,17 +69,12 @@ export interface GrpcOptions {
   /** Checks what the functions return. */
   readonly check: (call: string, login: Login) => void
   /** The function that the user called, for errors. */
-  readonly call?: string
+  readonly call: string
 }
 
 interface Login {
   readonly auth: EtcdAuth | undefined
   readonly credentials: EtcdCredentials | undefined
-}
-
-/** A socket that counts the bytes it has read. */
-interface Receiver {
-  readonly bytesRead: number
 }
 
 type Grpc = Pick<typeof import('@grpc/grpc-js'), 'Client' | 'Metadata' | 'credentials'>
@@ -112,7 +103,7 @@ const CHANNEL = {
 }
 
 /** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
-export function grpcTransport({ endpoints, call = 'etcdSource', check, ...login }: GrpcOptions): Transport {
+export function grpcTransport({ endpoints, call, check, ...login }: GrpcOptions): Transport {
   const targets = endpoints.map(targetOf)
   const isSecure = login.credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
   const token = new Token()
@@ -133,7 +124,7 @@ export function grpcTransport({ endpoints, call = 'etcdSource', check, ...login 
       const lose = (): void => {
         next = Math.max(next, at + 1)
       }
-      return new GrpcConnection(grpc, target, channelCredentials(grpc, isSecure, credentials), token, lose)
+      return connectionTo(target, grpc, channelCredentials(grpc, isSecure, credentials), token, lose)
     },
   }
 }
@@ -172,82 +163,52 @@ class Token {
   }
 }
 
-class GrpcConnection implements Connection {
-  readonly endpoint: string
-  readonly #grpc: Grpc
-  readonly #client: Client
-  readonly #token: Token
-  readonly #lose: () => void
-  #socket: Receiver | undefined
+function connectionTo(
+  endpoint: string,
+  grpc: Grpc,
+  credentials: ChannelCredentials,
+  token: Token,
+  lose: () => void,
+): Connection {
+  let socket: { readonly bytesRead: number } | undefined
   /** Bytes of the connections before the current one. */
-  #receivedBefore = 0
-
-  constructor(grpc: Grpc, endpoint: string, credentials: ChannelCredentials, token: Token, lose: () => void) {
-    this.endpoint = endpoint
-    this.#grpc = grpc
-    this.#client = new grpc.Client(
-      endpoint,
-      patchCredentials(credentials, (socket) => this.#connected(socket)),
-      CHANNEL,
-    )
-    this.#token = token
-    this.#lose = lose
+  let receivedBefore = 0
+  const received = (): number => receivedBefore + (socket?.bytesRead ?? 0)
+  const connected = (next: { readonly bytesRead: number }): void => {
+    receivedBefore = received()
+    socket = next
   }
+  const client = new grpc.Client(endpoint, patchCredentials(credentials, connected), CHANNEL)
 
-  range(request: RangeRequest): Call<RangeResponse> {
-    return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
+  const metadata = (): Metadata => {
+    const own = new grpc.Metadata()
+    if (token.value !== undefined) own.set('token', token.value)
+    return own
   }
-
-  rangeStream(request: RangeRequest): RangeStream {
-    const stream = this.#client.makeServerStreamRequest<Buffer, RangeResponse>(
-      '/etcdserverpb.KV/RangeStream',
-      (bytes) => bytes,
-      decodeRangePart,
-      encodeRange(request),
-      this.#metadata(),
-    )
-    const parts: AsyncIterator<RangeResponse, undefined> = stream[Symbol.asyncIterator]()
-    return () => ({ response: parts.next().then(({ value }) => value), cancel: () => stream.cancel() })
+  const unary = <V>(path: string, request: Buffer, { decode }: Message<V>): Call<V> => {
+    const { promise: response, resolve, reject } = Promise.withResolvers<V>()
+    const answered = (error: ServiceError | null, value?: V): void => {
+      if (error !== null) reject(error)
+      else if (value === undefined) reject(new Error('a response without a message'))
+      else resolve(value)
+    }
+    const call = client.makeUnaryRequest<Buffer, V>(path, asIs, decode, request, metadata(), {}, answered)
+    return { response, cancel: () => call.cancel() }
   }
-
-  txn(request: TxnRequest): Call<TxnResponse> {
-    return this.#authorized('/etcdserverpb.KV/Txn', encodeTxn(request), decodeTxn)
+  const authenticate = async (follow: <R>(call: Call<R>) => Promise<R>): Promise<void> => {
+    const { auth } = token
+    if (auth === undefined) return
+    token.value = undefined
+    const request = encodeAuthenticate(auth.username, auth.password)
+    try {
+      token.value = (await follow(unary('/etcdserverpb.Auth/Authenticate', request, TOKEN_RESPONSE))).token
+    } catch (error) {
+      // A server without authentication needs no token.
+      if (!/authentication is not enabled/.test(String(error))) throw error
+    }
   }
-
-  status(): Call<ServerStatus> {
-    return this.#authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), decodeStatus)
-  }
-
-  async watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream> {
-    const metadata = this.#metadata()
-    if (requireLeader) metadata.set('hasleader', 'true')
-    const stream = this.#client.makeBidiStreamRequest<Buffer, WatchResponse>(
-      '/etcdserverpb.Watch/Watch',
-      (bytes) => bytes,
-      decodeWatch,
-      metadata,
-    )
-    stream.write(encodeWatch(createWatch(request)))
-    return new GrpcStream(stream)
-  }
-
-  received(): number {
-    return this.#receivedBefore + (this.#socket?.bytesRead ?? 0)
-  }
-
-  #connected(socket: Receiver): void {
-    this.#receivedBefore = this.received()
-    this.#socket = socket
-  }
-
-  close(isLost: boolean): void {
-    if (isLost) this.#lose()
-    // Deferred: a channel that is closed before it resolved its address still connects, and stays connected.
-    void systemClock.sleep(0).then(() => this.#client.close())
-  }
-
   /** Sends the request with the token. If the token has expired, it is sent once more with a new one. */
-  #authorized<V>(path: string, request: Buffer, decode: (bytes: Buffer) => V): Call<V> {
+  const authorized = <V>(path: string, request: Buffer, message: Message<V>): Call<V> => {
     let current: Call<unknown> | undefined
     let isCanceled = false
     const follow = <R>(call: Call<R>): Promise<R> => {
@@ -256,13 +217,13 @@ class GrpcConnection implements Connection {
       return call.response
     }
     const run = async (): Promise<V> => {
-      if (this.#token.auth !== undefined && this.#token.value === undefined) await this.#authenticate(follow)
+      if (token.auth !== undefined && token.value === undefined) await authenticate(follow)
       try {
-        return await follow(this.#unary(path, request, decode))
+        return await follow(unary(path, request, message))
       } catch (error) {
-        if (this.#token.auth === undefined || !isTokenError(error)) throw error
-        await this.#authenticate(follow)
-        return await follow(this.#unary(path, request, decode))
+        if (token.auth === undefined || !isTokenError(error)) throw error
+        await authenticate(follow)
+        return await follow(unary(path, request, message))
       }
     }
     const response = run()
@@ -274,82 +235,60 @@ class GrpcConnection implements Connection {
     return { response, cancel }
   }
 
-  async #authenticate(follow: <R>(call: Call<R>) => Promise<R>): Promise<void> {
-    const { auth } = this.#token
-    if (auth === undefined) return
-    this.#token.value = undefined
-    const request = encodeAuthenticate(auth.username, auth.password)
-    try {
-      this.#token.value = await follow(this.#unary('/etcdserverpb.Auth/Authenticate', request, decodeToken))
-    } catch (error) {
-      // A server without authentication needs no token.
-      if (!/authentication is not enabled/.test(String(error))) throw error
-    }
-  }
-
-  #unary<V>(path: string, request: Buffer, decode: (bytes: Buffer) => V): Call<V> {
-    let cancel = (): void => {}
-    const response = new Promise<V>((resolve, reject) => {
-      const answered = (error: ServiceError | null, value?: V): void => {
-        if (error !== null) reject(error)
-        else if (value === undefined) reject(new Error('a response without a message'))
-        else resolve(value)
-      }
-      const call = this.#client.makeUnaryRequest<Buffer, V>(
-        path,
-        (bytes) => bytes,
-        decode,
-        request,
-        this.#metadata(),
-        {},
-        answered,
-      )
-      cancel = () => call.cancel()
-    })
-    return { response, cancel: () => cancel() }
-  }
-
-  #metadata(): Metadata {
-    const metadata = new this.#grpc.Metadata()
-    if (this.#token.value !== undefined) metadata.set('token', this.#token.value)
-    return metadata
+  return {
+    endpoint,
+    received,
+    range: (request) => authorized('/etcdserverpb.KV/Range', encodeRange(request), RANGE_RESPONSE),
+    rangeStream: (request) => {
+      const [path, encoded] = ['/etcdserverpb.KV/RangeStream', encodeRange(request)]
+      const stream = client.makeServerStreamRequest(path, asIs, RANGE_PART.decode, encoded, metadata())
+      const parts: AsyncIterator<{ readonly range: RangeResponse }, undefined> = stream[Symbol.asyncIterator]()
+      return () => ({ response: parts.next().then(({ value }) => value?.range), cancel: () => stream.cancel() })
+    },
+    txn: (request) => authorized('/etcdserverpb.KV/Txn', encodeTxn(request), TXN_RESPONSE),
+    status: () => authorized('/etcdserverpb.Maintenance/Status', Buffer.alloc(0), STATUS_RESPONSE),
+    watch: async (request, requireLeader) => {
+      const own = metadata()
+      if (requireLeader) own.set('hasleader', 'true')
+      const stream = client.makeBidiStreamRequest('/etcdserverpb.Watch/Watch', asIs, WATCH_RESPONSE.decode, own)
+      stream.write(encodeWatch(createWatch(request)))
+      return streamOf(stream)
+    },
+    close: (isLost) => {
+      if (isLost) lose()
+      // Deferred: a channel that is closed before it resolved its address still connects, and stays connected.
+      void systemClock.sleep(0).then(() => client.close())
+    },
   }
 }
 
-class GrpcStream implements WatchStream {
-  readonly #stream: ClientDuplexStream<Buffer, WatchResponse>
-  #isOver = false
+/** Requests are encoded before they are given to gRPC. */
+function asIs(request: Buffer): Buffer {
+  return request
+}
 
-  constructor(stream: ClientDuplexStream<Buffer, WatchResponse>) {
-    this.#stream = stream
-    stream.on('error', () => {}) // An error before `listen` must not end the process.
-  }
-
-  listen(to: WatchListener): void {
-    const end = (error: unknown): void => {
-      if (this.#isOver) return
-      this.#isOver = true
-      to.ended(statusOf(error) === undefined && error !== undefined ? new Error(String(error)) : error)
-    }
-    this.#stream.on('data', (response: WatchResponse) => to.message(response))
-    this.#stream.on('error', end)
-    this.#stream.on('end', () => end(undefined))
-  }
-
-  requestProgress(): void {
-    if (!this.#isOver) this.#stream.write(encodeWatch(REQUEST_PROGRESS))
-  }
-
-  pause(): void {
-    this.#stream.pause()
-  }
-
-  resume(): void {
-    this.#stream.resume()
-  }
-
-  cancel(): void {
-    this.#isOver = true // A lost connection needs no other treatment: it is closed together with the stream.
-    this.#stream.cancel()
+function streamOf(stream: ClientDuplexStream<Buffer, WatchResponse>): WatchStream {
+  let isOver = false
+  stream.on('error', () => {}) // An error before `listen` must not end the process.
+  return {
+    listen: (to) => {
+      const end = (error: unknown): void => {
+        if (isOver) return
+        isOver = true
+        to.ended(statusOf(error) === undefined && error !== undefined ? new Error(String(error)) : error)
+      }
+      stream.on('data', (response: WatchResponse) => to.message(response))
+      stream.on('error', end)
+      stream.on('end', () => end(undefined))
+    },
+    requestProgress: () => {
+      if (!isOver) stream.write(encodeWatch(REQUEST_PROGRESS))
+    },
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
+    cancel: () => {
+      isOver = true // A lost connection needs no other treatment: it is closed together with the stream.
+      stream.cancel()
+    },
   }
 }

@@ -3,33 +3,30 @@ const NO_BYTES: Buffer = Buffer.alloc(0)
 
 /** Reads one protobuf message, field by field. It copies nothing: the bytes that it returns belong to the message. */
 export class WireReader {
-  readonly #bytes: Buffer
+  /** The bytes of the response that the message is a part of. */
+  readonly source: Buffer
   readonly #end: number
-  #at: number
-
-  constructor(bytes: Buffer, at = 0, end: number = bytes.length) {
-    this.#bytes = bytes
-    this.#at = at
-    this.#end = end
-  }
-
   /** The place of the next byte. */
-  get at(): number {
-    return this.#at
+  at: number
+
+  constructor(source: Buffer, at = 0, end: number = source.length) {
+    this.source = source
+    this.at = at
+    this.#end = end
   }
 
   /** The field number times 8, plus the wire type; 0 at the end of the message. */
   tag(): number {
-    return this.#at < this.#end ? this.varint() : 0
+    return this.at < this.#end ? this.varint() : 0
   }
 
   /** Exact below 2^53; etcd's revisions are. */
   varint(): number {
-    const bytes = this.#bytes
+    const bytes = this.source
     let byte = this.#byte()
     let value = byte & 0x7f
     for (let shift = 7; byte > 0x7f && shift < 28; shift += 7) {
-      byte = bytes[this.#at++] ?? 0
+      byte = bytes[this.at++] ?? 0
       value |= (byte & 0x7f) << shift
     }
     for (let factor = 2 ** 28; byte > 0x7f; factor *= 128) {
@@ -50,35 +47,27 @@ export class WireReader {
     return BigInt.asUintN(64, value)
   }
 
-  isTrue(): boolean {
-    return this.varint() !== 0
-  }
-
   bytes(): Buffer {
     const end = this.#endOfNext()
-    if (end === this.#at) return NO_BYTES
-    const bytes = this.#bytes.subarray(this.#at, end)
-    this.#at = end
+    if (end === this.at) return NO_BYTES
+    const bytes = this.source.subarray(this.at, end)
+    this.at = end
     return bytes
   }
 
   /** Passes the bytes that `bytes` would return. Returns how many they are; they end at `at`. */
   passBytes(): number {
     const end = this.#endOfNext()
-    const length = end - this.#at
-    this.#at = end
+    const length = end - this.at
+    this.at = end
     return length
-  }
-
-  text(): string {
-    return this.bytes().toString()
   }
 
   /** A reader of the nested message. */
   message(): WireReader {
     const end = this.#endOfNext()
-    const inner = new WireReader(this.#bytes, this.#at, end)
-    this.#at = end
+    const inner = new WireReader(this.source, this.at, end)
+    this.at = end
     return inner
   }
 
@@ -89,13 +78,13 @@ export class WireReader {
         while (this.#byte() > 0x7f);
         break
       case 1:
-        this.#at += 8
+        this.at += 8
         break
       case 2:
-        this.#at = this.#endOfNext()
+        this.at = this.#endOfNext()
         break
       case 5:
-        this.#at += 4
+        this.at += 4
         break
       default:
         throw new RangeError(`a field of wire type ${tag & 7}`)
@@ -103,13 +92,13 @@ export class WireReader {
   }
 
   #endOfNext(): number {
-    const end = this.varint() + this.#at
+    const end = this.varint() + this.at
     if (end > this.#end) throw new RangeError('a field is longer than its message')
     return end
   }
 
   #byte(): number {
-    const byte = this.#bytes[this.#at++]
+    const byte = this.source[this.at++]
     if (byte === undefined) throw new RangeError('the message ends in the middle of a number')
     return byte
   }

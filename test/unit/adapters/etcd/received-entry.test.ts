@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EntryCodec } from '../../../../adapters/etcd/entry-codec.js'
-import { decodeRange, decodeWatch } from '../../../../adapters/etcd/transport/etcd-messages.js'
+import { RANGE_RESPONSE, WATCH_RESPONSE } from '../../../../adapters/etcd/transport/etcd-messages.js'
 import { isInRange, keyRange, prefixRange } from '../../../../adapters/etcd/transport/key-range.js'
 import { WireWriter } from '../../../../adapters/etcd/transport/protobuf.js'
 import { isEntryInRange, lengthOf } from '../../../../adapters/etcd/transport/received-entry.js'
@@ -22,7 +22,7 @@ test('the entries of a response have the keys, values and events of the same byt
     fc.property(pairs, (all) => {
       const response = new WireWriter()
       for (const pair of all) response.message(2, entryOf(pair))
-      const { kvs } = decodeRange(response.finish())
+      const { kvs } = RANGE_RESPONSE.decode(response.finish())
       const expected = all.map(([key, value]) => ({
         key: Buffer.from(key),
         value: Buffer.from(value),
@@ -44,7 +44,7 @@ test('an entry is in a range if its key is', () => {
     fc.property(pairs, bytes, bytes, (all, from, to) => {
       const message = new WireWriter()
       for (const pair of all) message.message(11, new WireWriter().message(2, entryOf(pair)).finish())
-      const { events } = decodeWatch(message.finish())
+      const { events } = WATCH_RESPONSE.decode(message.finish())
       for (const range of [prefixRange(from), keyRange(from, to), keyRange(from, undefined)])
         for (const { kv } of events) expect(isEntryInRange(kv, range)).toBe(isInRange(kv.key, range))
     }),
