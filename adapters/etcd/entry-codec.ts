@@ -1,6 +1,6 @@
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { type CodecName, type KeyEncoding, ValueCodec } from '../common/value-codec.js'
-import type { EtcdCodec } from './codec.js'
+import type { EtcdCodec } from './etcd-options.js'
 import type { KeyValue } from './transport/etcd-messages.js'
 import { ReceivedEntry } from './transport/received-entry.js'
 

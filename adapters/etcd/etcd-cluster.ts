@@ -1,4 +1,3 @@
-import type { CollectionSource } from '../../src/contract/shared-history.js'
 import {
   checkClusterOptions,
   checkCollectionOptions,
@@ -53,16 +52,7 @@ export function etcdCluster(options: EtcdClusterOptions): EtcdCluster {
   return {
     collection: (range) => {
       checkCollectionOptions(range)
-      return new RangeOfCluster(range, history)
+      return Object.assign(new RangeSource(range, history), { history })
     },
-  }
-}
-
-class RangeOfCluster<T> extends RangeSource<T> implements CollectionSource<T> {
-  readonly history: RangeHistory
-
-  constructor(options: EtcdCollectionOptions<T>, history: RangeHistory) {
-    super(options, history)
-    this.history = history
   }
 }

@@ -14,10 +14,39 @@ import {
 } from '../../src/util/validate-options.js'
 import { type Properties, propertiesOf } from '../common/properties.js'
 import { isCodec } from '../common/value-codec.js'
-import type { EtcdCodec, EtcdKeys } from './codec.js'
 import { type EtcdClient, isEtcdClient } from './transport/etcd-client.js'
-import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'
+import { etcd3Transport } from './transport/etcd3-transport.js'
+import { type EtcdAuth, type EtcdCredentials, grpcTransport } from './transport/grpc-transport.js'
 import { isNothing, type KeyBytes, keyRange } from './transport/key-range.js'
+import type { Transport } from './transport/transport.js'
+
+/**
+ * Returns the object for the value that is stored under a key. If it throws, this one object is invalid.
+ *
+ * @example
+ * ```ts
+ * import type { EtcdCodec } from 'listwatch/etcd'
+ *
+ * const decode: EtcdCodec<Limit> = (value, key) => {
+ *   const [rps = 0, burst = 0] = new TextDecoder().decode(value).split('/').map(Number) // `5/10`
+ *   return { tenant: key.slice('/limits/'.length), rps, burst }
+ * }
+ * const source = etcdSource({ client: etcd, prefix: '/limits/', codec: decode })
+ * ```
+ */
+export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
+
+/**
+ * `string`: keys are UTF-8. `bytes`: a key is a string with one character, of 0 to 255, for each byte.
+ *
+ * @example
+ * ```ts
+ * const source = etcdSource<Uint8Array>({ client: etcd, prefix: 'hash/', codec: 'bytes', keys: 'bytes' })
+ * const hashes = createInformer({ source })
+ * const value = hashes.get(`hash/${Buffer.from('00ff', 'hex').toString('latin1')}`) // One character for each byte.
+ * ```
+ */
+export type EtcdKeys = 'string' | 'bytes'
 
 /**
  * Keys in byte order, from `from` (inclusive) to `to` (exclusive).
@@ -275,6 +304,13 @@ export function checkLogin(
   })
   if ((credentials?.privateKey === undefined) !== (credentials?.certChain === undefined))
     throw wrong(call, 'credentials: "privateKey" and "certChain" belong together', 'credentials')
+}
+
+/** `call`: the function that the user called, for errors. */
+export function transportOf(options: EtcdConnectionOptions, call: string): Transport {
+  const { client, endpoints = [], auth, credentials } = options
+  if (client !== undefined) return etcd3Transport(client, call)
+  return grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, check: checkLogin, call })
 }
 
 /** Throws unless exactly one of two options has a value. */

@@ -5,9 +5,15 @@
  */
 
 export type { LeaseOptions } from '../common/lease-options.js'
-export type { EtcdCodec, EtcdKeys } from './codec.js'
 export { type EtcdCluster, etcdCluster } from './etcd-cluster.js'
-export type { EtcdClusterOptions, EtcdCollectionOptions, EtcdRange, EtcdSourceOptions } from './etcd-options.js'
+export type {
+  EtcdClusterOptions,
+  EtcdCodec,
+  EtcdCollectionOptions,
+  EtcdKeys,
+  EtcdRange,
+  EtcdSourceOptions,
+} from './etcd-options.js'
 export { type EtcdSource, etcdSource } from './etcd-source.js'
 export { type EtcdLeasesOptions, etcdLeases } from './leases/etcd-leases.js'
 export type { EtcdClient } from './transport/etcd-client.js'

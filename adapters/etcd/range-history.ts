@@ -4,16 +4,14 @@ import type { SourceContext, WatchEvent } from '../../src/contract/source.js'
 import { uniqueName } from '../../src/util/unique-name.js'
 import { expired } from '../common/source-errors.js'
 import type { EntryCodec } from './entry-codec.js'
-import { checkLogin, type EtcdClusterOptions, HEARTBEAT_MS, TIMEOUT_MS } from './etcd-options.js'
+import { type EtcdClusterOptions, HEARTBEAT_MS, TIMEOUT_MS, transportOf } from './etcd-options.js'
 import { parseVersion } from './history/etcd-version.js'
 import type { Header } from './transport/etcd-messages.js'
-import { etcd3Transport } from './transport/etcd3-transport.js'
-import { grpcTransport } from './transport/grpc-transport.js'
 import { coverOf, type KeyRange } from './transport/key-range.js'
 import { KNOWN_LOSSES, losesEvents } from './transport/server-version.js'
 import { Session } from './transport/session.js'
 import type { Transport } from './transport/transport.js'
-import { type WatchedRange, watchRanges } from './watch/watch-loop.js'
+import { type WatchedRange, type WatchOptions, watchRanges } from './watch/watch-loop.js'
 
 /**
  * After this number of watches that end at the same versions without an event, the ranges are listed. The second watch
@@ -34,9 +32,7 @@ export class RangeHistory implements SharedHistory {
   readonly holdMs: number | undefined
   readonly heartbeatMs: number
   readonly transport: Transport
-  readonly #settings: { readonly maxCatchup: number; readonly requireLeader: boolean }
-  readonly #progressMs: number
-  readonly #timeoutMs: number
+  readonly #settings: Pick<WatchOptions, 'maxCatchup' | 'requireLeader' | 'progressMs' | 'timeoutMs'>
   readonly #members = new Map<string, Member>()
   readonly #versionsSeen = new Set<string>()
   /** The versions at which consecutive watches ended before their first event. */
@@ -44,17 +40,12 @@ export class RangeHistory implements SharedHistory {
 
   /** `call`: the function that the user called, for errors. */
   constructor(options: EtcdClusterOptions, call: string) {
-    const { client, endpoints = [], auth, credentials } = options
-    this.transport =
-      client === undefined
-        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, check: checkLogin, call })
-        : etcd3Transport(client, call)
+    const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS, maxCatchup = 20_000, requireLeader = true } = options
+    this.transport = transportOf(options, call)
     this.holdMs = options.holdMs
-    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-    this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
-    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
-    // A progress request is sent after this time of silence, and its response may take as long.
-    this.#progressMs = this.heartbeatMs / 2
+    this.heartbeatMs = heartbeatMs
+    // A progress request is sent after `progressMs` of silence, and its response may take as long.
+    this.#settings = { maxCatchup, requireLeader, progressMs: heartbeatMs / 2, timeoutMs }
   }
 
   /** Adds a range. Returns the name of its collection. */
@@ -83,37 +74,34 @@ export class RangeHistory implements SharedHistory {
     let isStuck = head.revision > from
     const lost = new Map<string, SourceError>()
     try {
-      const settings = {
+      const batches = watchRanges(ranges, {
+        session,
+        head,
         cover: coverOf([first.range, ...others.map(({ range }) => range)]),
+        lost,
         hasFragments: this.transport.hasFragments || attempts > 0,
-        progressMs: this.#progressMs,
-        timeoutMs: this.#timeoutMs,
         ...this.#settings,
-      }
-      const callbacks = {
         signal,
         clock,
         onProgressRequest,
-        requestAudit: (reason: string) => requestAudit?.(reason),
-        onServerVersion: (version: string) => this.#served(version, warn),
-      }
-      for await (const { parts, versions } of watchRanges(session, head, ranges, lost, settings, callbacks)) {
+        requestAudit: (reason) => requestAudit?.(reason),
+        onServerVersion: (version) => this.#served(version, warn),
+      })
+      for await (const { parts, versions } of batches) {
         const [version = ''] = versions.values()
         isStuck &&= parseVersion(version).revision <= from
         const decoded = new Map<string, readonly WatchEvent<unknown>[]>()
         for (const [collection, events] of parts) {
           const { codec } = this.#member(collection)
-          decoded.set(
-            collection,
-            events.map(({ isDelete, kv }) => (isDelete ? codec.delete(kv) : codec.put(kv))),
-          )
+          const own = events.map(({ isDelete, kv }) => (isDelete ? codec.delete(kv) : codec.put(kv)))
+          decoded.set(collection, own)
         }
         yield { version, versions, parts: decoded, lost: new Map(lost) }
         lost.clear()
       }
     } finally {
       session.close()
-      isStuck &&= clock.now() - openedAt >= this.#progressMs
+      isStuck &&= clock.now() - openedAt >= this.#settings.progressMs
       this.#stuck = isStuck ? { after, attempts: attempts + 1 } : NOT_STUCK
     }
   }
@@ -127,7 +115,7 @@ export class RangeHistory implements SharedHistory {
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
     first: (session: Session, timeoutMs: number) => Promise<V>,
   ): Promise<[Session, V]> {
-    return Session.open(this.transport, { signal, clock, timeoutMs: this.#timeoutMs }, first)
+    return Session.open(this.transport, { signal, clock, timeoutMs: this.#settings.timeoutMs }, first)
   }
 
   #member(collection: string): Member {
