@@ -19,10 +19,10 @@ interface Candidate {
 export class HistoryFingerprint {
   /** By key, oldest first. Invariant: each existing entry that is newer than the oldest of these is one of them. */
   readonly #candidates = new Map<string, Candidate>()
-  #count: number
+  count: number
 
   constructor(count: number) {
-    this.#count = count
+    this.count = count
   }
 
   /** Remembers these entries, in the order of their revisions. */
@@ -34,11 +34,7 @@ export class HistoryFingerprint {
 
   /** Whether the newest entry must be read from the server. */
   get isUnknown(): boolean {
-    return this.#count > 0 && this.#candidates.size === 0
-  }
-
-  get count(): number {
-    return this.#count
+    return this.count > 0 && this.#candidates.size === 0
   }
 
   learn(kvs: readonly KeyValue[]): void {
@@ -52,8 +48,8 @@ export class HistoryFingerprint {
    */
   apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {
-      if (isDelete) this.#count--
-      else if (kv.createRevision === kv.modRevision) this.#count++
+      if (isDelete) this.count--
+      else if (kv.createRevision === kv.modRevision) this.count++
     }
     // Of many events only the last ones can contain the newest entries.
     const last = events.slice(-REMEMBERED)
@@ -73,8 +69,8 @@ export class HistoryFingerprint {
   fingerprint(): Fingerprint {
     let newest: Candidate | undefined
     for (const candidate of this.#candidates.values()) newest = candidate
-    if (newest === undefined) return { count: this.#count, newest: 0, digest: this.#count === 0 ? '-' : '?' }
-    return { count: this.#count, newest: newest.modRevision, digest: settled(newest).digest }
+    if (newest === undefined) return { count: this.count, newest: 0, digest: this.count === 0 ? '-' : '?' }
+    return { count: this.count, newest: newest.modRevision, digest: settled(newest).digest }
   }
 
   #remember(kv: KeyValue): void {

@@ -32,7 +32,8 @@ export class Session {
   readonly #connection: Connection
   readonly #options: SessionOptions
   readonly #scope: DeadlineScope
-  #isLost = false
+  /** Whether the endpoint has failed: the next session goes to the next endpoint. */
+  isLost = false
   #isClosed = false
 
   private constructor(connection: Connection, options: SessionOptions) {
@@ -58,10 +59,6 @@ export class Session {
         if (tries <= 1 || options.signal.aborted || !isUnavailable(error)) throw error
       }
     }
-  }
-
-  get endpoint(): string {
-    return this.#connection.endpoint
   }
 
   /**
@@ -119,20 +116,11 @@ export class Session {
     }
   }
 
-  /** Marks the endpoint as failed: the next session goes to the next endpoint. */
-  markLost(): void {
-    this.#isLost = true
-  }
-
-  get isLost(): boolean {
-    return this.#isLost
-  }
-
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#scope.end(ABORTED)
-    this.#connection.close(this.#isLost)
+    this.#connection.close(this.isLost)
   }
 
   /** The response, unless nothing arrives for `timeoutMs` or the signal aborts. */
@@ -140,7 +128,7 @@ export class Session {
     this.#options.signal.throwIfAborted()
     const call = begin()
     const response = call.response.catch((error: unknown) => {
-      throw etcdError(error, this.endpoint)
+      throw etcdError(error, this.#connection.endpoint)
     })
     const hasArrived = this.progressMeter()
     let isLate = false
@@ -150,11 +138,11 @@ export class Session {
         extendMs: () => (hasArrived() ? timeoutMs : undefined),
         late: () => {
           isLate = true
-          throw unavailable(`no response from ${this.endpoint} for ${Math.round(timeoutMs)} ms`)
+          throw unavailable(`no response from ${this.#connection.endpoint} for ${Math.round(timeoutMs)} ms`)
         },
       })
     } catch (error) {
-      if (isUnavailable(error) && !isTooLarge(error)) this.markLost()
+      if (isUnavailable(error) && !isTooLarge(error)) this.isLost = true
       call.cancel(isLate ? 'lost' : 'unwanted')
       throw error
     }

@@ -8,16 +8,12 @@ const BATCH_EVENTS = 1_000
  */
 export class Fragments {
   #rest: EtcdEvent[] = []
-  #isOpen = false
-
   /** Whether more fragments of the same message follow. */
-  get isWaiting(): boolean {
-    return this.#isOpen
-  }
+  isWaiting = false
 
   /** The events of all revisions that are complete now. */
   complete({ events, isFragment }: WatchResponse): readonly EtcdEvent[] {
-    this.#isOpen = isFragment
+    this.isWaiting = isFragment
     if (this.#rest.length === 0 && !isFragment) return events
     const all = this.#rest
     for (const event of events) all.push(event)

@@ -25,17 +25,19 @@ const QUIET_MS = 100
 /** A watch that catches up does not respond to some requests. After this number of them, the ranges are read instead. */
 const MOST_REQUESTS = 5
 
-export interface WatchSettings {
+export interface WatchOptions {
+  readonly session: Session
+  /** The server's position when the session was opened. */
+  readonly head: Header
   /** Has all keys of the ranges. One watch of it cannot split a transaction. */
   readonly cover: KeyRange
+  /** The ranges whose changes are gone are added to it. */
+  readonly lost: Map<string, SourceError>
   readonly maxCatchup: number
   readonly requireLeader: boolean
   readonly hasFragments: boolean
   readonly progressMs: number
   readonly timeoutMs: number
-}
-
-export interface WatchCallbacks {
   readonly clock: Clock
   readonly signal: AbortSignal
   onProgressRequest(listener: () => void): void
@@ -58,19 +60,12 @@ export interface RevisionBatch {
   readonly versions: ReadonlyMap<string, string>
 }
 
-/**
- * Yields all changes of the ranges after their versions, from one stream. All have the revision of each batch. Ranges
- * whose changes are gone are added to `lost`.
- */
+/** Yields all changes of the ranges after their versions, from one stream. All have the revision of each batch. */
 export async function* watchRanges(
-  session: Session,
-  head: Header,
   ranges: readonly WatchedRange[],
-  lost: Map<string, SourceError>,
-  settings: WatchSettings,
-  callbacks: WatchCallbacks,
+  options: WatchOptions,
 ): AsyncGenerator<RevisionBatch> {
-  const { maxCatchup } = settings
+  const { head, lost, maxCatchup } = options
   for (const { collection, from } of ranges) {
     assertReachable(head, from)
     const behind = head.revision - from.revision
@@ -80,7 +75,7 @@ export async function* watchRanges(
   for (;;) {
     const left = ranges.filter(({ collection }) => !lost.has(collection))
     if (left.length === 0) throw lost.get(ranges[0]?.collection ?? '')
-    yield* watchCover(session, head, left, lost, settings, callbacks)
+    yield* watchCover(left, options)
   }
 }
 
@@ -88,23 +83,16 @@ export async function* watchRanges(
  * Watches the range that covers all ranges. The position follows the events: the header of a message has the server's
  * current revision, which may be far ahead of the delivered events. Returns without a batch after a range is lost.
  */
-async function* watchCover(
-  session: Session,
-  head: Header,
-  ranges: readonly WatchedRange[],
-  lost: Map<string, SourceError>,
-  settings: WatchSettings,
-  callbacks: WatchCallbacks,
-): AsyncGenerator<RevisionBatch> {
-  const { cover, requireLeader, hasFragments: fragment } = settings
+async function* watchCover(ranges: readonly WatchedRange[], options: WatchOptions): AsyncGenerator<RevisionBatch> {
+  const { session, head, cover, lost, requireLeader, hasFragments: fragment } = options
   const start_revision = Math.min(...ranges.map(({ from }) => from.revision)) + 1
   const request = { key: cover.start, range_end: cover.end, start_revision, fragment }
-  const inbox = new WatchInbox(await session.watch(request, requireLeader), callbacks.clock, callbacks.signal)
+  const inbox = new WatchInbox(await session.watch(request, requireLeader), options.clock, options.signal)
   try {
-    await created(inbox, settings.timeoutMs)
+    await created(inbox, options.timeoutMs)
     // After the watch was created: if the server had been replaced since, the stream would have ended.
     const status = await session.status()
-    if (status !== undefined) callbacks.onServerVersion(status.version)
+    if (status !== undefined) options.onServerVersion(status.version)
     const followed: FollowedRange[] = []
     for (const { collection, range, from } of ranges) {
       try {
@@ -118,17 +106,17 @@ async function* watchCover(
     }
     if (followed.length < ranges.length) return
     const [reason] = ranges.flatMap(({ from }) => suspicion(from, head, status) ?? [])
-    if (reason !== undefined) callbacks.requestAudit(reason)
+    if (reason !== undefined) options.requestAudit(reason)
     const isTrusted = status !== undefined && hasReliableProgress(status.version)
-    callbacks.onProgressRequest(() => inbox.addProgressRequest())
-    const loop = new WatchLoop(session, inbox, head, followed, settings, callbacks.clock, isTrusted)
+    options.onProgressRequest(() => inbox.addProgressRequest())
+    const loop = new WatchLoop(inbox, followed, isTrusted, options)
     // The history check passed: idle ranges are live at once.
     if (!loop.isBehind)
       yield { parts: new Map(), versions: new Map(ranges.map((each) => [each.collection, formatVersion(each.from)])) }
     yield* loop.run()
   } catch (error) {
     if (isTooLarge(error)) throw expired(`the changes since then are one message, ${messageOf(error)}`)
-    if (isUnavailable(error)) session.markLost()
+    if (isUnavailable(error)) session.isLost = true
     throw ranges.length > 1 ? withCover(error, cover) : error
   } finally {
     inbox.close(session.isLost)
@@ -159,14 +147,11 @@ interface FollowedRange {
 }
 
 class WatchLoop {
-  readonly #session: Session
   readonly #inbox: WatchInbox
-  readonly #head: Header
   readonly #ranges: readonly FollowedRange[]
-  readonly #settings: WatchSettings
-  readonly #clock: Clock
   /** Whether progress notifications of the server are reliable. */
   readonly #isTrusted: boolean
+  readonly #options: WatchOptions
   readonly #fragments = new Fragments()
   readonly #hasArrived: () => boolean
   /** The events of each range since the last batch. */
@@ -180,25 +165,14 @@ class WatchLoop {
   #comparedAt: number
   #differsSince: number | undefined
 
-  constructor(
-    session: Session,
-    inbox: WatchInbox,
-    head: Header,
-    ranges: readonly FollowedRange[],
-    settings: WatchSettings,
-    clock: Clock,
-    isTrusted: boolean,
-  ) {
-    this.#session = session
+  constructor(inbox: WatchInbox, ranges: readonly FollowedRange[], isTrusted: boolean, options: WatchOptions) {
     this.#inbox = inbox
-    this.#head = head
     this.#ranges = ranges
-    this.#settings = settings
-    this.#clock = clock
     this.#isTrusted = isTrusted
-    this.#hasArrived = session.progressMeter()
-    this.#activeAt = this.#comparedAt = clock.now()
-    this.#yieldedAt = this.isBehind ? -Infinity : clock.now()
+    this.#options = options
+    this.#hasArrived = options.session.progressMeter()
+    this.#activeAt = this.#comparedAt = options.clock.now()
+    this.#yieldedAt = this.isBehind ? -Infinity : options.clock.now()
   }
 
   /** Whether the watch has not reached the version of a range yet, which was listed after another one. */
@@ -212,7 +186,7 @@ class WatchLoop {
   }
 
   async *run(): AsyncGenerator<RevisionBatch> {
-    const { progressMs } = this.#settings
+    const { progressMs } = this.#options
     for (;;) {
       const { isBehind } = this
       // If a comparison has found a difference, the watch delivers it.
@@ -232,14 +206,14 @@ class WatchLoop {
   }
 
   #received(message: WatchResponse): void {
-    this.#activeAt = this.#clock.now()
+    this.#activeAt = this.#options.clock.now()
     this.#differsSince = undefined
     if (message.isCanceled) throw canceled(message)
-    if (message.header.clusterId !== this.#head.clusterId) throw forked('the cluster is another')
+    if (message.header.clusterId !== this.#options.head.clusterId) throw forked('the cluster is another')
   }
 
   async *#delivered(message: WatchResponse): AsyncGenerator<RevisionBatch> {
-    const { progressMs } = this.#settings
+    const { progressMs } = this.#options
     let isQuiet = true
     for (const part of wholeRevisions(this.#fragments.complete(message))) {
       this.#apply(part)
@@ -249,7 +223,7 @@ class WatchLoop {
     }
     for (const { position } of this.#ranges) position.settle()
     // A fragment in the middle of a revision shows that the watch is alive. So do changes of other keys.
-    const isAlive = message.isFragment || this.#clock.now() - this.#yieldedAt >= progressMs
+    const isAlive = message.isFragment || this.#options.clock.now() - this.#yieldedAt >= progressMs
     if (isQuiet && isAlive) yield* this.#batch()
   }
 
@@ -300,8 +274,8 @@ class WatchLoop {
 
   /** After silence: whether the server has proved otherwise that it is alive. Throws if it seems to be gone. */
   async #isAlive(): Promise<boolean> {
-    const { timeoutMs } = this.#settings
-    const now = this.#clock.now()
+    const { timeoutMs } = this.#options
+    const now = this.#options.clock.now()
     if (this.#hasArrived()) {
       // A message is arriving: a large one over a slow connection, or the response to a read of this loop.
       this.#activeAt = now
@@ -320,8 +294,8 @@ class WatchLoop {
         return await this.#compare()
       case 'unsupported':
         if (now - this.#comparedAt >= timeoutMs) await this.#compare()
-        else this.#assertSame(await this.#session.head(this.#settings.cover, this.#readTimeoutMs()))
-        this.#activeAt = this.#clock.now()
+        else this.#assertSame(await this.#options.session.head(this.#options.cover, this.#readTimeoutMs()))
+        this.#activeAt = this.#options.clock.now()
         return true
     }
   }
@@ -337,8 +311,8 @@ class WatchLoop {
    * watch open while the server behind it is replaced: only this comparison notices it.
    */
   async #compare(): Promise<boolean> {
-    const { timeoutMs } = this.#settings
-    this.#comparedAt = this.#clock.now()
+    const { timeoutMs } = this.#options
+    this.#comparedAt = this.#options.clock.now()
     let revision = Infinity
     for (const each of this.#ranges) revision = Math.min(revision, await this.#unchangedUntil(each))
     if (revision > 0) {
@@ -347,7 +321,7 @@ class WatchLoop {
     }
     // The watch must deliver the difference soon. If it does not, it is dead.
     this.#differsSince ??= this.#comparedAt
-    const silentMs = this.#clock.now() - this.#differsSince
+    const silentMs = this.#options.clock.now() - this.#differsSince
     if (silentMs >= timeoutMs) throw stalled(silentMs)
     return false
   }
@@ -355,16 +329,16 @@ class WatchLoop {
   /** The server's revision if the range has no change after its position, else 0. */
   async #unchangedUntil({ range, position }: FollowedRange): Promise<number> {
     const { revision } = position
-    const fingerprint = await position.fingerprint(this.#session, range)
+    const fingerprint = await position.fingerprint(this.#options.session, range)
     const isEqual = ({ count, kvs }: NewestEntries): boolean =>
       count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
     const read = async (hasValues: boolean): Promise<NewestEntries> => {
-      const seen = await readNewest(this.#session, range, fingerprint, 0, {
+      const seen = await readNewest(this.#options.session, range, fingerprint, 0, {
         timeoutMs: this.#readTimeoutMs(),
         hasValues,
       })
       this.#assertSame(seen.header)
-      this.#activeAt = this.#clock.now()
+      this.#activeAt = this.#options.clock.now()
       return seen
     }
     // While the watch is catching up, the values of newer entries would delay its messages.
@@ -378,17 +352,17 @@ class WatchLoop {
 
   /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
   #readTimeoutMs(): number {
-    const { timeoutMs, progressMs } = this.#settings
-    return Math.max(progressMs, timeoutMs - (this.#clock.now() - this.#activeAt))
+    const { timeoutMs, progressMs } = this.#options
+    return Math.max(progressMs, timeoutMs - (this.#options.clock.now() - this.#activeAt))
   }
 
   /** Another term may belong to a restored backup. A new watch then runs the history check. */
   #assertSame({ clusterId, revision, term }: Header): void {
     const latest = this.#revision
-    if (clusterId !== this.#head.clusterId) throw forked('the cluster is another')
+    if (clusterId !== this.#options.head.clusterId) throw forked('the cluster is another')
     if (revision < latest) throw forked(`the revision went back from ${latest} to ${revision}`)
-    if (term === this.#head.term) return
-    throw unavailable(`the term was ${this.#head.term}, and is ${term}`)
+    if (term === this.#options.head.term) return
+    throw unavailable(`the term was ${this.#options.head.term}, and is ${term}`)
   }
 
   /** The events since the last batch, if all ranges have one revision. */
@@ -398,8 +372,8 @@ class WatchLoop {
     this.#parts = new Map()
     const versions = new Map<string, string>()
     for (const { collection, range, position } of this.#ranges)
-      versions.set(collection, await position.version(this.#session, range))
-    this.#yieldedAt = this.#clock.now()
+      versions.set(collection, await position.version(this.#options.session, range))
+    this.#yieldedAt = this.#options.clock.now()
     yield { parts, versions }
   }
 }

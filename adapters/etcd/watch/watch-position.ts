@@ -7,30 +7,21 @@ import type { Session } from '../transport/session.js'
 
 /** The position of a watch: all events up to its revision have been delivered. */
 export class WatchPosition {
-  readonly #clusterId: string
-  readonly #term: number
-  readonly #raftIndex: number
   readonly #newest: HistoryFingerprint
-  #revision: number
+  #at: Omit<EtcdVersion, keyof Fingerprint>
 
-  constructor(
-    { clusterId, term, revision, raftIndex }: Omit<EtcdVersion, keyof Fingerprint>,
-    newest: HistoryFingerprint,
-  ) {
-    this.#clusterId = clusterId
-    this.#term = term
-    this.#raftIndex = raftIndex
-    this.#revision = revision
+  constructor(at: Omit<EtcdVersion, keyof Fingerprint>, newest: HistoryFingerprint) {
+    this.#at = at
     this.#newest = newest
   }
 
   get revision(): number {
-    return this.#revision
+    return this.#at.revision
   }
 
   /** All events up to `revision` have been delivered. */
   advanceTo(revision: number): void {
-    if (revision > this.#revision) this.#revision = revision
+    if (revision > this.revision) this.#at = { ...this.#at, revision }
   }
 
   /** These events are delivered: whole revisions, in order. `settle` releases their message. */
@@ -46,14 +37,13 @@ export class WatchPosition {
 
   /** The fingerprint at this position. Reads the newest entry if all remembered entries have been deleted. */
   async fingerprint(session: Session, range: KeyRange): Promise<Fingerprint> {
-    if (this.#newest.isUnknown) await refillFingerprint(this.#newest, session, range, this.#revision)
+    if (this.#newest.isUnknown) await refillFingerprint(this.#newest, session, range, this.revision)
     return this.#newest.fingerprint()
   }
 
   /** The version of the last event. */
   async version(session: Session, range: KeyRange): Promise<string> {
     const fingerprint = await this.fingerprint(session, range)
-    const [clusterId, term, revision, raftIndex] = [this.#clusterId, this.#term, this.#revision, this.#raftIndex]
-    return formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
+    return formatVersion({ ...this.#at, ...fingerprint })
   }
 }
