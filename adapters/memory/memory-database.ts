@@ -4,7 +4,7 @@ import { SplitHistory } from '../../src/contract/split-source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isDelayOrInfinity, isName, isPositive } from '../../src/util/validate-options.js'
 import { assertNewCollection, collectionOf, placeOf } from '../common/database-collections.js'
-import { type MemorySource, memorySource } from './memory-source.js'
+import { memorySource } from './memory-source.js'
 
 /**
  * The writes of one transaction of `memoryDatabase`.
@@ -108,65 +108,40 @@ export function memoryDatabase(options: MemoryDatabaseOptions = {}): MemoryDatab
     holdMs: isDelayOrInfinity,
   })
   const { holdMs, ...rest } = options
-  return new Collections(memorySource<unknown>(rest), holdMs)
-}
-
-class Collections implements MemoryDatabase {
-  readonly #source: MemorySource<unknown>
-  readonly #history: SplitHistory
-  readonly #names = new Set<string>()
-
-  constructor(source: MemorySource<unknown>, holdMs: number | undefined) {
-    this.#source = source
-    this.#history = new SplitHistory(source, placeOf, holdMs)
-  }
-
-  collection<T>(name: string, entries: Iterable<readonly [string, T]> = []): ListerWatcher<T> {
-    assertNewCollection(name, this.#names)
-    this.#names.add(name)
-    const first = [...entries]
-    if (first.length > 0)
-      this.#source.transaction((tx) => {
-        for (const [key, object] of first) tx.put(`${name}/${key}`, object)
-      })
-    return this.#history.collection<T>(name)
-  }
-
-  commit(fn: (tx: MemoryTransaction) => void): Version {
-    return this.#source.transaction((tx) =>
+  const source = memorySource<unknown>(rest)
+  const history = new SplitHistory(source, placeOf, holdMs)
+  const names = new Set<string>()
+  const keyOf = (collection: ListerWatcher<unknown>, key: string): string =>
+    `${collectionOf(history, collection)}/${key}`
+  return {
+    collection: <T>(name: string, entries: Iterable<readonly [string, T]> = []) => {
+      assertNewCollection(name, names)
+      names.add(name)
+      const first = [...entries]
+      if (first.length > 0)
+        source.transaction((tx) => {
+          for (const [key, object] of first) tx.put(`${name}/${key}`, object)
+        })
+      return history.collection<T>(name)
+    },
+    commit: (fn) =>
+      source.transaction((tx) =>
+        fn({
+          put: (collection, key, object) => tx.put(keyOf(collection, key), object),
+          delete: (collection, key) => tx.delete(keyOf(collection, key)),
+        }),
+      ),
+    restore: (fn) => {
+      const entries = new Map<string, unknown>()
       fn({
-        put: (collection, key, object) => tx.put(this.#keyOf(collection, key), object),
-        delete: (collection, key) => tx.delete(this.#keyOf(collection, key)),
-      }),
-    )
-  }
-
-  restore(fn: (tx: MemoryTransaction) => void): Version {
-    const entries = new Map<string, unknown>()
-    fn({
-      put: (collection, key, object) => void entries.set(this.#keyOf(collection, key), object),
-      delete: (collection, key) => void entries.delete(this.#keyOf(collection, key)),
-    })
-    return this.#source.restore(entries)
-  }
-
-  compact(): void {
-    this.#source.compact()
-  }
-
-  disconnect(): void {
-    this.#source.disconnect()
-  }
-
-  stall(): void {
-    this.#source.stall()
-  }
-
-  fail(error: SourceError, times?: number): void {
-    this.#source.fail(error, times)
-  }
-
-  #keyOf(source: ListerWatcher<unknown>, key: string): string {
-    return `${collectionOf(this.#history, source)}/${key}`
+        put: (collection, key, object) => void entries.set(keyOf(collection, key), object),
+        delete: (collection, key) => void entries.delete(keyOf(collection, key)),
+      })
+      return source.restore(entries)
+    },
+    compact: () => source.compact(),
+    disconnect: () => source.disconnect(),
+    stall: () => source.stall(),
+    fail: (error, times) => source.fail(error, times),
   }
 }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
-import type { Eviction, LeaseRecord, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
+import type { LeaseRecord, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
 import { checkOptions, isCount, isObject } from '../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../common/lease-options.js'
 import { LeaseTable } from './lease-table.js'
@@ -86,105 +86,78 @@ export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
     store: 'memory',
     checks: { clock: isObject },
     required: [],
-    open: () => store.open(),
+    open: () => open(),
   })
-  const store = new Memory(leases, options.clock)
-  return store
-}
+  const { clock = systemClock } = options
+  const table = new LeaseTable()
+  const watching = new Map<LeaseSession, (released?: string) => void>()
+  const faults: LeaseFault[] = []
+  let late: (() => void)[] = []
+  let isAvailable = true
 
-class Memory implements MemoryLeases {
-  readonly name: string
-  readonly mode: 'share' | 'leader'
-  readonly leaseMs: number
-  readonly renewMs: number
-  readonly #clock: Clock
-  readonly #table = new LeaseTable()
-  readonly #watching = new Map<LeaseSession, (released?: string) => void>()
-  #faults: LeaseFault[] = []
-  #late: (() => void)[] = []
-  #isAvailable = true
-
-  constructor({ name, mode, leaseMs, renewMs }: Leases, clock: Clock = systemClock) {
-    this.name = name
-    this.mode = mode
-    this.leaseMs = leaseMs
-    this.renewMs = renewMs
-    this.#clock = clock
+  const unavailable = (): SourceError => new SourceError(`${leases.name} does not answer`, { code: 'UNAVAILABLE' })
+  const notify = (writer: LeaseSession, released: string | undefined): void => {
+    for (const [session, changed] of watching)
+      if (session !== writer) void Promise.resolve().then(() => changed(released))
   }
-
-  get records(): readonly LeaseRecord[] {
-    return this.#table.records
-  }
-
-  disturb(fault: LeaseFault, times = 1): void {
-    checkOptions('disturb', { times }, { times: isCount })
-    for (let nth = 0; nth < times; nth++) this.#faults.push(fault)
-  }
-
-  deliver(): void {
-    const late = this.#late
-    this.#late = []
-    for (const each of late) each()
-  }
-
-  setAvailable(isAvailable: boolean): void {
-    this.#isAvailable = isAvailable
-  }
-
-  fork(writes = 1): void {
-    checkOptions('fork', { writes }, { writes: isCount })
-    this.#table.fork(writes)
-  }
-
-  open(): LeaseSession {
-    const session: LeaseSession = {
-      renew: (record, evict, signal) => this.#renew(session, record, evict, signal),
-      leave: async (member) => {
-        if (!this.#isAvailable) throw this.#unavailable()
-        if (this.#table.leave(member)) this.#notify(session, member)
-      },
-      watch: (changed, signal) => {
-        this.#watching.set(session, changed)
-        signal.addEventListener('abort', () => this.#watching.delete(session), { once: true })
-      },
-      close: async () => void this.#watching.delete(session),
-    }
-    return session
-  }
-
-  #renew(
+  const renewIn = (
     session: LeaseSession,
-    record: LeaseRecord,
-    evict: readonly Eviction[],
-    signal: AbortSignal,
-  ): Promise<LeaseView> {
-    return new Promise((resolve, reject) => {
+    ...[record, evict, signal]: Parameters<LeaseSession['renew']>
+  ): Promise<LeaseView> =>
+    new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      if (!this.#isAvailable) return reject(this.#unavailable())
+      if (!isAvailable) return reject(unavailable())
       const perform = (answer: (view: LeaseView) => void): void => {
         try {
-          const { view, isChanged, hasReleased } = this.#table.renew(record, evict, this.#clock.now())
-          if (isChanged) this.#notify(session, hasReleased ? record.member : undefined)
+          const { view, isChanged, hasReleased } = table.renew(record, evict, clock.now())
+          if (isChanged) notify(session, hasReleased ? record.member : undefined)
           answer(view)
         } catch (error) {
           reject(error)
         }
       }
-      const fault = this.#faults.shift()
-      if (fault === 'late request') this.#late.push(() => perform(resolve))
-      else if (fault === 'late reply') perform((view) => this.#late.push(() => resolve(view)))
+      const fault = faults.shift()
+      if (fault === 'late request') late.push(() => perform(resolve))
+      else if (fault === 'late reply') perform((view) => late.push(() => resolve(view)))
       else if (fault === 'lost reply') perform(() => {})
       else if (fault === undefined) perform(resolve)
     })
+  const open = (): LeaseSession => {
+    const session: LeaseSession = {
+      renew: (...request) => renewIn(session, ...request),
+      leave: async (member) => {
+        if (!isAvailable) throw unavailable()
+        if (table.leave(member)) notify(session, member)
+      },
+      watch: (changed, signal) => {
+        watching.set(session, changed)
+        signal.addEventListener('abort', () => watching.delete(session), { once: true })
+      },
+      close: async () => void watching.delete(session),
+    }
+    return session
   }
-
-  #notify(writer: LeaseSession, released: string | undefined): void {
-    for (const [session, changed] of this.#watching)
-      if (session !== writer) void Promise.resolve().then(() => changed(released))
-  }
-
-  #unavailable(): SourceError {
-    return new SourceError(`${this.name} does not answer`, { code: 'UNAVAILABLE' })
+  return {
+    ...leases,
+    get records() {
+      return table.records
+    },
+    disturb: (fault, times = 1) => {
+      checkOptions('disturb', { times }, { times: isCount })
+      for (let nth = 0; nth < times; nth++) faults.push(fault)
+    },
+    deliver: () => {
+      const delivered = late
+      late = []
+      for (const each of delivered) each()
+    },
+    setAvailable: (isNow) => {
+      isAvailable = isNow
+    },
+    fork: (writes = 1) => {
+      checkOptions('fork', { writes }, { writes: isCount })
+      table.fork(writes)
+    },
   }
 }

@@ -1,13 +1,7 @@
-import { SourceError } from '../../src/contract/errors.js'
-import {
-  RelayConflictError,
-  type RelayStore,
-  type StoredText,
-  type TextChange,
-} from '../../src/contract/relay-store.js'
-import type { SourceContext } from '../../src/contract/source.js'
+import { RelayConflictError, type RelayStore, type TextChange } from '../../src/contract/relay-store.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isName, isOneOf } from '../../src/util/validate-options.js'
+import { unavailable } from '../common/source-errors.js'
 import { type MemorySource, memorySource } from './memory-source.js'
 
 /**
@@ -90,118 +84,92 @@ export interface MemoryRelayStoreOptions {
  */
 export function memoryRelayStore(options: MemoryRelayStoreOptions = {}): MemoryRelayStore {
   checkOptions('memoryRelayStore', options, { name: isName, maxChanges: isCount, maxBytes: isCount })
-  return new Memory(options)
-}
-
-/** The number of states that `fork` can return to. */
-const MAX_STATES = 100
-
-class Memory implements MemoryRelayStore {
-  readonly name: string
-  readonly maxChanges: number
-  readonly maxBytes: number
-  readonly collection: MemorySource<string>
-  #texts: ReadonlyMap<string, string> = new Map()
+  const { name = 'memory relay', maxChanges = 1_000, maxBytes = 16 * 1024 * 1024 } = options
+  const collection = memorySource<string>({ name })
+  let texts: ReadonlyMap<string, string> = new Map()
   /** The texts before each of the last writes. */
-  #states: ReadonlyMap<string, string>[] = []
-  #position: Version
-  #faults: RelayFault[] = []
-  #late: (() => void)[] = []
-  #isAvailable = true
+  let states: ReadonlyMap<string, string>[] = []
+  let position = collection.restore([])
+  const faults: RelayFault[] = []
+  let late: (() => void)[] = []
+  let isAvailable = true
 
-  constructor({ name = 'memory relay', maxChanges = 1_000, maxBytes = 16 * 1024 * 1024 }: MemoryRelayStoreOptions) {
-    this.name = name
-    this.maxChanges = maxChanges
-    this.maxBytes = maxBytes
-    this.collection = memorySource({ name })
-    this.#position = this.collection.restore([])
+  const restore = (restored: ReadonlyMap<string, string>): void => {
+    texts = restored
+    position = collection.restore(restored)
   }
-
-  get texts(): ReadonlyMap<string, string> {
-    return this.#texts
-  }
-
-  async read(key: string, { signal }: SourceContext): Promise<StoredText> {
-    signal.throwIfAborted()
-    this.#assertAvailable()
-    return { text: this.#texts.get(key), position: this.#position }
-  }
-
-  async write(changes: readonly TextChange[], after: Version, { signal }: SourceContext): Promise<Version> {
-    signal.throwIfAborted()
-    this.#assertAvailable()
-    const fault = this.#faults.shift()
-    if (fault === 'late request') this.#late.push(() => this.#write(changes, after))
-    const position = fault === undefined || fault === 'lost reply' ? this.#write(changes, after) : undefined
-    if (fault !== undefined || position === undefined) throw unavailable('the response was lost')
-    return position
-  }
-
-  async close(): Promise<void> {}
-
-  disturb(fault: RelayFault, times = 1): void {
-    checkOptions(
-      'disturb',
-      { fault, times },
-      { fault: isOneOf('lost request', 'lost reply', 'late request'), times: isCount },
-    )
-    for (let nth = 0; nth < times; nth++) this.#faults.push(fault)
-  }
-
-  deliver(): void {
-    const late = this.#late
-    this.#late = []
-    for (const perform of late) {
-      try {
-        perform()
-      } catch {} // The conflict has no caller any more.
-    }
-  }
-
-  setAvailable(isAvailable: boolean): void {
-    this.#isAvailable = isAvailable
-  }
-
-  fork(writes = 1): void {
-    checkOptions('fork', { writes }, { writes: isCount })
-    const [state] = this.#states.splice(Math.max(0, this.#states.length - writes))
-    this.#restore(state ?? this.#texts)
-  }
-
-  flush(): void {
-    this.#states = []
-    this.#restore(new Map())
-  }
-
-  #restore(texts: ReadonlyMap<string, string>): void {
-    this.#texts = texts
-    this.#position = this.collection.restore(texts)
-  }
-
-  #write(changes: readonly TextChange[], after: Version): Version {
-    if (after !== this.#position) throw new RelayConflictError(`${this.name} is at ${this.#position}`)
-    const texts = new Map(this.#texts)
-    this.#states = [...this.#states.slice(1 - MAX_STATES), this.#texts]
-    this.#position = this.collection.transaction((tx) => {
+  const perform = (changes: readonly TextChange[], after: Version): Version => {
+    if (after !== position) throw new RelayConflictError(`${name} is at ${position}`)
+    const next = new Map(texts)
+    states = [...states.slice(1 - MAX_STATES), texts]
+    position = collection.transaction((tx) => {
       for (const { key, text } of changes) {
         if (text === undefined) {
-          texts.delete(key)
+          next.delete(key)
           tx.delete(key)
         } else {
-          texts.set(key, text)
+          next.set(key, text)
           tx.put(key, text)
         }
       }
     })
-    this.#texts = texts
-    return this.#position
+    texts = next
+    return position
   }
-
-  #assertAvailable(): void {
-    if (!this.#isAvailable) throw unavailable(`${this.name} does not respond`)
+  const assertAvailable = (): void => {
+    if (!isAvailable) throw unavailable(`${name} does not respond`)
+  }
+  return {
+    name,
+    maxChanges,
+    maxBytes,
+    collection,
+    get texts() {
+      return texts
+    },
+    read: async (key, { signal }) => {
+      signal.throwIfAborted()
+      assertAvailable()
+      return { text: texts.get(key), position }
+    },
+    write: async (changes, after, { signal }) => {
+      signal.throwIfAborted()
+      assertAvailable()
+      const fault = faults.shift()
+      if (fault === undefined) return perform(changes, after)
+      if (fault === 'late request') late.push(() => perform(changes, after))
+      if (fault === 'lost reply') perform(changes, after)
+      throw unavailable('the response was lost')
+    },
+    close: async () => {},
+    disturb: (fault, times = 1) => {
+      const isFault = isOneOf('lost request', 'lost reply', 'late request')
+      checkOptions('disturb', { fault, times }, { fault: isFault, times: isCount })
+      for (let nth = 0; nth < times; nth++) faults.push(fault)
+    },
+    deliver: () => {
+      const delivered = late
+      late = []
+      for (const each of delivered) {
+        try {
+          each()
+        } catch {} // The conflict has no caller any more.
+      }
+    },
+    setAvailable: (isNow) => {
+      isAvailable = isNow
+    },
+    fork: (writes = 1) => {
+      checkOptions('fork', { writes }, { writes: isCount })
+      const [state] = states.splice(Math.max(0, states.length - writes))
+      restore(state ?? texts)
+    },
+    flush: () => {
+      states = []
+      restore(new Map())
+    },
   }
 }
 
-function unavailable(message: string): SourceError {
-  return new SourceError(message, { code: 'UNAVAILABLE' })
-}
+/** The number of states that `fork` can return to. */
+const MAX_STATES = 100

@@ -13,6 +13,7 @@ import {
   type WatchEvent,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { onAbort } from '../../src/util/abort-listeners.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import { checkOptions, isCount, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 
@@ -136,8 +137,10 @@ interface Transaction<T> {
 
 /** An open list or watch, with its scripted fault. */
 interface Call {
+  readonly signal: AbortSignal
   fault: SourceError | 'stall' | undefined
   wake: () => void
+  close(): void
 }
 
 /** Identifies this process. */
@@ -247,21 +250,18 @@ class Memory<T> implements MemorySource<T> {
   }
 
   async *list({ signal, pageSize }: ListContext): AsyncIterable<ListPage<T>> {
-    const call = this.#open()
-    const stop = (): void => call.wake()
-    signal.addEventListener('abort', stop, { once: true })
+    const call = this.#open(signal)
     try {
       const version = this.#version(this.#sequence)
       const stored = [...this.#stored.values()]
       for (let at = 0; at === 0 || at < stored.length; at += pageSize) {
-        while (!canContinue(call, signal)) await nextWakeUp(call)
+        while (!canContinue(call)) await nextWakeUp(call)
         const events = stored.slice(at, at + pageSize).map(eventOf)
         const remaining = Math.max(0, stored.length - at - pageSize)
         yield remaining === 0 ? { events, version, remaining } : { events, remaining }
       }
     } finally {
-      signal.removeEventListener('abort', stop)
-      this.#calls.delete(call)
+      call.close()
     }
   }
 
@@ -271,9 +271,7 @@ class Memory<T> implements MemorySource<T> {
 
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
     const { after, signal, clock, onProgressRequest, isUnconfirmed, resumeState } = context
-    const call = this.#open()
-    const stop = (): void => call.wake()
-    signal.addEventListener('abort', stop, { once: true })
+    const call = this.#open(signal)
     let isProgressRequested = true
     const requestProgress = (): void => {
       isProgressRequested = true
@@ -295,7 +293,7 @@ class Memory<T> implements MemorySource<T> {
       heartbeat().catch(() => {}) // It ends with the watch.
       for (let at = sequence; ; ) {
         // This check and the wait have no other await between them: it would lose a wake-up.
-        while (!canContinue(call, signal)) await nextWakeUp(call)
+        while (!canContinue(call)) await nextWakeUp(call)
         if (epoch !== this.#epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
         if (at < this.#compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
         const next = this.#log[at - this.#compacted]
@@ -309,19 +307,23 @@ class Memory<T> implements MemorySource<T> {
       }
     } finally {
       ended.abort()
-      signal.removeEventListener('abort', stop)
-      this.#calls.delete(call)
+      call.close()
     }
   }
 
-  #open(): Call {
+  #open(signal: AbortSignal): Call {
     const failures = this.#failures
     if (failures !== undefined) {
       failures.times--
       if (failures.times <= 0) this.#failures = undefined
       throw failures.error
     }
-    const call: Call = { fault: undefined, wake: () => {} }
+    const unlink = onAbort(signal, () => call.wake())
+    const close = (): void => {
+      unlink()
+      this.#calls.delete(call)
+    }
+    const call: Call = { signal, fault: undefined, wake: () => {}, close }
     this.#calls.add(call)
     return call
   }
@@ -395,10 +397,10 @@ function eventOf<T>(stored: Stored<T>): Put<T> | Invalid {
 }
 
 /** Returns false while the call is stalled. Throws if the call was aborted or has failed. */
-function canContinue(call: Call, signal: AbortSignal): boolean {
+function canContinue({ signal, fault }: Call): boolean {
   signal.throwIfAborted()
-  if (call.fault instanceof SourceError) throw call.fault
-  return call.fault !== 'stall'
+  if (fault instanceof SourceError) throw fault
+  return fault !== 'stall'
 }
 
 function nextWakeUp(call: Call): Promise<void> {
