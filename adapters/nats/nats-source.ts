@@ -68,11 +68,6 @@ export interface BucketForm {
 
 const PLAIN: BucketForm = { decodeKey: (name) => name, searchesFirst: false }
 
-/** The same as `natsKvSource` with checked options, for a bucket of another form. */
-export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketForm): NatsKvSource<T> {
-  return new BucketSource<T>(options, form)
-}
-
 /** What a mirror has of the stream. */
 interface Known {
   readonly keys: KnownKeys
@@ -86,7 +81,8 @@ interface Listed extends Known {
   readonly version: Version
 }
 
-class BucketSource<T> implements NatsKvSource<T> {
+/** A source with checked options. */
+export class BucketSource<T> implements NatsKvSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
@@ -221,7 +217,7 @@ class BucketSource<T> implements NatsKvSource<T> {
         const missing = (isWhole && search?.missing(seq)) || []
         if (!isWhole || (searchesFirst && search?.hasCompared === false)) {
           if (isWhole) await search?.begin(seq)
-          if (session.clock.now() - aliveAt < this.#beatMs) continue
+          if (session.clock.now() - aliveAt < this.heartbeatMs / 2) continue
           aliveAt = session.clock.now()
           yield { events: [], version } // A long catch-up is alive.
           continue
@@ -263,10 +259,6 @@ class BucketSource<T> implements NatsKvSource<T> {
     return includesMark(at, mark)
   }
 
-  get #beatMs(): number {
-    return this.heartbeatMs / 2
-  }
-
   #session(context: Pick<SourceContext, 'signal' | 'clock'>): Session {
     return sessionOf(this.#options, context)
   }
@@ -286,7 +278,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
     }
     const isExact = this.#isWhole
-    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq, isExact }
+    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.heartbeatMs / 2, lastSeq, isExact }
   }
 
   /** Whether all keys of the bucket are read. */

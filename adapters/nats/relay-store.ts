@@ -15,7 +15,7 @@ import { assertCurrent, type BucketState, createBucket, readMessage, readState }
 import type { NatsClient } from './connection/nats-client.js'
 import { type Session, sessionOf } from './connection/session.js'
 import { isClient, isToken, type NatsKvSource } from './nats-options.js'
-import { bucketSource } from './nats-source.js'
+import { BucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
 
@@ -113,7 +113,7 @@ class NatsRelayStore implements RelayStore {
     this.name = `nats:${this.#bucket}`
     const payload = propertiesOf(propertiesOf(options.client)['info'])['max_payload']
     this.maxBytes = Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES
-    this.collection = bucketSource<string>(
+    this.collection = new BucketSource<string>(
       { ...own, bucket: this.#bucket, codec: 'string', verifyMs: VERIFY_MS },
       { decodeKey: decodeRelayKey, searchesFirst: true },
     )
@@ -204,12 +204,8 @@ class NatsRelayStore implements RelayStore {
     }
   }
 
-  get #prefix(): string {
-    return `$KV.${this.#bucket}.`
-  }
-
   #subject(key: string): string {
-    const subject = this.#prefix + encodeRelayKey(key)
+    const subject = `$KV.${this.#bucket}.${encodeRelayKey(key)}`
     if (subject.length <= MAX_SUBJECT) return subject
     const remedy = 'delete it in the source, or exclude it from the mirror: until then the relay writes nothing'
     throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`, {

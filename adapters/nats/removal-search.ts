@@ -47,16 +47,12 @@ export class RemovalSearch {
   #extent = ''
   #counted = ''
   #isReading = false
-  #hasCompared = false
+  /** Whether the first comparison is over: no key of the mirror was removed before this watch began. */
+  hasCompared = false
   #present: Present | undefined
 
   constructor(options: RemovalSearchOptions) {
     this.#options = options
-  }
-
-  /** Whether the first comparison is over: no key of the mirror was removed before this watch began. */
-  get hasCompared(): boolean {
-    return this.#hasCompared
   }
 
   /** Compares the numbers if a search is due. No message may be applied meanwhile. */
@@ -77,13 +73,13 @@ export class RemovalSearch {
     const isComplete = keys.takeSizeResult(position)
     if (isComplete === true) {
       this.#extent = this.#counted
-      this.#hasCompared = true
+      this.hasCompared = true
     }
     if (isComplete === false) this.#search()
     const present = this.#present
     if (present === undefined || position < present.upTo) return []
     this.#present = undefined
-    this.#hasCompared = true
+    this.hasCompared = true
     // A server that crashes may have messages again that had been erased.
     const unknown = keys.unknown(present.subjects)
     if (unknown !== undefined) throw expired(`the bucket has "${unknown}" again, which had been removed`)
@@ -103,7 +99,7 @@ export class RemovalSearch {
       })
       .catch(() => {
         // The session has ended, or a later search succeeds. A watch may wait for the first one.
-        if (!this.#hasCompared) this.#nextAt = 0
+        if (!this.hasCompared) this.#nextAt = 0
       })
       .finally(() => {
         this.#isReading = false

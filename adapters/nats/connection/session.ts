@@ -120,47 +120,44 @@ export class Session {
     payload: string,
     headers: Readonly<Record<string, string>>,
   ): Promise<R> {
-    let receive: (message: NatsMessage) => void = () => {}
-    const response = new Promise<NatsMessage>((resolve) => {
-      receive = resolve
-    })
-    const reply = this.receiver(receive)
-    this.#pending.add(subject)
-    try {
-      this.store(subject, payload, headers, reply.subject)
-      const { data, headers: status } = await this.wait(response, 'the stream did not confirm a write')
-      if (status?.code === NO_RESPONDERS) throw unavailable('no stream stores the subject')
-      return JSON.parse(Buffer.from(data).toString()) as R
-    } finally {
-      reply.remove()
-      this.#pending.delete(subject)
-    }
+    const send = (reply: string): void => this.store(subject, payload, headers, reply)
+    const { data, headers: status } = await this.#response(subject, send, 'the stream did not confirm a write', false)
+    if (status?.code === NO_RESPONDERS) throw unavailable('no stream stores the subject')
+    return JSON.parse(Buffer.from(data).toString()) as R
   }
 
   /** The response to a request; undefined if it is about a message that does not exist. */
   async request<R extends object>(subject: string, body: object = {}): Promise<R | undefined> {
-    let receive: (message: NatsMessage) => void = () => {}
-    const response = new Promise<NatsMessage>((resolve) => {
-      receive = resolve
-    })
-    const reply = this.receiver(receive)
-    const send = (): void => this.publish(subject, body, reply.subject)
-    const full = this.#options.prefix + subject
-    this.#unanswered.add(send)
-    this.#pending.add(full)
+    const send = (reply: string): void => this.publish(subject, body, reply)
+    const late = `${subject.split('.').slice(0, 2).join('.')} timed out`
+    const { data, headers } = await this.#response(this.#options.prefix + subject, send, late, true)
+    if (headers?.code === NO_RESPONDERS) throw unavailable('JetStream does not respond: it is not enabled, or starts')
+    const value: unknown = JSON.parse(Buffer.from(data).toString())
+    const error = propertiesOf(value)['error'] as ApiError | undefined
+    if (error === undefined) return value as R
+    if (error.err_code === NO_MESSAGE_FOUND) return undefined
+    throw apiError(error)
+  }
+
+  /** Sends a message, again after a reconnect if `isRepeated`, and waits for its response. */
+  async #response(
+    subject: string,
+    send: (reply: string) => void,
+    late: string,
+    isRepeated: boolean,
+  ): Promise<NatsMessage> {
+    const { promise, resolve } = Promise.withResolvers<NatsMessage>()
+    const reply = this.receiver(resolve)
+    const sendNow = (): void => send(reply.subject)
+    if (isRepeated) this.#unanswered.add(sendNow)
+    this.#pending.add(subject)
     try {
-      send()
-      const { data, headers } = await this.wait(response, `${subject.split('.').slice(0, 2).join('.')} timed out`)
-      if (headers?.code === NO_RESPONDERS) throw unavailable('JetStream does not respond: it is not enabled, or starts')
-      const value: unknown = JSON.parse(Buffer.from(data).toString())
-      const error = propertiesOf(value)['error'] as ApiError | undefined
-      if (error === undefined) return value as R
-      if (error.err_code === NO_MESSAGE_FOUND) return undefined
-      throw apiError(error)
+      sendNow()
+      return await this.wait(promise, late)
     } finally {
       reply.remove()
-      this.#unanswered.delete(send)
-      this.#pending.delete(full)
+      this.#unanswered.delete(sendNow)
+      this.#pending.delete(subject)
     }
   }
 
