@@ -1,16 +1,11 @@
-import { SourceError } from '../../../src/contract/errors.js'
 import type { Delete, ListEvent, ListPage } from '../../../src/contract/source.js'
-import type { Decoder } from '../decode/decoder.js'
-import type { ApiRequests } from '../http/api-requests.js'
-import type { ApiSession } from '../http/api-session.js'
+import { isExpired } from '../../common/source-errors.js'
 import { type PagedListOptions, readPages } from './paged-list.js'
 import { NotStreamed, type StreamedListOptions, streamList } from './streamed-list.js'
 
-export interface ListOptions extends Omit<StreamedListOptions, 'pageSize'>, Omit<PagedListOptions, 'limit'> {
+export interface ListOptions<T> extends PagedListOptions<T>, StreamedListOptions<T> {
   /** Whether the list is streamed first. */
   readonly isStreamed: boolean
-  /** Most objects that one request of a paged list returns. */
-  readonly limit: number
   /** Called if streaming failed, before the list is read in pages. */
   onNotStreamed(reason: NotStreamed): void
 }
@@ -19,32 +14,26 @@ export interface ListOptions extends Omit<StreamedListOptions, 'pageSize'>, Omit
  * Reads the whole list: streamed if the server supports it, otherwise in pages. If the pages expire before the last
  * one, reads it in one piece. Each attempt overrides the events of the failed one before.
  */
-export async function* readList<T>(
-  session: ApiSession,
-  requests: ApiRequests,
-  decoder: Decoder<T>,
-  options: ListOptions,
-): AsyncGenerator<ListPage<T>> {
-  const { isStreamed, limit, onNotStreamed } = options
+export async function* readList<T>(options: ListOptions<T>): AsyncGenerator<ListPage<T>> {
   const superseded = new SupersededKeys()
-  if (isStreamed) {
+  if (options.isStreamed) {
     try {
-      yield* withoutSuperseded(superseded, streamList(session, requests, decoder, options))
+      yield* withoutSuperseded(superseded, streamList(options))
       return
     } catch (error) {
       if (!(error instanceof NotStreamed)) throw error
-      onNotStreamed(error)
+      options.onNotStreamed(error)
       superseded.restart()
     }
   }
   try {
-    yield* withoutSuperseded(superseded, readPages(session, requests, decoder, { ...options, limit }))
+    yield* withoutSuperseded(superseded, readPages(options))
     return
   } catch (error) {
-    if (!(error instanceof SourceError && error.code === 'VERSION_EXPIRED')) throw error
+    if (!isExpired(error)) throw error
     superseded.restart()
   }
-  yield* withoutSuperseded(superseded, readPages(session, requests, decoder, { ...options, limit: undefined }))
+  yield* withoutSuperseded(superseded, readPages({ ...options, limit: undefined }))
 }
 
 async function* withoutSuperseded<T>(

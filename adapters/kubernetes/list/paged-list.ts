@@ -1,3 +1,4 @@
+import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
 import type { Invalid, ListPage, Put } from '../../../src/contract/source.js'
@@ -10,10 +11,12 @@ import { MAX_OUTAGE_MS } from '../history/resume-guard.js'
 import { apiError, apiStatusIn, statusOf } from '../http/api-error.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiRequest, ApiSession } from '../http/api-session.js'
-import { IDLE, type ResponseBody } from '../http/response-body.js'
-import { FlushPolicy } from './flush-policy.js'
+import { IDLE } from '../http/response-body.js'
 
-export interface PagedListOptions {
+export interface PagedListOptions<T> {
+  readonly session: ApiSession
+  readonly requests: ApiRequests
+  readonly decoder: Decoder<T>
   /** Most objects that one request returns; undefined: all. */
   readonly limit: number | undefined
   /** Reduces the size of pages that break off. */
@@ -33,13 +36,8 @@ export interface PagedListOptions {
  * Reads a list page by page. Each response is split into objects as it arrives, and never held as a whole. A failed
  * page is requested again, and its events are yielded again: the token identifies the same snapshot.
  */
-export async function* readPages<T>(
-  session: ApiSession,
-  requests: ApiRequests,
-  decoder: Decoder<T>,
-  options: PagedListOptions,
-): AsyncGenerator<ListPage<T>> {
-  const { limit, pageLimit, metadataOnly, random, onPageError, assertHistory } = options
+export async function* readPages<T>(options: PagedListOptions<T>): AsyncGenerator<ListPage<T>> {
+  const { session, requests, limit, pageLimit, metadataOnly, random, onPageError, assertHistory } = options
   const retry = new PageRetry(session, random)
   /** The version of all pages. */
   let snapshot: Version = ''
@@ -50,7 +48,7 @@ export async function* readPages<T>(
     try {
       // A restored server that has passed the snapshot's version would answer with objects of another history.
       if (isAgain && snapshot !== '') await assertHistory(snapshot)
-      read = yield* readPage(session, request, decoder, options)
+      read = yield* readPage(request, options)
     } catch (error) {
       // The first page loses nothing: the core lists again.
       if (token === '') throw error
@@ -88,27 +86,10 @@ interface PageEnd<T> {
 }
 
 async function* readPage<T>(
-  session: ApiSession,
   request: ApiRequest,
-  decoder: Decoder<T>,
-  { pageLimit, pageSize, maxObjectBytes }: PagedListOptions,
+  { session, decoder, pageLimit, pageSize, maxObjectBytes }: PagedListOptions<T>,
 ): AsyncGenerator<ListPage<T>, PageEnd<T>> {
   const body = await session.open(request)
-  try {
-    return yield* readBody(session, body, request, decoder, { pageSize, maxObjectBytes })
-  } catch (error) {
-    pageLimit.recordFailure()
-    throw error
-  }
-}
-
-async function* readBody<T>(
-  session: ApiSession,
-  body: ResponseBody,
-  request: ApiRequest,
-  decoder: Decoder<T>,
-  { pageSize, maxObjectBytes }: Pick<PagedListOptions, 'pageSize' | 'maxObjectBytes'>,
-): AsyncGenerator<ListPage<T>, PageEnd<T>> {
   let events: (Put<T> | Invalid)[] = []
   const splitter = new JsonListSplitter(
     {
@@ -126,22 +107,52 @@ async function* readBody<T>(
     },
     maxObjectBytes,
   )
-  const flush = new FlushPolicy(session.clock)
-  for (let taken = await session.take(body); taken !== undefined; taken = await session.take(body)) {
-    if (taken === IDLE) {
-      body.destroy(new Error('no data arrived'))
-      throw new SourceError('the list stopped in the middle: no data arrived', { code: 'UNAVAILABLE' })
+  const isFlushDue = flushPolicy(session.clock)
+  try {
+    for (let taken = await session.take(body); taken !== undefined; taken = await session.take(body)) {
+      if (taken === IDLE) {
+        body.destroy(new Error('no data arrived'))
+        throw new SourceError('the list stopped in the middle: no data arrived', { code: 'UNAVAILABLE' })
+      }
+      for (const chunk of taken) {
+        push(splitter, chunk)
+        for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
+      }
+      if (isFlushDue(taken)) {
+        yield { events }
+        events = []
+      }
     }
-    for (const chunk of taken) {
-      push(splitter, chunk)
-      for (; events.length > pageSize; events = events.slice(pageSize)) yield { events: events.slice(0, pageSize) }
-    }
-    if (flush.isDue(taken)) {
-      yield { events }
-      events = []
-    }
+    return { events, ...endOf(splitter, request) }
+  } catch (error) {
+    pageLimit.recordFailure()
+    throw error
   }
-  return { events, ...endOf(splitter, request) }
+}
+
+/**
+ * After this number of bytes the events are yielded, even if the page is not full. 256 large objects would need much
+ * memory: V8 moves objects that live that long to its old generation, even if `transform` keeps little of them.
+ */
+const FLUSH_BYTES = 512 * 1024
+/**
+ * After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is
+ * reachable.
+ */
+const FLUSH_MS = 5_000
+
+/** Returns whether to yield now, after these data have arrived. The count then restarts. */
+export function flushPolicy(clock: Clock): (taken: readonly Buffer[]) => boolean {
+  let bytes = 0
+  let since = clock.now()
+  return (taken) => {
+    for (const { length } of taken) bytes += length
+    const now = clock.now()
+    if (bytes < FLUSH_BYTES && now - since < FLUSH_MS) return false
+    bytes = 0
+    since = now
+    return true
+  }
 }
 
 function push(splitter: JsonListSplitter, chunk: Buffer): void {
@@ -222,14 +233,14 @@ const MAX_BUSY_MS = 120_000
 
 /** Decides when a failed page is requested again, so that the pages before it are not lost. */
 class PageRetry {
-  readonly #visit: ApiSession
+  readonly #session: ApiSession
   readonly #random: Random
   #failures = 0
   /** When the first of the consecutive failures happened. */
   #since = 0
 
   constructor(session: ApiSession, random: Random) {
-    this.#visit = session
+    this.#session = session
     this.#random = random
   }
 
@@ -241,12 +252,12 @@ class PageRetry {
   /** Waits until the page may be requested again. Throws the error if a retry is useless, too frequent or too late. */
   async waitBeforeRetry(error: unknown): Promise<void> {
     if (!(error instanceof SourceError && error.code === 'UNAVAILABLE') || this.#failures === MAX_RETRIES) throw error
-    const now = this.#visit.clock.now()
+    const now = this.#session.clock.now()
     if (this.#failures === 0) this.#since = now
     const ms = Math.max(error.retryAfterMs ?? 0, FIRST_DELAY_MS * 2 ** this.#failures * (0.5 + this.#random.next() / 2))
     const patienceMs = apiStatusIn(error)?.code === 429 ? MAX_BUSY_MS : MAX_OUTAGE_MS
     if (now + ms - this.#since > patienceMs) throw error
     this.#failures++
-    await this.#visit.sleep(ms)
+    await this.#session.sleep(ms)
   }
 }

@@ -8,9 +8,12 @@ import { apiError, apiStatusIn, isTooLarge } from '../http/api-error.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
 import { IDLE } from '../http/response-body.js'
-import { FlushPolicy } from './flush-policy.js'
+import { flushPolicy } from './paged-list.js'
 
-export interface StreamedListOptions {
+export interface StreamedListOptions<T> {
+  readonly session: ApiSession
+  readonly requests: ApiRequests
+  readonly decoder: Decoder<T>
   readonly pageSize: number
   readonly maxObjectBytes: number
   /** A list without progress for this number of milliseconds is read in pages. */
@@ -29,12 +32,8 @@ export class NotStreamed extends Error {
  * server does not support streaming, or if the bookmark does not arrive. A proxy may cut off a long response: that
  * throws `NotStreamed` too.
  */
-export async function* streamList<T>(
-  session: ApiSession,
-  requests: ApiRequests,
-  decoder: Decoder<T>,
-  { pageSize, maxObjectBytes, timeoutMs, timeoutSeconds }: StreamedListOptions,
-): AsyncGenerator<ListPage<T>> {
+export async function* streamList<T>(options: StreamedListOptions<T>): AsyncGenerator<ListPage<T>> {
+  const { session, requests, decoder, pageSize, maxObjectBytes, timeoutMs, timeoutSeconds } = options
   const parameters = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', timeoutSeconds }
   const body = await session.open(requests.watch(parameters)).catch((error: unknown) => {
     throw mayWorkInPages(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
@@ -68,7 +67,7 @@ export async function* streamList<T>(
     for (const line of linesOf(block)) take(line, block.isWhole)
   }, maxObjectBytes)
   try {
-    const flush = new FlushPolicy(session.clock)
+    const isFlushDue = flushPolicy(session.clock)
     let until = session.clock.now() + timeoutMs
     for (;;) {
       const taken = await session.take(body, Math.max(0, until - session.clock.now())).catch((error: unknown) => {
@@ -84,7 +83,7 @@ export async function* streamList<T>(
       if (failure !== undefined)
         throw mayWorkInPages(failure) ? new NotStreamed(messageIn(failure), { cause: failure }) : failure
       if (version !== undefined) break
-      if (flush.isDue(taken)) {
+      if (isFlushDue(taken)) {
         yield { events }
         events = []
       }
