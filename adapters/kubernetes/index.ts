@@ -17,8 +17,8 @@ export type { KubernetesObject } from './types/kubernetes-object.js'
 export type { KubernetesSource } from './types/kubernetes-source-type.js'
 export type { RenamedFields, RenamedInSchemas, Wire } from './types/wire.js'
 export { ApplyConflictError, type FieldConflict } from './write/apply-conflict.js'
-export type { EventRecorder, EventRecorderOptions, KubernetesEvent } from './write/event-types.js'
-export type { FinalizerOptions, ObjectContext } from './write/finalizer-types.js'
+export type { EventRecorder, EventRecorderOptions, KubernetesEvent } from './write/event-recorder.js'
+export type { FinalizerOptions, ObjectContext } from './write/finalizer.js'
 export {
   type KubernetesApplyOptions,
   type KubernetesWriter,

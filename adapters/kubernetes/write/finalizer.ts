@@ -2,9 +2,48 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 import { elementsOf, propertiesOf } from '../../common/properties.js'
 import { apiStatusIn } from '../http/api-error.js'
-import type { FinalizerOptions, ObjectContext } from './finalizer-types.js'
 import type { ObjectApi } from './object-api.js'
 import type { KubernetesReference } from './object-types.js'
+
+/**
+ * The context of a run that has an object.
+ *
+ * @example
+ * ```ts
+ * import type { KubernetesObject, ObjectContext } from 'listwatch/kubernetes'
+ *
+ * // A function for `reconcile` of `writer.finalizer`. `object` is never undefined there.
+ * async function publish(key: string, { object, attempt }: ObjectContext<KubernetesObject>): Promise<void> {
+ *   console.log(`${key} of generation ${object.metadata.generation}: attempt ${attempt}`)
+ * }
+ * ```
+ */
+export type ObjectContext<T> = ReconcileContext<T> & { readonly object: T }
+
+/**
+ * The functions of `finalizer`.
+ *
+ * @example
+ * ```ts
+ * import { type KubernetesObject, kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * declare const dns: { set(name: string): Promise<void>; remove(name: string): Promise<void> }
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const run = writer.finalizer<KubernetesObject>('example.com/dns', {
+ *   reconcile: (_key, { object }) => dns.set(object.metadata.name),
+ *   cleanup: (_key, { object }) => dns.remove(object.metadata.name), // It may run twice.
+ * })
+ * ```
+ */
+export interface FinalizerOptions<T> {
+  /** Called for an object that is not being deleted and has the finalizer. */
+  readonly reconcile: (key: string, context: ObjectContext<T>) => Promise<void>
+  /**
+   * Called for an object that is being deleted and has the finalizer. If it rejects, the finalizer stays, and the run
+   * is retried. It may be called again after a success, so it must be idempotent.
+   */
+  readonly cleanup: (key: string, context: ObjectContext<T>) => Promise<void>
+}
 
 /** Most requests for one change of the finalizers, if other clients change the object at the same time. */
 const MAX_ATTEMPTS = 5
@@ -17,73 +56,31 @@ interface Operation {
   readonly value?: unknown
 }
 
-type Plan = (object: unknown) => readonly Operation[] | undefined
+type Plan = (object: unknown, name: string) => readonly Operation[] | undefined
 
-/** Adds and removes one finalizer of objects. */
-export class Finalizer {
-  readonly #api: ObjectApi
-  readonly #name: string
-  readonly #fieldManager: string
+export interface FinalizerNames {
+  readonly name: string
+  readonly fieldManager: string
+}
 
-  constructor(api: ObjectApi, { name, fieldManager }: { readonly name: string; readonly fieldManager: string }) {
-    this.#api = api
-    this.#name = name
-    this.#fieldManager = fieldManager
-  }
-
-  /** The reconcile function that keeps the finalizer on its objects, and calls the functions of the user. */
-  wrap<T extends KubernetesReference>({ reconcile, cleanup }: FinalizerOptions<T>) {
-    return async (key: string, context: ReconcileContext<T>): Promise<void> => {
-      if (!hasObject(context)) return
-      const { object, signal } = context
-      // The server would refuse each patch, as it does for an object that was recreated.
-      if (typeof metadataOf(object)['uid'] !== 'string')
-        throw new TypeError('finalizer: the object has no metadata.uid')
-      const isFinalized = finalizersOf(object).includes(this.#name)
-      if (isBeingDeleted(object)) {
-        if (!isFinalized) return
-        await cleanup(key, context)
-        await this.#change(object, (current) => this.#removal(current), signal)
-      } else if (isFinalized) await reconcile(key, context)
-      // The change runs the key again, with the finalizer.
-      else await this.#change(object, (current) => this.#addition(current), signal)
-    }
-  }
-
-  #addition(object: unknown): readonly Operation[] | undefined {
-    const finalizers = finalizersOf(object)
-    if (isBeingDeleted(object) || finalizers.includes(this.#name)) return undefined
-    const { resourceVersion } = metadataOf(object)
-    // Without the test a finalizer that another process of this controller has added would be added twice.
-    const test: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
-    const path = '/metadata/finalizers'
-    if (finalizers.length > 0) return [test, { op: 'add', path: `${path}/-`, value: this.#name }]
-    // A transform may have dropped a list that the server has.
-    return [test, { op: 'test', path, value: null }, { op: 'add', path, value: [this.#name] }]
-  }
-
-  #removal(object: unknown): readonly Operation[] | undefined {
-    const at = finalizersOf(object).indexOf(this.#name)
-    if (at === -1) return undefined
-    const path = `/metadata/finalizers/${at}`
-    return [
-      { op: 'test', path, value: this.#name },
-      { op: 'remove', path },
-    ]
-  }
-
+/** Returns the reconcile function that keeps a finalizer on its objects, and calls the functions of the user. */
+export function finalizing<T extends KubernetesReference>(
+  api: ObjectApi,
+  { name, fieldManager }: FinalizerNames,
+  { reconcile, cleanup }: FinalizerOptions<T>,
+): (key: string, context: ReconcileContext<T>) => Promise<void> {
   /** Sends the patch that `plan` returns for the mirrored object, and if that is old, for the object of the server. */
-  async #change(mirrored: KubernetesReference, plan: Plan, signal: AbortSignal): Promise<void> {
+  const change = async (mirrored: T, plan: Plan, signal: AbortSignal): Promise<void> => {
     const { uid } = metadataOf(mirrored)
     let current: unknown = mirrored
     for (let attempt = 1; ; attempt++) {
-      const operations = plan(current)
+      const operations = plan(current, name)
       if (operations === undefined) return
       try {
-        await this.#api.object('finalizer', mirrored, {
+        await api.object('finalizer', mirrored, {
           verb: 'patch',
           verbs: ['get', 'patch'],
-          query: { fieldManager: this.#fieldManager },
+          query: { fieldManager },
           body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations],
           contentType: 'application/json-patch+json',
           signal,
@@ -93,21 +90,51 @@ export class Finalizer {
         if (isGone(error)) return
         if (!CHANGED.includes(apiStatusIn(error)?.code) || attempt === MAX_ATTEMPTS) throw error
       }
-      const read = await this.#read(mirrored, signal)
+      const request = { verb: 'get', verbs: ['get', 'patch'], signal } as const
+      const read = await api.object('finalizer', mirrored, request).catch((error: unknown) => {
+        if (!isGone(error)) throw error
+      })
       if (metadataOf(read)['uid'] !== uid) return // It was deleted, and perhaps recreated.
       if (isIncomplete(mirrored, read)) throw new TypeError('finalizer: the object lacks its metadata.finalizers')
       current = read
     }
   }
-
-  async #read(object: KubernetesReference, signal: AbortSignal): Promise<unknown> {
-    try {
-      return await this.#api.object('finalizer', object, { verb: 'get', verbs: ['get', 'patch'], signal })
-    } catch (error) {
-      if (isGone(error)) return undefined
-      throw error
-    }
+  return async (key, context) => {
+    if (!hasObject(context)) return
+    const { object, signal } = context
+    // The server would refuse each patch, as it does for an object that was recreated.
+    if (typeof metadataOf(object)['uid'] !== 'string') throw new TypeError('finalizer: the object has no metadata.uid')
+    const isFinalized = finalizersOf(object).includes(name)
+    if (isBeingDeleted(object)) {
+      if (!isFinalized) return
+      await cleanup(key, context)
+      await change(object, removal, signal)
+    } else if (isFinalized) await reconcile(key, context)
+    // The change runs the key again, with the finalizer.
+    else await change(object, addition, signal)
   }
+}
+
+const addition: Plan = (object, name) => {
+  const finalizers = finalizersOf(object)
+  if (isBeingDeleted(object) || finalizers.includes(name)) return undefined
+  const { resourceVersion } = metadataOf(object)
+  // Without the test a finalizer that another process of this controller has added would be added twice.
+  const test: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
+  const path = '/metadata/finalizers'
+  if (finalizers.length > 0) return [test, { op: 'add', path: `${path}/-`, value: name }]
+  // A transform may have dropped a list that the server has.
+  return [test, { op: 'test', path, value: null }, { op: 'add', path, value: [name] }]
+}
+
+const removal: Plan = (object, name) => {
+  const at = finalizersOf(object).indexOf(name)
+  if (at === -1) return undefined
+  const path = `/metadata/finalizers/${at}`
+  return [
+    { op: 'test', path, value: name },
+    { op: 'remove', path },
+  ]
 }
 
 function hasObject<T>(context: ReconcileContext<T>): context is ObjectContext<T> {

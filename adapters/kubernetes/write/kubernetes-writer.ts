@@ -15,11 +15,9 @@ import {
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider } from '../kubernetes-options.js'
 import { withConflicts } from './apply-conflict.js'
-import { SeriesRecorder } from './event-recorder.js'
-import type { EventRecorder, EventRecorderOptions } from './event-types.js'
-import { Finalizer } from './finalizer.js'
-import type { FinalizerOptions } from './finalizer-types.js'
-import { ObjectApi } from './object-api.js'
+import { type EventRecorder, type EventRecorderOptions, SeriesRecorder } from './event-recorder.js'
+import { type FinalizerOptions, finalizing } from './finalizer.js'
+import { ObjectApi, type ObjectRequest } from './object-api.js'
 import { type KubernetesReference, type KubernetesWritten, namesOf } from './object-types.js'
 
 /**
@@ -188,8 +186,57 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
   })
   const { kubeConfig, fieldManager, timeoutMs = DEFAULT_TIMEOUT_MS } = options ?? {}
   requireOptions('kubernetesWriter', { kubeConfig, fieldManager })
-  const credentials = new Credentials(kubeConfig, 'kubernetesWriter')
-  return new ApiWriter(new ObjectApi(credentials, { timeoutMs }), fieldManager)
+  const api = new ObjectApi(new Credentials(kubeConfig, 'kubernetesWriter'), { timeoutMs })
+  const apply = async (call: string, object: KubernetesReference, request: ApplyRequest): Promise<unknown> => {
+    const { force, ...rest } = request
+    try {
+      return await api.object(call, object, {
+        ...rest,
+        verb: 'patch',
+        verbs: request.subresource === undefined ? ['create', 'patch'] : ['patch'],
+        query: { fieldManager, ...(force ? { force: 'true' } : {}) },
+        contentType: 'application/apply-patch+yaml',
+      })
+    } catch (error) {
+      throw withConflicts(error, `${object.kind} ${object.metadata?.name}`)
+    }
+  }
+  return {
+    async apply<T extends KubernetesReference>(object: T, given: KubernetesApplyOptions = {}) {
+      checkOptions('apply', given, { force: isBoolean, signal: isSignal })
+      const { force = false, signal } = given
+      return (await apply('apply', object, { body: object, force, signal })) as T & KubernetesWritten
+    },
+    async applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
+      object: T,
+      status: NonNullable<T['status']>,
+      given: { readonly signal?: AbortSignal } = {},
+    ) {
+      checkOptions('applyStatus', given, { signal: isSignal })
+      const { apiVersion, kind, name, namespace } = namesOf('applyStatus', object)
+      // Properties that are undefined are not sent.
+      if (structuralEqual(object.status, JSON.parse(JSON.stringify(status)))) return object
+      const body = { apiVersion, kind, metadata: { name, namespace }, status }
+      const { signal } = given
+      return (await apply('applyStatus', object, { body, force: true, signal, subresource: 'status' })) as T
+    },
+    finalizer: (name, functions) => {
+      if (isQualifiedName(name) !== undefined)
+        throw new TypeError('finalizer: the name must be a domain with a path: example.com/page')
+      checkOptions('finalizer', functions, { reconcile: isFunction, cleanup: isFunction })
+      const { reconcile, cleanup } = functions ?? {}
+      requireOptions('finalizer', { reconcile, cleanup })
+      return finalizing(api, { name, fieldManager }, functions)
+    },
+    eventRecorder: (given) => {
+      const checks = { controller: isQualifiedName, instance: isShortName, onError: isFunction }
+      checkOptions('eventRecorder', given, checks)
+      const { controller, instance = hostname() || 'unknown' } = given ?? {}
+      requireOptions('eventRecorder', { controller })
+      const send = api.send.bind(api)
+      return new SeriesRecorder({ ...given, instance, clock: systemClock, random: systemRandom, send })
+    },
+  }
 }
 
 /** Throws an OptionError that names the first option without a value. */
@@ -198,85 +245,6 @@ function requireOptions(call: string, values: Readonly<Record<string, unknown>>)
     if (value === undefined) throw new OptionError(`${call}: option "${option}" is missing`, { option })
 }
 
-class ApiWriter implements KubernetesWriter {
-  readonly #api: ObjectApi
-  readonly #fieldManager: string
-
-  constructor(api: ObjectApi, fieldManager: string) {
-    this.#api = api
-    this.#fieldManager = fieldManager
-  }
-
-  async apply<T extends KubernetesReference>(
-    object: T,
-    options: KubernetesApplyOptions = {},
-  ): Promise<T & KubernetesWritten> {
-    checkOptions('apply', options, { force: isBoolean, signal: isSignal })
-    const { force = false, signal } = options
-    const written = await this.#apply('apply', object, { body: object, force, signal })
-    return written as T & KubernetesWritten
-  }
-
-  async applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
-    object: T,
-    status: NonNullable<T['status']>,
-    options: { readonly signal?: AbortSignal } = {},
-  ): Promise<T> {
-    checkOptions('applyStatus', options, { signal: isSignal })
-    const { apiVersion, kind, name, namespace } = namesOf('applyStatus', object)
-    // Properties that are undefined are not sent.
-    if (structuralEqual(object.status, JSON.parse(JSON.stringify(status)))) return object
-    const body = { apiVersion, kind, metadata: { name, namespace }, status }
-    const { signal } = options
-    const written = await this.#apply('applyStatus', object, { body, force: true, signal, subresource: 'status' })
-    return written as T
-  }
-
-  finalizer<T extends KubernetesReference>(
-    name: string,
-    functions: FinalizerOptions<T>,
-  ): (key: string, context: ReconcileContext<T>) => Promise<void> {
-    if (isQualifiedName(name) !== undefined)
-      throw new TypeError('finalizer: the name must be a domain with a path: example.com/page')
-    checkOptions('finalizer', functions, { reconcile: isFunction, cleanup: isFunction })
-    const { reconcile, cleanup } = functions ?? {}
-    requireOptions('finalizer', { reconcile, cleanup })
-    return new Finalizer(this.#api, { name, fieldManager: this.#fieldManager }).wrap(functions)
-  }
-
-  eventRecorder(options: EventRecorderOptions): EventRecorder {
-    const checks = { controller: isQualifiedName, instance: isShortName, onError: isFunction }
-    checkOptions('eventRecorder', options, checks)
-    const { controller, instance = hostname() || 'unknown' } = options ?? {}
-    requireOptions('eventRecorder', { controller })
-    const send = this.#api.send.bind(this.#api)
-    return new SeriesRecorder({ ...options, instance, clock: systemClock, random: systemRandom, send })
-  }
-
-  async #apply(
-    call: string,
-    object: KubernetesReference,
-    { body, force, signal, subresource }: ApplyRequest,
-  ): Promise<unknown> {
-    try {
-      return await this.#api.object(call, object, {
-        verb: 'patch',
-        verbs: subresource === undefined ? ['create', 'patch'] : ['patch'],
-        ...(subresource === undefined ? {} : { subresource }),
-        query: { fieldManager: this.#fieldManager, ...(force ? { force: 'true' } : {}) },
-        body,
-        contentType: 'application/apply-patch+yaml',
-        signal,
-      })
-    } catch (error) {
-      throw withConflicts(error, `${object.kind} ${object.metadata?.name}`)
-    }
-  }
-}
-
-interface ApplyRequest {
-  readonly body: object
+interface ApplyRequest extends Pick<ObjectRequest, 'body' | 'signal' | 'subresource'> {
   readonly force: boolean
-  readonly signal: AbortSignal | undefined
-  readonly subresource?: 'status'
 }
