@@ -20,87 +20,65 @@ export interface LeaseObject extends StoredRecord {
   readonly acquireTime: unknown
 }
 
-/** Builds the requests for the Lease objects of one group. */
-export class LeaseRequests {
-  readonly #namespace: string
-  readonly #group: string
-  readonly #leaseMs: number
-
-  constructor({ namespace, group, leaseMs }: { namespace: string; group: string; leaseMs: number }) {
-    this.#namespace = namespace
-    this.#group = group
-    this.#leaseMs = leaseMs
-  }
-
+/** The requests for the Lease objects of one group. */
+export interface LeaseRequests {
   /** Without a resourceVersion a list is read from a majority of etcd, or proves that it is as new. */
-  list(): ApiRequest {
-    return this.#request('list', `?${this.#selection()}`)
-  }
-
-  watch(): ApiRequest {
-    return this.#request('watch', `?watch=true&allowWatchBookmarks=true&${this.#selection()}`)
-  }
-
-  get(member: string): ApiRequest {
-    return this.#request('get', this.#path(member))
-  }
-
-  create(record: LeaseRecord): ApiRequest {
-    return this.#request('create', '', this.#object(record))
-  }
-
+  list(): ApiRequest
+  watch(): ApiRequest
+  get(member: string): ApiRequest
+  create(record: LeaseRecord): ApiRequest
   /**
    * Replaces an object if it has not changed. The uid matters too: a server may create a Lease that does not exist by
    * an update, and an eviction would have no effect.
    */
-  update(record: LeaseRecord, before: LeaseObject): ApiRequest {
-    return this.#request('update', this.#path(record.member), this.#object(record, before))
-  }
+  update(record: LeaseRecord, before: LeaseObject): ApiRequest
+  /** Deletes an object, if it has not changed. */
+  delete(member: string, known?: LeaseObject): ApiRequest
+}
 
-  /** Deletes an object if it has not changed. */
-  delete(member: string, known?: LeaseObject): ApiRequest {
-    const { uid, resourceVersion } = known ?? {}
-    const preconditions = known === undefined ? {} : { preconditions: { uid, resourceVersion } }
-    return this.#request('delete', this.#path(member), { kind: 'DeleteOptions', apiVersion: 'v1', ...preconditions })
-  }
-
-  #request(verb: ApiRequest['verb'], rest: string, body?: object): ApiRequest {
-    const namespace = this.#namespace
-    const path = `/apis/${API_VERSION}/namespaces/${namespace}/leases${rest}`
-    const target = { verb, group: 'coordination.k8s.io', plural: 'leases', namespace, verbs: VERBS, path }
-    return body === undefined ? target : { ...target, body }
-  }
-
-  #selection(): string {
-    return `labelSelector=${encodeURIComponent(`${GROUP_LABEL}=${this.#group}`)}`
-  }
-
-  #path(member: string): string {
-    return `/${this.#group}-${member}`
-  }
-
-  #object(record: LeaseRecord, before?: LeaseObject): object {
+export function leaseRequests(settings: {
+  readonly namespace: string
+  readonly group: string
+  readonly leaseMs: number
+}): LeaseRequests {
+  const { namespace, group, leaseMs } = settings
+  const target = { group: 'coordination.k8s.io', plural: 'leases', namespace, verbs: VERBS }
+  const all = `/apis/${API_VERSION}/namespaces/${namespace}/leases`
+  const selection = `labelSelector=${encodeURIComponent(`${GROUP_LABEL}=${group}`)}`
+  const pathOf = (member: string): string => `${all}/${group}-${member}`
+  const objectOf = (record: LeaseRecord, before?: LeaseObject): object => {
     const { member, renewal } = record
     const now = new Date(wallNowOf(systemClock)).toISOString().replace('Z', '000Z')
     const identity = before === undefined ? {} : { uid: before.uid, resourceVersion: before.resourceVersion }
+    const labels = { [GROUP_LABEL]: group }
+    const annotations = { [RENEWAL]: String(renewal), [BODY]: encodeBody(record) }
     return {
       apiVersion: API_VERSION,
       kind: 'Lease',
-      metadata: {
-        name: `${this.#group}-${member}`,
-        namespace: this.#namespace,
-        labels: { [GROUP_LABEL]: this.#group },
-        annotations: { [RENEWAL]: String(renewal), [BODY]: encodeBody(record) },
-        ...identity,
-      },
+      metadata: { name: `${group}-${member}`, namespace, labels, annotations, ...identity },
       // For people who look at it. Members compute with their own clocks.
       spec: {
         holderIdentity: member,
-        leaseDurationSeconds: Math.ceil(this.#leaseMs / 1_000),
+        leaseDurationSeconds: Math.ceil(leaseMs / 1_000),
         acquireTime: before?.acquireTime ?? now,
         renewTime: now,
       },
     }
+  }
+  return {
+    list: () => ({ ...target, verb: 'list', path: `${all}?${selection}` }),
+    watch: () => ({ ...target, verb: 'watch', path: `${all}?watch=true&allowWatchBookmarks=true&${selection}` }),
+    get: (member) => ({ ...target, verb: 'get', path: pathOf(member) }),
+    create: (record) => ({ ...target, verb: 'create', path: all, body: objectOf(record) }),
+    update: (record, before) => {
+      return { ...target, verb: 'update', path: pathOf(record.member), body: objectOf(record, before) }
+    },
+    delete: (member, known) => {
+      const { uid, resourceVersion } = known ?? {}
+      const preconditions = known === undefined ? {} : { preconditions: { uid, resourceVersion } }
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', ...preconditions }
+      return { ...target, verb: 'delete', path: pathOf(member), body }
+    },
   }
 }
 

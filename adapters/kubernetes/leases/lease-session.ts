@@ -14,7 +14,7 @@ import { ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'
 import { IDLE } from '../http/response-body.js'
 import { WatchStream } from '../watch/watch-stream.js'
-import { type LeaseObject, LeaseRequests, leaseListOf, leaseObjectOf } from './lease-objects.js'
+import { type LeaseObject, type LeaseRequests, leaseListOf, leaseObjectOf, leaseRequests } from './lease-objects.js'
 
 export interface SessionSettings extends LeaseSettings {
   readonly credentials: Credentials
@@ -46,7 +46,7 @@ export class KubernetesLeaseSession implements LeaseSession {
 
   constructor(settings: SessionSettings) {
     this.#settings = settings
-    this.#requests = new LeaseRequests(settings)
+    this.#requests = leaseRequests(settings)
     this.#connection = new LeaseConnection(async (signal) => this.#open(signal))
     this.#views = new LeaseViews(settings.name)
   }
