@@ -17,12 +17,12 @@ import { assertResourceVersion, compareVersions } from './history/resource-versi
 import { ResumeGuard } from './history/resume-guard.js'
 import { SchemaOrigins, schemaVersion } from './history/schema.js'
 import { assertHistory, readHead } from './history/server-head.js'
-import { ApiClient } from './http/api-client.js'
 import { apiStatusIn } from './http/api-error.js'
 import { ApiRequests } from './http/api-requests.js'
-import type { ApiSession } from './http/api-session.js'
+import { ApiSession, type ApiSessionOptions } from './http/api-session.js'
 import type { Credentials } from './http/credentials.js'
 import { findResource, type Resource } from './http/discovery.js'
+import { nextArrival } from './http/response-body.js'
 import type { KubernetesSourceOptions } from './kubernetes-options.js'
 import { readList } from './list/list-reader.js'
 import { PageLimit, readPages } from './list/paged-list.js'
@@ -53,9 +53,8 @@ export class ApiSource<T> implements KubernetesSource<T> {
   readonly #options: KubernetesSourceOptions
   readonly #shard: Shard | undefined
   readonly #cluster: Cluster
-  /** Its Retry-After gate stops new requests; a list or watch in progress continues. */
-  readonly #client: ApiClient
-  readonly #timeoutMs: number
+  readonly #credentials: Credentials
+  readonly #sessionOptions: Required<Pick<ApiSessionOptions, 'timeoutMs' | 'retryAfter'>>
   readonly #maxObjectBytes: number
   #resource: Resource | undefined
   /** When lists are streamed again, after the server did not stream one to its end. */
@@ -73,13 +72,9 @@ export class ApiSource<T> implements KubernetesSource<T> {
     this.#options = options
     this.#shard = options.shard && new Shard(options.shard)
     this.#cluster = Cluster.of(kubeConfig)
-    this.#client = new ApiClient({
-      credentials,
-      retryAfter: this.#cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace])),
-      arrivals: this.#cluster.arrivals,
-      timeoutMs,
-    })
-    this.#timeoutMs = timeoutMs
+    this.#credentials = credentials
+    const retryAfter = this.#cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace]))
+    this.#sessionOptions = { timeoutMs, retryAfter }
     this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
     const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
@@ -92,10 +87,9 @@ export class ApiSource<T> implements KubernetesSource<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const { pageSize, random, clock, floor, signal } = context
-    const { credentials } = this.#client
     const { removal } = this.#resumeGuard
-    this.#listedAt = this.#cluster.arrivals.next()
-    const session = this.#client.session(context)
+    this.#listedAt = nextArrival()
+    const session = this.#session(context)
     const stopReporting = reportProgress(context)
     try {
       const requests = await this.#requests(session)
@@ -105,14 +99,17 @@ export class ApiSource<T> implements KubernetesSource<T> {
       let version: Version | undefined
       const assertListHistory = (after: Version): Promise<Version> =>
         assertHistory(session, requests, after, (id) => this.#clusterGuard.beginList(id, undefined, signal))
-      const pages = readList(session, requests, this.#decoder(requests), {
+      const pages = readList({
+        session,
+        requests,
+        decoder: this.#decoder(requests),
         isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamRetryAt,
         limit: Math.min(this.#options.pageSize ?? 500, pageSize),
         pageLimit: this.#pageLimit,
         pageSize: Math.min(pageSize, PAGE_EVENTS),
         metadataOnly: this.#options.metadataOnly ?? false,
         maxObjectBytes: this.#maxObjectBytes,
-        timeoutMs: this.#timeoutMs,
+        timeoutMs: this.#sessionOptions.timeoutMs,
         timeoutSeconds: this.#timeoutSeconds(random.next()),
         random,
         onPageError: (error) => this.#recordError(error, clock),
@@ -125,7 +122,8 @@ export class ApiSource<T> implements KubernetesSource<T> {
       for await (const page of pages) {
         if (clusterId === undefined) this.#clusterGuard.beginList(session.clusterId, floor, signal)
         clusterId ??= session.clusterId
-        if (session.clusterId !== clusterId || credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+        if (session.clusterId !== clusterId || this.#credentials.clusterId !== clusterId)
+          throw clusterChangedDuringList()
         // The list ends before the floor: this server is behind, or the history was rewound.
         if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
           await assertListHistory(floor)
@@ -134,7 +132,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         version = page.version ?? version
         yield page
       }
-      if (credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+      if (this.#credentials.clusterId !== clusterId) throw clusterChangedDuringList()
       this.#clusterGuard.completeList(clusterId, floor, version)
       this.#schemas.recordList(context.mirror ?? this, schema)
       if (version !== undefined) this.#resumeGuard.recordList(version, removal)
@@ -157,11 +155,12 @@ export class ApiSource<T> implements KubernetesSource<T> {
     let silentSince: number | undefined
     let failure: unknown
     const followContext: FollowContext = {
+      ...context,
       signal: lease.signal,
-      isUnconfirmed: context.isUnconfirmed === true,
-      onProgressRequest: (listener) => context.onProgressRequest(listener),
-      hasWaiters: () => context.hasWaiters?.() ?? true,
-      requestProof: () => context.requestProof?.(),
+      onBatch: (batch) => {
+        this.#shard?.check(batch.events)
+        this.#resumeGuard.deletes.record(mirror, batch)
+      },
       onAdvance: (version) => {
         at = version
         lease.advanceTo(version)
@@ -176,18 +175,13 @@ export class ApiSource<T> implements KubernetesSource<T> {
       const key = this.#sharingKey(requests, this.#schemas.of(mirror))
       const from = this.#resumeGuard.deletes.readFrom(mirror, after)
       const resumePoint = { after, from, listedAt: this.#listedAt }
-      const batches = this.#cluster.watches.follow(key, resumePoint, this.#decoder(requests), followContext, {
+      const end = yield* this.#cluster.follow(key, resumePoint, this.#decoder(requests), followContext, {
         clock,
-        arrivals: this.#cluster.arrivals,
-        connector: new WatchConnector(this.#client, requests, lease, clock),
+        connector: new WatchConnector((signal) => this.#session({ signal, clock }), requests, lease),
         maxObjectBytes: this.#maxObjectBytes,
         heartbeatMs: this.heartbeatMs,
         probeMs: this.#options.probeMs ?? PROBE_MS,
         timeoutSeconds,
-      })
-      const end = yield* observedBatches(batches, (batch) => {
-        this.#shard?.check(batch.events)
-        this.#resumeGuard.deletes.record(mirror, batch)
       })
       this.#stuckResumes.reset()
       this.#resumeGuard.recordWatchEnd(at, end)
@@ -202,7 +196,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
 
   /** What the history checks of a later process compare with. */
   resumeState(mirror: object): string {
-    const { clusterId } = this.#client.credentials
+    const { clusterId } = this.#credentials
     const deletedAt = this.#resumeGuard.deletes.of(mirror)
     return JSON.stringify({ clusterId, schema: this.#schemas.of(mirror), deletedAt })
   }
@@ -218,10 +212,10 @@ export class ApiSource<T> implements KubernetesSource<T> {
   /** Finds the resource, and verifies the version that the watch resumes from. */
   async #prepareWatch(context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> {
     const { after, clock } = context
-    const session = this.#client.session(context)
+    const session = this.#session(context)
     try {
       const requests = await this.#requests(session)
-      continueOn(this.#client.credentials.clusterId)
+      continueOn(this.#credentials.clusterId)
       this.#resumeGuard.assertNotRemoved(after)
       if (this.#resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
       await assertHistory(session, requests, after, continueOn)
@@ -245,26 +239,29 @@ export class ApiSource<T> implements KubernetesSource<T> {
     const { maxWatchMs, probeMs } = this.#options
     const { path, accept } = requests.watch({})
     return JSON.stringify([
-      this.#client.credentials.clusterId,
+      this.#credentials.clusterId,
       path,
       accept,
       schema,
       maxWatchMs,
       probeMs,
       this.heartbeatMs,
-      this.#timeoutMs,
+      this.#sessionOptions.timeoutMs,
       this.#maxObjectBytes,
     ])
   }
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
-    const session = this.#client.session(context)
+    const session = this.#session(context)
     const stopReporting = reportProgress(context)
     const assertCluster = (id: string | undefined): void => this.#clusterGuard.assertCluster(id)
     try {
       const requests = await this.#requests(session)
       const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
       const options = {
+        session,
+        requests,
+        decoder: this.#decoder(requests),
         limit,
         pageLimit: this.#pageLimit,
         pageSize: limit,
@@ -275,7 +272,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         assertHistory: (after: Version) => assertHistory(session, requests, after, assertCluster),
       }
       const assertNotRewound = this.#clusterGuard.beginRead()
-      for await (const { events, version } of readPages(session, requests, this.#decoder(requests), options)) {
+      for await (const { events, version } of readPages(options)) {
         assertCluster(session.clusterId)
         this.#shard?.check(events)
         const keys = events.flatMap(({ key, version: own }) =>
@@ -295,7 +292,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
   }
 
   async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const session = this.#client.session(context)
+    const session = this.#session(context)
     try {
       const requests = await this.#requests(session)
       const assertNotRewound = this.#clusterGuard.beginRead()
@@ -316,9 +313,13 @@ export class ApiSource<T> implements KubernetesSource<T> {
     return compareVersions(at, mark) >= 0
   }
 
+  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession {
+    return new ApiSession(this.#credentials, { signal, clock, ...this.#sessionOptions })
+  }
+
   /** Throws before the server's Retry-After has passed. */
   async #requests(session: ApiSession): Promise<ApiRequests> {
-    this.#client.retryAfter.assertOpen(session.clock.now())
+    session.assertOpen()
     const { apiVersion = 'v1', kind, plural, namespace } = this.#options
     const { labelSelector, metadataOnly = false } = this.#options
     const needsSelector = this.#shard !== undefined && labelSelector === undefined
@@ -372,23 +373,6 @@ function selectionOf(options: KubernetesSourceOptions): string {
 
 function clusterChangedDuringList(): SourceError {
   return new SourceError('the kubeConfig switched to another cluster during the list', { code: 'UNAVAILABLE' })
-}
-
-/** Yields the same batches. Each is passed to `observe` before, which may throw. */
-async function* observedBatches<B, R>(
-  batches: AsyncGenerator<B, R>,
-  observe: (batch: B) => void,
-): AsyncGenerator<B, R> {
-  try {
-    for (;;) {
-      const { done, value } = await batches.next()
-      if (done === true) return value
-      observe(value)
-      yield value
-    }
-  } finally {
-    await batches.return(undefined as R) // Nothing happens if it has ended.
-  }
 }
 
 /**

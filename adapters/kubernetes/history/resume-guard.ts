@@ -36,12 +36,8 @@ export class ResumeGuard {
   #wallAheadMs: number | undefined
   /** After a long outage, each watch that is resumed before this time requests an audit. */
   #auditUntil = -Infinity
-  #removal: ResourceRemoval | undefined
-
   /** The last removal of the resource. Read it before a list, for `recordList`. */
-  get removal(): ResourceRemoval | undefined {
-    return this.#removal
-  }
+  removal: ResourceRemoval | undefined
 
   /** Returns whether a watch may resume from `after` without a history check. A second watch from there needs one. */
   takeVerified(after: Version): boolean {
@@ -50,7 +46,7 @@ export class ResumeGuard {
 
   /** Throws `VERSION_EXPIRED` if the resource was removed after `version`. */
   assertNotRemoved(version: Version): void {
-    if (this.#removal !== undefined && !isListed(this.#removal, version))
+    if (this.removal !== undefined && !isListed(this.removal, version))
       throw new SourceError('the resource was deleted and recreated', { code: 'VERSION_EXPIRED' })
   }
 
@@ -63,7 +59,7 @@ export class ResumeGuard {
    */
   recordList(version: Version, removal: ResourceRemoval | undefined): void {
     this.#verifiedVersions?.add(version)
-    if (removal !== undefined && removal === this.#removal && !isListed(removal, version)) removal.listedFrom = version
+    if (removal !== undefined && removal === this.removal && !isListed(removal, version)) removal.listedFrom = version
   }
 
   recordWatchEnd(version: Version, end: 'in time' | 'early'): void {
@@ -95,7 +91,7 @@ export class ResumeGuard {
     }
     if (error.code === 'NOT_FOUND') {
       this.#verifiedVersions = new Set()
-      this.#removal = { listedFrom: undefined }
+      this.removal = { listedFrom: undefined }
     }
   }
 }

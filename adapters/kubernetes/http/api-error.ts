@@ -106,22 +106,10 @@ export function connectionError(thrown: unknown, host: string, proxyUrl?: string
 function codeFor(status: ApiStatus): SourceErrorCode {
   if (isTooLarge(status)) return 'UNAVAILABLE'
   if (isExpired(status)) return 'VERSION_EXPIRED'
-  switch (status.code) {
-    case 401:
-    case 403:
-      return 'UNAUTHORIZED'
-    case 404:
-      return 'NOT_FOUND'
-    case 400:
-    case 405:
-    case 406:
-    case 413:
-    case 415:
-    case 422:
-      return 'PROTOCOL'
-    default:
-      return 'UNAVAILABLE'
-  }
+  const { code } = status
+  if (code === 401 || code === 403) return 'UNAUTHORIZED'
+  if (code === 404) return 'NOT_FOUND'
+  return [400, 405, 406, 413, 415, 422].includes(code) ? 'PROTOCOL' : 'UNAVAILABLE'
 }
 
 function hintFor({ code, message }: ApiStatus, target: RequestTarget): string {

@@ -8,7 +8,6 @@ import { DeadlineScope } from '../../common/deadline-scope.js'
 import { parseJson } from '../../common/json-depth.js'
 import { retryAfterMsOf } from '../../common/retry-after.js'
 import { apiError, apiStatusIn, connectionError, type RequestTarget, statusOf } from './api-error.js'
-import type { ArrivalOrder } from './arrival-order.js'
 import { certificateFlaw } from './client-certificate.js'
 import type { Access, Credentials } from './credentials.js'
 import { IDLE, ResponseBody } from './response-body.js'
@@ -19,10 +18,8 @@ export interface ApiSessionOptions {
   readonly clock: Clock
   /** A request without an answer for this number of milliseconds fails. */
   readonly timeoutMs: number
-  /** Observes the errors of the server. */
+  /** Observes the errors of the server, and stops new requests; a list or watch in progress continues. */
   readonly retryAfter?: RetryAfterGate
-  /** Numbers the data of all responses. Default: an order of each response's own. */
-  readonly arrivals?: ArrivalOrder
   /** Most connections at once. Default: 4. */
   readonly maxSockets?: number
 }
@@ -67,7 +64,8 @@ export class ApiSession {
   readonly #options: ApiSessionOptions
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent }
   readonly #scope: DeadlineScope
-  #clusterId: string | undefined
+  /** The cluster of the last successful response. The credentials may point to another cluster by now. */
+  clusterId: string | undefined
 
   constructor(credentials: Credentials, options: ApiSessionOptions) {
     options.signal.throwIfAborted()
@@ -82,9 +80,9 @@ export class ApiSession {
     return this.#options.clock
   }
 
-  /** The cluster of the last successful response. The credentials may point to another cluster by now. */
-  get clusterId(): string | undefined {
-    return this.#clusterId
+  /** Throws before the server's Retry-After has passed. */
+  assertOpen(): void {
+    this.#options.retryAfter?.assertOpen(this.clock.now())
   }
 
   /** Returns the body of a successful response. If the credentials are rejected (401), retries once with new ones. */
@@ -148,16 +146,6 @@ export class ApiSession {
     return this.#scope.race(new Promise<void>(() => {}), { ms, late: () => {} })
   }
 
-  /** Rejects if the server does not answer within `timeoutMs`. */
-  #withStallTimeout<V>(promise: Promise<V>): Promise<V> {
-    return this.#scope.race(promise, {
-      ms: this.#options.timeoutMs,
-      late: () => {
-        throw this.#stallError()
-      },
-    })
-  }
-
   /** Waits for credentials, which has a longer deadline than the server's answers. */
   #access(): Promise<Access> {
     const access = this.#credentials.access(this.clock.now())
@@ -187,9 +175,9 @@ export class ApiSession {
   }
 
   async #send(access: Access, request: ApiRequest): Promise<ResponseBody> {
-    const { clock, retryAfter, arrivals } = this.#options
+    const { clock, retryAfter } = this.#options
     const response = await this.#exchange(access, request)
-    const body = new ResponseBody(response, clock, arrivals)
+    const body = new ResponseBody(response, clock)
     // The body fails with the session.
     response.once(
       'close',
@@ -207,7 +195,7 @@ export class ApiSession {
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
     if (isSuccess) {
-      this.#clusterId = access.clusterId
+      this.clusterId = access.clusterId
       return body
     }
     const bytes = await this.#readText(body, MAX_STATUS_BYTES)
@@ -275,7 +263,12 @@ export class ApiSession {
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     request.end(content)
     try {
-      return await this.#withStallTimeout(promise)
+      return await this.#scope.race(promise, {
+        ms: this.#options.timeoutMs,
+        late: () => {
+          throw this.#stallError()
+        },
+      })
     } catch (error) {
       request.destroy()
       throw error

@@ -95,18 +95,14 @@ export class Credentials {
    * kept for the next one.
    */
   #pending: PendingAccess | undefined
-  #clusterId: string | undefined
+  /** The cluster of the last access, and of the next one as far as is known. */
+  clusterId: string | undefined
 
   /** `call`: the function that the user called, for errors. */
   constructor(configProvider: KubeConfigProvider, call = 'kubernetesSource') {
     this.#configProvider = configProvider
     this.#call = call
     this.context = typeof configProvider === 'function' ? undefined : configProvider.getCurrentContext() || undefined
-  }
-
-  /** The cluster of the last access, and of the next one as far as is known. */
-  get clusterId(): string | undefined {
-    return this.#clusterId
   }
 
   /**
@@ -181,7 +177,7 @@ export class Credentials {
     }
     const server = serverOf(cluster)
     const clusterId = JSON.stringify([config.getCurrentContext(), cluster.server])
-    this.#clusterId = clusterId
+    this.clusterId = clusterId
     const applied = await optionsOf(config, server)
     const options: Record<string, unknown> = { headers: applied.headers ?? {} }
     for (const name of TLS_OPTIONS) if (applied[name] !== undefined) options[name] = applied[name]

@@ -1,10 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
-import { ArrivalOrder } from './arrival-order.js'
 
 /** No data arrived in time. */
 export const IDLE: unique symbol = Symbol('silence')
+
+let arrivals = 0
+
+/** A logical clock: each number is larger than all earlier ones of this process, whatever the system clock says. */
+export function nextArrival(): number {
+  return ++arrivals
+}
 
 /** Most bytes that are buffered before they are taken. */
 const HIGH_WATER_MARK_BYTES = 512 * 1024
@@ -15,13 +21,13 @@ export class ResponseBody {
   readonly date: number
   readonly #response: IncomingMessage
   readonly #clock: Clock
-  readonly #arrivals: ArrivalOrder
   #chunks: Buffer[] = []
   #bytes = 0
   #hasEnded = false
   #error: unknown
   #firstArrival = 0
-  #takenArrival = 0
+  /** The arrival number of the oldest bytes that were taken last. */
+  takenArrival = 0
   #onReady: (() => void) | undefined
   /** Ends the current wait; `isLate` if no data arrived in time. */
   #wake: ((isLate?: boolean) => void) | undefined
@@ -29,13 +35,12 @@ export class ResponseBody {
   #deadline = 0
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
-  constructor(response: IncomingMessage, clock: Clock, arrivals: ArrivalOrder = new ArrivalOrder()) {
+  constructor(response: IncomingMessage, clock: Clock) {
     this.date = Date.parse(response.headers.date ?? '')
     this.#response = response
     this.#clock = clock
-    this.#arrivals = arrivals
     response.on('data', (chunk: Buffer) => {
-      if (this.#chunks.length === 0) this.#firstArrival = this.#arrivals.next()
+      if (this.#chunks.length === 0) this.#firstArrival = nextArrival()
       this.#chunks.push(chunk)
       this.#bytes += chunk.length
       if (this.#bytes >= HIGH_WATER_MARK_BYTES) response.pause()
@@ -51,11 +56,6 @@ export class ResponseBody {
   /** Whether `take` resolves without waiting. */
   get isReady(): boolean {
     return this.#chunks.length > 0 || this.#hasEnded
-  }
-
-  /** The arrival number of the oldest bytes that were taken last. */
-  get takenArrival(): number {
-    return this.#takenArrival
   }
 
   /** The arrival number of the oldest bytes that were not taken; undefined if there are none. */
@@ -82,7 +82,7 @@ export class ResponseBody {
     if (!this.isReady && (await this.#wait(ms))) return IDLE
     if (this.#chunks.length > 0 || !this.#hasEnded) {
       const taken = this.#chunks
-      if (taken.length > 0) this.#takenArrival = this.#firstArrival
+      if (taken.length > 0) this.takenArrival = this.#firstArrival
       this.#chunks = []
       if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()
       this.#bytes = 0

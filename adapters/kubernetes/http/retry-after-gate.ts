@@ -7,17 +7,13 @@ const EARLY_MS = 10
 /** Rejects requests until the time that the server requested with `Retry-After`. Times are those of a `Clock`. */
 export class RetryAfterGate {
   readonly #busyMs: number
-  #until = -Infinity
+  until: number = -Infinity
   /** The error with which the server requested the delay. */
   #error: SourceError | undefined
 
   /** `busyMs` is the shortest delay after a 429, in milliseconds. */
   constructor(busyMs = 0) {
     this.#busyMs = busyMs
-  }
-
-  get until(): number {
-    return this.#until
   }
 
   /**
@@ -32,14 +28,14 @@ export class RetryAfterGate {
     const code = apiStatusIn(error)?.code
     if (!(error instanceof SourceError) || (code !== 429 && code !== 503)) return
     const until = now + Math.max(error.retryAfterMs ?? 0, code === 429 ? this.#busyMs : 0)
-    if (until <= Math.max(now, this.#until)) return
-    this.#until = until
+    if (until <= Math.max(now, this.until)) return
+    this.until = until
     this.#error = error
   }
 
   /** Throws the server's error with the remaining delay while the gate is closed. */
   assertOpen(now: number): void {
-    const retryAfterMs = this.#until - now
+    const retryAfterMs = this.until - now
     if (this.#error === undefined || retryAfterMs <= EARLY_MS) return
     const { message, code, cause } = this.#error
     throw new SourceError(message, { code, retryAfterMs, cause })

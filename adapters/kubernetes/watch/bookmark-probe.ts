@@ -32,35 +32,19 @@ export class BookmarkProbe {
   readonly after: Version
   readonly deadline: number
   readonly #startedAt: number
-  readonly #stream: WatchStream
+  readonly stream: WatchStream
   #hasEvents = false
 
   constructor(stream: WatchStream, { startedAt, openedAt, after }: ProbeStart) {
     this.after = after
     this.deadline = openedAt + PROBE_SECONDS * 1_000 + PROBE_GRACE_MS
     this.#startedAt = startedAt
-    this.#stream = stream
-  }
-
-  get isReady(): boolean {
-    return this.#stream.isReady
-  }
-
-  get takenArrival(): number {
-    return this.#stream.takenArrival
-  }
-
-  get pendingArrival(): number | undefined {
-    return this.#stream.pendingArrival
-  }
-
-  whenReady(listener: () => void): void {
-    this.#stream.whenReady(listener)
+    this.stream = stream
   }
 
   /** The lines that have arrived; undefined if the probe has ended, failed or reached its deadline. */
   take(): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
-    return this.#stream.isReady ? this.#stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
+    return this.stream.isReady ? this.stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
   }
 
   /** Returns the lines up to the first one that is not an event, and that line. */
@@ -83,7 +67,7 @@ export class BookmarkProbe {
    * selector leaves out the last object that it knows. A server without a watch cache never sends one.
    */
   isInconclusive(version: Version | undefined): boolean {
-    const { head } = this.#stream
+    const { head } = this.stream
     return version !== undefined && head !== undefined && compareVersions(version, head) < 0
   }
 
@@ -98,10 +82,6 @@ export class BookmarkProbe {
   #isNew(line: Buffer): boolean {
     const { resourceVersion } = scanMetadata(line, true)
     return !isResourceVersion(resourceVersion) || compareVersions(resourceVersion, this.after) > 0
-  }
-
-  close(): void {
-    this.#stream.destroy('the probe is complete')
   }
 }
 

@@ -11,40 +11,36 @@ const SPACING_MS = 10_000
 
 /** Schedules the probes for readers that wait for a version. Times are those of a `Clock`. */
 export class ProbeSchedule {
-  #at: number | undefined
+  /** When the next probe is due; undefined if none is. */
+  at: number | undefined
   #startedAt = -Infinity
   /** The number of inconclusive probes in a row. */
   #inconclusive = 0
 
-  /** When the next probe is due; undefined if none is. */
-  get at(): number | undefined {
-    return this.#at
-  }
-
   /** A reader waits. Probes start at most once a second, however many readers wait. */
   request(now: number): void {
     this.#inconclusive = 0
-    this.#at ??= Math.max(now + FIRST_DELAY_MS, this.#startedAt + RETRY_MS)
+    this.at ??= Math.max(now + FIRST_DELAY_MS, this.#startedAt + RETRY_MS)
   }
 
   /** Events have arrived. They most likely include the awaited version; otherwise the probe can wait. */
   postpone(): void {
-    if (this.#at !== undefined) this.#at = Math.max(this.#at, this.#startedAt + SPACING_MS)
+    if (this.at !== undefined) this.at = Math.max(this.at, this.#startedAt + SPACING_MS)
   }
 
   start(now: number): void {
-    this.#at = undefined
+    this.at = undefined
     this.#startedAt = now
   }
 
   cancel(): void {
-    this.#at = undefined
+    this.at = undefined
   }
 
   /** A probe has ended without the awaited version. `retryAfterMs` is the delay that the server requested. */
   recordInconclusive(now: number, retryAfterMs = 0): void {
     const afterMs = Math.min(RETRY_MS * 2 ** Math.max(0, ++this.#inconclusive - EAGER_PROBES), MAX_RETRY_MS)
-    this.#at = now + Math.max(afterMs, retryAfterMs)
+    this.at = now + Math.max(afterMs, retryAfterMs)
   }
 
   /** A probe has failed. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { isEpochChange, SourceError } from '../../../src/contract/errors.js'
-import type { WatchBatch, WatchEvent } from '../../../src/contract/source.js'
+import type { WatchBatch, WatchContext, WatchEvent } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import type { Decoder } from '../decode/decoder.js'
@@ -8,7 +8,6 @@ import { type LineBlock, linesOf } from '../decode/line-splitter.js'
 import { compareVersions } from '../history/resource-version.js'
 import type { ApiStatus } from '../http/api-error.js'
 import type { ApiSession } from '../http/api-session.js'
-import type { ArrivalOrder } from '../http/arrival-order.js'
 import { IDLE } from '../http/response-body.js'
 import { RetryAfterGate } from '../http/retry-after-gate.js'
 import { BookmarkProbe, isExpiry, PROBE_SECONDS } from './bookmark-probe.js'
@@ -19,7 +18,6 @@ import { WatchStream } from './watch-stream.js'
 
 export interface SharedWatchOptions {
   readonly clock: Clock
-  readonly arrivals: ArrivalOrder
   readonly connector: WatchConnector
   readonly maxObjectBytes: number
   /** After this number of milliseconds without data another connection replaces the stream. */
@@ -33,14 +31,10 @@ export interface SharedWatchOptions {
 /** `in time`: the server was reachable to the end of the watch. `early`: it ended before, or its end is unknown. */
 export type WatchEnd = 'in time' | 'early'
 
-export interface FollowContext {
-  readonly signal: AbortSignal
-  readonly isUnconfirmed?: boolean
-  onProgressRequest(listener: () => void): void
-  /** Whether a reader waits for a version. */
-  hasWaiters(): boolean
-  /** The server reports no position, and a wait for a version is pending. */
-  requestProof(): void
+export interface FollowContext
+  extends Pick<WatchContext, 'signal' | 'isUnconfirmed' | 'onProgressRequest' | 'hasWaiters' | 'requestProof'> {
+  /** These events are yielded next, unless it throws. */
+  onBatch(batch: WatchBatch<unknown>): void
   /** Everything up to this version is part of the next batch, or of earlier ones. */
   onAdvance(version: Version): void
   /** The watch fails, and has received no data since then, for longer than `heartbeatMs`. */
@@ -50,8 +44,7 @@ export interface FollowContext {
 interface Follower {
   /** The last segment that it has read; undefined once it has fallen too far behind. */
   position: LogSegment | undefined
-  hasWaiters(): boolean
-  requestProof(): void
+  readonly context: FollowContext
 }
 
 /** Most events of one batch. */
@@ -91,7 +84,7 @@ export class SharedWatch {
 
   constructor(versions: ResumeVersions, options: SharedWatchOptions) {
     this.#options = options
-    this.#log = new WatchLog(versions.from, options.arrivals)
+    this.#log = new WatchLog(versions.from)
     this.#session = options.connector.session(this.#closing.signal)
     this.#endsAt = options.clock.now() + options.timeoutSeconds * 1_000
     this.#opening = this.#open(versions, options.timeoutSeconds, false).then((stream) => {
@@ -107,7 +100,7 @@ export class SharedWatch {
 
   /** Whether every event after `from` is in the log or will arrive, and none of them arrived before `since`. */
   canServe(from: Version, since: number): boolean {
-    const isOlder = [this.#main, this.#openProbe].some((stream) => (stream?.pendingArrival ?? since) < since)
+    const isOlder = [this.#main, this.#openProbe?.stream].some((stream) => (stream?.pendingArrival ?? since) < since)
     return !this.isOver && !this.#isExpired && !isOlder && this.#log.segmentBefore(from, since) !== undefined
   }
 
@@ -130,12 +123,8 @@ export class SharedWatch {
     context: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const { signal } = context
-    const follower: Follower = {
-      position: this.#log.segmentBefore(from),
-      hasWaiters: () => context.hasWaiters(),
-      requestProof: () => context.requestProof(),
-    }
-    const reader = new BatchReader(decoder, after, follower.position?.end ?? from)
+    const follower: Follower = { position: this.#log.segmentBefore(from), context }
+    const reader = new BatchReader(decoder, context, after, follower.position?.end ?? from)
     this.#followers.add(follower)
     try {
       await unlessAborted(signal, () => this.#opening)
@@ -210,7 +199,7 @@ export class SharedWatch {
       const [main, probe, now] = [this.#main, this.#openProbe, clock.now()]
       if (main === undefined || this.#log.last !== last) return
       if (now >= this.#endsAt) return this.#finish(this.#silentMs > MAX_SILENCE_TO_JOIN_MS ? 'early' : 'in time')
-      if (probe !== undefined && (probe.isReady || now >= probe.deadline)) {
+      if (probe !== undefined && (probe.stream.isReady || now >= probe.deadline)) {
         await this.#readProbe(probe)
         continue
       }
@@ -322,7 +311,7 @@ export class SharedWatch {
     try {
       const stream = await this.#open(this.#log.resumeAfter(end), PROBE_SECONDS, true)
       this.#probe = new BookmarkProbe(stream, { startedAt, openedAt: clock.now(), after: end })
-      this.#probe.whenReady(() => this.#main?.interrupt())
+      stream.whenReady(() => this.#main?.interrupt())
     } catch (error) {
       if (isEpochChange(error)) this.fail(error)
       if (error instanceof SourceError && error.code === 'VERSION_EXPIRED') this.#failIfSilent()
@@ -339,7 +328,7 @@ export class SharedWatch {
     const taken = await probe.take()
     if (taken === IDLE) return
     const { lines, failed } = probe.accept(taken ?? [])
-    if (lines.length > 0) this.#append(lines, probe.takenArrival)
+    if (lines.length > 0) this.#append(lines, probe.stream.takenArrival)
     if (taken === undefined || failed !== undefined) this.#endProbe(probe)
     if (failed !== undefined && isExpiry(failed)) this.#failIfSilent()
   }
@@ -352,14 +341,14 @@ export class SharedWatch {
   }
 
   #endProbe(probe: BookmarkProbe): void {
-    probe.close()
+    probe.stream.destroy('the probe is complete')
     this.#probe = undefined
     const { end } = this.#log.last
     if (end === probe.after) this.#log.append([], end) // The followers yield the version, even if it is not new.
     const now = this.#options.clock.now()
     if (probe.isInconclusive(end) && this.#hasWaiters) {
       this.#schedule.recordInconclusive(now)
-      for (const follower of this.#followers) if (follower.hasWaiters()) follower.requestProof()
+      for (const { context } of this.#followers) if (isAwaited(context)) context.requestProof?.()
     } else if (this.#isProgressRequested) this.#schedule.request(now)
     if (this.#main !== undefined && probe.provesHalfOpen(this.#main.lastDataAt)) this.#replace().catch(() => {})
   }
@@ -384,7 +373,7 @@ export class SharedWatch {
   }
 
   get #hasWaiters(): boolean {
-    return [...this.#followers].some((follower) => follower.hasWaiters())
+    return [...this.#followers].some(({ context }) => isAwaited(context))
   }
 
   /** A reader that begins to wait during a probe uses its result; if that is too old, another probe follows. */
@@ -398,36 +387,32 @@ export class SharedWatch {
   }
 }
 
-/** Decodes the lines of a watch into batches, and knows the version up to which everything is delivered. */
+/** Whether a reader waits for a version. */
+function isAwaited(context: FollowContext): boolean {
+  return context.hasWaiters?.() ?? true
+}
+
+/** Decodes the lines of a watch into batches. */
 class BatchReader<T> {
   readonly #decoder: Decoder<T>
+  readonly #context: FollowContext
   #events: WatchEvent<T>[] = []
-  #version: Version
-  #streamVersion: Version
-  #deletedAt: Version | undefined
   #hasMoved = false
-  #failure: ApiStatus | undefined
+  /** The version of all batches. */
+  version: Version
+  /** The version of the lines that were read. The follower itself may be ahead of it. */
+  streamVersion: Version
+  /** The version of the last line that deletes an object. */
+  deletedAt: Version | undefined
+  /** The status with which the server ended the watch. Later lines are ignored. */
+  failure: ApiStatus | undefined
 
   /** Skips everything up to `after`. The lines begin at `from`, which may be before it. */
-  constructor(decoder: Decoder<T>, after: Version, from: Version) {
+  constructor(decoder: Decoder<T>, context: FollowContext, after: Version, from: Version) {
     this.#decoder = decoder
-    this.#version = after
-    this.#streamVersion = from
-  }
-
-  /** The version of all batches. */
-  get version(): Version {
-    return this.#version
-  }
-
-  /** The version of the lines that were read. The follower itself may be ahead of it. */
-  get streamVersion(): Version {
-    return this.#streamVersion
-  }
-
-  /** The version of the last line that deletes an object. */
-  get deletedAt(): Version | undefined {
-    return this.#deletedAt
+    this.#context = context
+    this.version = after
+    this.streamVersion = from
   }
 
   /** The number of events that were not taken. */
@@ -435,42 +420,34 @@ class BatchReader<T> {
     return this.#events.length
   }
 
-  /** The status with which the server ended the watch. Later lines are ignored. */
-  get failure(): ApiStatus | undefined {
-    return this.#failure
-  }
-
   /** Reads the bytes of a line, or its text if that is ASCII. An empty line is skipped. */
   read(bytes: Buffer | string, isWhole: boolean): void {
-    if (this.#failure !== undefined || bytes.length === 0) return
+    if (this.failure !== undefined || bytes.length === 0) return
     const line = this.#decoder.line(bytes, isWhole)
     if (line.type === 'error') {
-      this.#failure = line.status
+      this.failure = line.status
       return
     }
     const { version } = line
-    if (version !== undefined && compareVersions(version, this.#streamVersion) > 0) this.#streamVersion = version
-    const order = version === undefined ? 1 : compareVersions(version, this.#version)
+    if (version !== undefined && compareVersions(version, this.streamVersion) > 0) this.streamVersion = version
+    const order = version === undefined ? 1 : compareVersions(version, this.version)
     // Objects that expire together, such as Events, are deleted in one revision. A repeated delete has no effect.
     const isNew = order > 0 || (order === 0 && line.type === 'delete')
-    if (line.type === 'delete') this.#deletedAt = version
-    if (line.type === 'bookmark') {
-      if (isNew) this.#version = line.version
-      this.#hasMoved = true // A bookmark is delivered even if its version is not new.
-      return
-    }
-    if (!isNew) return
-    this.#events.push(line.event)
+    if (line.type === 'delete') this.deletedAt = version
+    // A bookmark is delivered even if its version is not new.
+    if (!isNew && line.type !== 'bookmark') return
     this.#hasMoved = true
-    if (version !== undefined) this.#version = version
+    if (line.type !== 'bookmark') this.#events.push(line.event)
+    if (isNew && version !== undefined) this.version = version
   }
 
   /** Returns the events since the last call; undefined if nothing was read. */
   take(): WatchBatch<T> | undefined {
     if (!this.#hasMoved) return undefined
-    const events = this.#events
+    const batch = { events: this.#events, version: this.version }
     this.#events = []
     this.#hasMoved = false
-    return { events, version: this.#version }
+    this.#context.onBatch(batch)
+    return batch
   }
 }

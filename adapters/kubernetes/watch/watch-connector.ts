@@ -1,9 +1,7 @@
-import type { Clock } from '../../../src/contract/clock.js'
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { WatchLease } from '../history/cluster-guard.js'
 import { assertHistory, readHead } from '../history/server-head.js'
-import type { ApiClient } from '../http/api-client.js'
 import { type ApiStatus, apiError } from '../http/api-error.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
@@ -19,20 +17,15 @@ export interface ResumeVersions {
 
 /** Opens the streams of one watch. Each answer is checked to come from the cluster that the watch began with. */
 export class WatchConnector {
-  readonly #client: ApiClient
+  /** Returns a session that ends with the signal. */
+  readonly session: (signal: AbortSignal) => ApiSession
   readonly #requests: ApiRequests
   readonly #lease: WatchLease
-  readonly #clock: Clock
 
-  constructor(client: ApiClient, requests: ApiRequests, lease: WatchLease, clock: Clock) {
-    this.#client = client
+  constructor(session: (signal: AbortSignal) => ApiSession, requests: ApiRequests, lease: WatchLease) {
+    this.session = session
     this.#requests = requests
     this.#lease = lease
-    this.#clock = clock
-  }
-
-  session(signal: AbortSignal): ApiSession {
-    return this.#client.session({ signal, clock: this.#clock })
   }
 
   /**
@@ -46,7 +39,7 @@ export class WatchConnector {
     isResumed: boolean,
   ): Promise<OpenedStream> {
     const { continueOn } = this.#lease
-    this.#client.retryAfter.assertOpen(this.#clock.now())
+    session.assertOpen()
     const head = isResumed ? await assertHistory(session, this.#requests, after, continueOn) : undefined
     const body = await session.open(this.#requests.watch({ resourceVersion: from, timeoutSeconds }))
     continueOn(session.clusterId)

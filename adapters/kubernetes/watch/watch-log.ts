@@ -1,7 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { LineBlock } from '../decode/line-splitter.js'
 import { compareVersions, versionBefore } from '../history/resource-version.js'
-import { ArrivalOrder } from '../http/arrival-order.js'
+import { nextArrival } from '../http/response-body.js'
 import type { ResumeVersions } from './watch-connector.js'
 
 /** Lines of a watch that arrived together, and a link to the next segment. */
@@ -24,17 +24,11 @@ export class WatchLog {
   /** The first linked segment; before `#oldest` if a reader is slow. */
   #first: LogSegment
   #oldest: LogSegment
-  #last: LogSegment
-  readonly #arrivals: ArrivalOrder
+  last: LogSegment
   #deletedAt: Version | undefined
 
-  constructor(after: Version, arrivals: ArrivalOrder = new ArrivalOrder()) {
-    this.#arrivals = arrivals
-    this.#first = this.#oldest = this.#last = { blocks: [], at: 0, arrival: 0, end: after, next: undefined }
-  }
-
-  get last(): LogSegment {
-    return this.#last
+  constructor(after: Version) {
+    this.#first = this.#oldest = this.last = { blocks: [], at: 0, arrival: 0, end: after, next: undefined }
   }
 
   /** The newest version that a reader has read. */
@@ -55,12 +49,12 @@ export class WatchLog {
     return { after, from: after === this.#deletedAt ? versionBefore(after) : after }
   }
 
-  append(blocks: readonly LineBlock[], end?: Version, arrival: number = this.#arrivals.next()): void {
+  append(blocks: readonly LineBlock[], end?: Version, arrival: number = nextArrival()): void {
     const bytes = blocks.reduce((sum, block) => sum + block.bytes.length, 0)
-    const segment: LogSegment = { blocks, at: this.#last.at + bytes, arrival: arrival, end, next: undefined }
-    this.#last.next = segment
-    this.#last = segment
-    while (this.#last.at - this.#oldest.at > RETAINED_BYTES && this.#oldest.next?.end !== undefined)
+    const segment: LogSegment = { blocks, at: this.last.at + bytes, arrival, end, next: undefined }
+    this.last.next = segment
+    this.last = segment
+    while (this.last.at - this.#oldest.at > RETAINED_BYTES && this.#oldest.next?.end !== undefined)
       this.#oldest = this.#oldest.next
   }
 

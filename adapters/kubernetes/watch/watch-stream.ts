@@ -16,8 +16,10 @@ export class WatchStream {
   readonly #body: ResponseBody
   readonly #splitter: LineSplitter
   #blocks: LineBlock[] = []
-  #lastDataAt: number
-  #takenArrival = 0
+  /** When the stream was opened, or data arrived last. */
+  lastDataAt: number
+  /** The arrival number of the oldest line that was taken last. */
+  takenArrival = 0
   /** The arrival number of a line that has begun and not ended. */
   #lineArrival: number | undefined
 
@@ -25,18 +27,8 @@ export class WatchStream {
     this.head = head
     this.#session = session
     this.#body = body
-    this.#lastDataAt = session.clock.now()
+    this.lastDataAt = session.clock.now()
     this.#splitter = new LineSplitter((block) => this.#blocks.push(block), maxObjectBytes)
-  }
-
-  /** When the stream was opened, or data arrived last. */
-  get lastDataAt(): number {
-    return this.#lastDataAt
-  }
-
-  /** The arrival number of the oldest line that was taken last. */
-  get takenArrival(): number {
-    return this.#takenArrival
   }
 
   /** The arrival number of the oldest data that is not in a taken line; undefined if there is none. */
@@ -59,12 +51,12 @@ export class WatchStream {
   async take(ms: number): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
     const taken = await this.#session.take(this.#body, ms)
     if (taken === undefined || taken === IDLE) return taken
-    if (taken.length > 0) this.#lastDataAt = this.#session.clock.now()
+    if (taken.length > 0) this.lastDataAt = this.#session.clock.now()
     for (const chunk of taken) this.#splitter.push(chunk)
     const blocks = this.#blocks
     this.#blocks = []
     const { takenArrival: cameAt } = this.#body
-    this.#takenArrival = this.#lineArrival ?? cameAt
+    this.takenArrival = this.#lineArrival ?? cameAt
     if (!this.#splitter.isInLine) this.#lineArrival = undefined
     else if (blocks.length > 0 || this.#lineArrival === undefined) this.#lineArrival = cameAt
     return blocks
