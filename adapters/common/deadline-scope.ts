@@ -25,16 +25,12 @@ export class DeadlineScope {
   readonly #clock: Clock
   readonly #listeners = new Set<(error: SourceError) => void>()
   readonly #unlink: () => void
-  #ending: SourceError | undefined
+  /** The error that ended the scope. */
+  ending: SourceError | undefined
 
   constructor({ signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock }) {
     this.#clock = clock
     this.#unlink = onAbort(signal, () => this.end(ABORTED))
-  }
-
-  /** The error that ended the scope. */
-  get ending(): SourceError | undefined {
-    return this.#ending
   }
 
   /** Calls `listener` when the scope ends. Returns a function that removes it. */
@@ -45,8 +41,8 @@ export class DeadlineScope {
 
   /** Rejects all work under way with `error`, and all later work. Only the first call has an effect. */
   end(error: SourceError): void {
-    if (this.#ending !== undefined) return
-    this.#ending = error
+    if (this.ending !== undefined) return
+    this.ending = error
     this.#unlink()
     for (const listener of this.#listeners) listener(error)
   }
@@ -68,8 +64,8 @@ export class DeadlineScope {
         reject(error)
       }
       work.then(succeed, fail)
-      if (this.#ending !== undefined) {
-        fail(this.#ending)
+      if (this.ending !== undefined) {
+        fail(this.ending)
         return
       }
       this.#listeners.add(fail)

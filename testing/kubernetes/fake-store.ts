@@ -55,13 +55,9 @@ export class FakeStore {
   onChange: (happening: Happening) => void = () => {}
   readonly #objects = new Map<string, Stored>()
   readonly #history: Happening[] = []
-  #version = 1_000
+  version = 1_000
   #oldest = 1_000
   #uids = 0
-
-  get version(): number {
-    return this.#version
-  }
 
   get(names: Names): FakeObject | undefined {
     return this.#objects.get(keyOf(names))?.object
@@ -87,7 +83,7 @@ export class FakeStore {
   }
 
   compact(): void {
-    this.#oldest = ++this.#version
+    this.#oldest = ++this.version
     this.#history.length = 0
   }
 
@@ -205,7 +201,7 @@ export class FakeStore {
   }
 
   #set(stored: Stored, type: Happening['type']): FakeObject {
-    const version = ++this.#version
+    const version = ++this.version
     const { object: before, resource } = stored
     const object = { ...before, metadata: { ...before.metadata, resourceVersion: String(version) } }
     const { name, namespace } = object.metadata
