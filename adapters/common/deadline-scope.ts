@@ -25,7 +25,6 @@ export class DeadlineScope {
   readonly #clock: Clock
   readonly #listeners = new Set<(error: SourceError) => void>()
   readonly #unlink: () => void
-  /** The error that ended the scope. */
   ending: SourceError | undefined
 
   constructor({ signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock }) {
@@ -126,14 +125,21 @@ export class ReceivedBytes {
 
   /** Calls `report` regularly while bytes are received, until the returned function is called. */
   reportActivity(everyMs: number, report: () => void): () => void {
-    const timer = new AbortController()
-    const run = async (): Promise<void> => {
-      for (;;) {
-        await this.#clock.sleep(everyMs, timer.signal)
-        if (this.#clock.now() - this.at < everyMs) report()
-      }
-    }
-    run().catch(() => {}) // The timer was aborted.
-    return () => timer.abort()
+    return repeat(this.#clock, everyMs, () => {
+      if (this.#clock.now() - this.at < everyMs) report()
+    })
   }
+}
+
+/** Calls `work` after each period, until the returned function is called. */
+export function repeat(clock: Clock, everyMs: number, work: () => void): () => void {
+  const timer = new AbortController()
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(everyMs, timer.signal)
+      work()
+    }
+  }
+  run().catch(() => {}) // The timer was aborted.
+  return () => timer.abort(SETTLED)
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { ABORTED, SourceError } from '../../src/contract/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
   ListPage,
@@ -9,6 +9,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { repeat } from '../common/deadline-scope.js'
 import { elementsOf, type Properties, propertiesOf } from '../common/properties.js'
 import { Cluster } from './cluster.js'
 import { Decoder } from './decode/decoder.js'
@@ -17,7 +18,6 @@ import { assertResourceVersion, compareVersions } from './history/resource-versi
 import { ResumeGuard } from './history/resume-guard.js'
 import { SchemaOrigins, schemaVersion } from './history/schema.js'
 import { assertHistory, readHead } from './history/server-head.js'
-import { apiStatusIn } from './http/api-error.js'
 import { ApiRequests } from './http/api-requests.js'
 import { ApiSession, type ApiSessionOptions } from './http/api-session.js'
 import type { Credentials } from './http/credentials.js'
@@ -63,7 +63,6 @@ export class ApiSource<T> implements KubernetesSource<T> {
   #listedAt = 0
   readonly #clusterGuard = new ClusterGuard()
   readonly #resumeGuard = new ResumeGuard()
-  readonly #stuckResumes = new StuckResumeDetector()
   readonly #pageLimit = new PageLimit()
   readonly #schemas = new SchemaOrigins()
 
@@ -183,11 +182,10 @@ export class ApiSource<T> implements KubernetesSource<T> {
         probeMs: this.#options.probeMs ?? PROBE_MS,
         timeoutSeconds,
       })
-      this.#stuckResumes.reset()
       this.#resumeGuard.recordWatchEnd(at, end)
     } catch (error) {
       failure = error
-      throw this.#stuckResumes.classify(this.#recordError(error, clock, silentSince), after)
+      throw this.#resumeGuard.classify(this.#recordError(error, clock, silentSince), after)
     } finally {
       removeWatch()
       lease.release(failure)
@@ -381,44 +379,7 @@ function clusterChangedDuringList(): SourceError {
  */
 const REPORT_MS = 10_000
 
-/** Reports progress to the core every 10 s until the result is called. The caller limits each of its own waits. */
+/** Reports progress to the core until the result is called. The caller limits each of its own waits. */
 function reportProgress(context: ListContext): () => void {
-  const stopped = new AbortController()
-  const report = async (): Promise<void> => {
-    for (;;) {
-      await context.clock.sleep(REPORT_MS, stopped.signal)
-      context.alive?.()
-    }
-  }
-  report().catch(() => {})
-  return () => stopped.abort(ABORTED)
-}
-
-/** After this number of failed watches from one version in a row, the mirror lists. */
-const MAX_FAILURES = 3
-
-/**
- * Detects versions from which no watch succeeds although the server does not report them as expired. A server without a
- * watch cache fails indefinitely (500) if etcd was compacted within the requested history.
- */
-class StuckResumeDetector {
-  #at: Version | undefined
-  #failures = 0
-
-  /** Returns `VERSION_EXPIRED` if this is the last of several failures from one version; otherwise the error itself. */
-  classify(error: unknown, after: Version): unknown {
-    if (apiStatusIn(error)?.code !== 500) return error
-    this.#failures = after === this.#at ? this.#failures + 1 : 1
-    this.#at = after
-    if (this.#failures < MAX_FAILURES) return error
-    this.reset()
-    const message = `no watch can resume from ${after}: ${MAX_FAILURES} in a row have failed`
-    return new SourceError(message, { code: 'VERSION_EXPIRED', cause: error })
-  }
-
-  /** A watch ended without an error. */
-  reset(): void {
-    this.#at = undefined
-    this.#failures = 0
-  }
+  return repeat(context.clock, REPORT_MS, () => context.alive?.())
 }

@@ -16,6 +16,7 @@ import type { Version } from '../../src/contract/version.js'
 import { onAbort } from '../../src/util/abort-listeners.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import { checkOptions, isCount, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { repeat } from '../common/deadline-scope.js'
 
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference
@@ -143,7 +144,6 @@ interface Call {
   close(): void
 }
 
-/** Identifies this process. */
 const PROCESS = String(systemRandom.next())
 
 /** The number of created sources. It makes the versions of each source unique. */
@@ -277,20 +277,13 @@ class Memory<T> implements MemorySource<T> {
       isProgressRequested = true
       call.wake()
     }
-    const ended = new AbortController()
-    const heartbeat = async (): Promise<void> => {
-      for (;;) {
-        await clock.sleep(this.heartbeatMs, ended.signal)
-        requestProgress()
-      }
-    }
+    const stopHeartbeat = repeat(clock, this.heartbeatMs, requestProgress)
     try {
       // The objects of another process are not here, although its versions may look the same.
       if (isUnconfirmed === true && resumeState !== PROCESS)
         throw new SourceError('the version is of another process', { code: 'EPOCH_CHANGED' })
       const { epoch, sequence } = this.#parse(after)
       onProgressRequest(requestProgress)
-      heartbeat().catch(() => {}) // It ends with the watch.
       for (let at = sequence; ; ) {
         // This check and the wait have no other await between them: it would lose a wake-up.
         while (!canContinue(call)) await nextWakeUp(call)
@@ -306,7 +299,7 @@ class Memory<T> implements MemorySource<T> {
         } else await nextWakeUp(call)
       }
     } finally {
-      ended.abort()
+      stopHeartbeat()
       call.close()
     }
   }

@@ -13,6 +13,9 @@ export const MAX_OUTAGE_MS = 30_000
 /** All mirrors reconnect within this number of milliseconds after an outage: no backoff is longer than half of it. */
 const AUDIT_WINDOW_MS = 60_000
 
+/** After this number of failed watches from one version in a row, the mirror lists. */
+const MAX_FAILURES = 3
+
 /**
  * The resource returned `NOT_FOUND`. If it exists again, its history is new: a watch from a version before the first
  * list after that must list.
@@ -36,6 +39,10 @@ export class ResumeGuard {
   #wallAheadMs: number | undefined
   /** After a long outage, each watch that is resumed before this time requests an audit. */
   #auditUntil = -Infinity
+  /** The version from which the last watch failed. */
+  #stuckAt: Version | undefined
+  /** How many watches in a row have failed from there. */
+  #failures = 0
   /** The last removal of the resource. Read it before a list, for `recordList`. */
   removal: ResourceRemoval | undefined
 
@@ -62,9 +69,26 @@ export class ResumeGuard {
     if (removal !== undefined && removal === this.removal && !isListed(removal, version)) removal.listedFrom = version
   }
 
+  /** A watch ended without an error. */
   recordWatchEnd(version: Version, end: 'in time' | 'early'): void {
+    this.#stuckAt = undefined
     if (end === 'early') this.#verifiedVersions = new Set()
     else this.#verifiedVersions?.add(version)
+  }
+
+  /**
+   * Returns `VERSION_EXPIRED` if this is the last of several failures of watches from one version; otherwise the error
+   * itself. A server without a watch cache fails indefinitely (500), instead of reporting an expired version, if etcd was
+   * compacted within the requested history.
+   */
+  classify(error: unknown, after: Version): unknown {
+    if (apiStatusIn(error)?.code !== 500) return error
+    this.#failures = after === this.#stuckAt ? this.#failures + 1 : 1
+    this.#stuckAt = after
+    if (this.#failures < MAX_FAILURES) return error
+    this.#stuckAt = undefined
+    const message = `no watch can resume from ${after}: ${MAX_FAILURES} in a row have failed`
+    return new SourceError(message, { code: 'VERSION_EXPIRED', cause: error })
   }
 
   /** A request has succeeded. Other mirrors may have been disconnected for as long, and reconnect later. */
@@ -110,7 +134,6 @@ const MAX_POSITIONS = 2
 class DeletePositions {
   readonly #positions = new WeakMap<object, readonly Version[]>()
 
-  /** The last positions of the mirror. */
   of(mirror: object): readonly Version[] {
     return this.#positions.get(mirror) ?? []
   }
