@@ -16,7 +16,7 @@ import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
 import { PageLimit } from './page-limit.js'
 import { RangeHistory } from './range-history.js'
-import { firstPage, type PagesOptions, rangePages } from './range-pages.js'
+import { firstPage, rangePages } from './range-pages.js'
 import type { KeyValue } from './transport/etcd-messages.js'
 import { type KeyRange, keyRange, prefixRange, printable } from './transport/key-range.js'
 
@@ -97,10 +97,7 @@ export class RangeSource<T> implements EtcdSource<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const options = this.#pagesOptions(context, false)
-    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
-      firstPage(opened, options, timeoutMs),
-    )
+    const { session, first, options } = await this.#open(context, false)
     try {
       // A list passes the same history check as a resumed watch. The core compares the contents, for what no check
       // finds.
@@ -130,10 +127,7 @@ export class RangeSource<T> implements EtcdSource<T> {
   }
 
   async *versions(context: ListContext): AsyncGenerator<VersionPage> {
-    const options = this.#pagesOptions(context, true)
-    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
-      firstPage(opened, options, timeoutMs),
-    )
+    const { session, first, options } = await this.#open(context, true)
     try {
       for await (const { header, kvs, remaining } of rangePages(session, first, options)) {
         const keys = kvs.map((kv) => ({ key: this.#codec.key(kv), version: String(kv.modRevision) }))
@@ -159,9 +153,13 @@ export class RangeSource<T> implements EtcdSource<T> {
     return includesMark(at, mark)
   }
 
-  #pagesOptions({ clock }: Pick<SourceContext, 'clock'>, isKeysOnly: boolean): PagesOptions {
+  async #open(context: ListContext, isKeysOnly: boolean) {
     const limit = new PageLimit(this.#pageSize, this.#history.transport.maxAnswerBytes, this.#learned)
-    return { range: this.#range, isKeysOnly, limit, clock }
+    const options = { range: this.#range, isKeysOnly, limit, clock: context.clock }
+    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
+      firstPage(opened, options, timeoutMs),
+    )
+    return { session, first, options }
   }
 }
 

@@ -60,7 +60,7 @@ export class ScriptedEtcd implements AsyncDisposable {
   }
 
   cancel(reason: string): void {
-    this.send(this.#header(new WireWriter(), this.revision).flag(4, true).bytes(6, Buffer.from(reason)), [])
+    this.send(this.#header(new WireWriter(), this.revision).number(4, 1).bytes(6, Buffer.from(reason)), [])
   }
 
   garbage(): void {
@@ -82,7 +82,7 @@ export class ScriptedEtcd implements AsyncDisposable {
       message.message(
         11,
         new WireWriter()
-          .flag(1, value === undefined)
+          .number(1, Number(value === undefined))
           .message(2, kv.finish())
           .finish(),
       )
@@ -116,7 +116,7 @@ export class ScriptedEtcd implements AsyncDisposable {
       stream.on('data', () => {
         if (this.streams.has(stream)) return
         this.streams.add(stream)
-        stream.write(this.#header(new WireWriter(), this.revision).flag(3, true).finish())
+        stream.write(this.#header(new WireWriter(), this.revision).number(3, 1).finish())
       })
       stream.on('error', () => {})
       stream.on('end', () => stream.end())

@@ -6,7 +6,6 @@ export class WireReader {
   /** The bytes of the response that the message is a part of. */
   readonly source: Buffer
   readonly #end: number
-  /** The place of the next byte. */
   at: number
 
   constructor(source: Buffer, at = 0, end: number = source.length) {
@@ -63,7 +62,6 @@ export class WireReader {
     return length
   }
 
-  /** A reader of the nested message. */
   message(): WireReader {
     const end = this.#endOfNext()
     const inner = new WireReader(this.source, this.at, end)
@@ -71,7 +69,6 @@ export class WireReader {
     return inner
   }
 
-  /** Skips an unknown field. */
   skip(tag: number): void {
     switch (tag & 7) {
       case 0:
@@ -108,13 +105,9 @@ export class WireReader {
 export class WireWriter {
   readonly #parts: Buffer[] = []
 
-  number(field: number, value: number | undefined): this {
-    if (value !== undefined && value !== 0) this.#parts.push(varint(field * 8), varint(value))
+  number(field: number, value: number): this {
+    if (value !== 0) this.#parts.push(varint(field * 8), varint(value))
     return this
-  }
-
-  flag(field: number, value: boolean | undefined): this {
-    return this.number(field, value === true ? 1 : 0)
   }
 
   bytes(field: number, value: Uint8Array): this {
