@@ -49,7 +49,6 @@ export function addTo(row: Record<string, unknown>, name: string, value: unknown
   else Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** The part of a key for bytes. */
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 }

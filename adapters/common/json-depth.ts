@@ -1,7 +1,5 @@
 import { messageOf } from '../../src/contract/errors.js'
-/**
- * JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack.
- */
+/** Deeper JSON is refused: parsing it would work, and everything afterwards would overflow the stack. */
 export const MAX_JSON_DEPTH = 128
 
 /** `JSON.parse`, with an error that quotes nothing of the text: that may be secret. */
@@ -15,9 +13,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Throws if a JSON text nests deeper than `max`. It reads each character at most once. The text need not be valid JSON.
- */
+/** Throws if a text nests deeper than `max`. It need not be valid JSON, and each character is read once at most. */
 export function assertJsonDepth(text: string, max: number = MAX_JSON_DEPTH): void {
   if (text.length <= 2 * max || !opensMoreThan(max, text)) return
   let depth = 0

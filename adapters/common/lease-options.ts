@@ -40,7 +40,6 @@ const REQUEST_PART = 0.3
 const isLease: OptionCheck = (value) =>
   isPositive(value) ?? (Number(value) < SHORTEST_LEASE_MS ? `must be at least ${SHORTEST_LEASE_MS}` : undefined)
 
-/** Most characters of the name of a group. */
 const MAX_GROUP_LENGTH = 200
 
 /** Whether a value is a name of a group that every store accepts: printable, and without braces and spaces. */
@@ -64,7 +63,6 @@ export interface LeaseStore<O extends LeaseOptions> {
 }
 
 export interface LeaseSettings {
-  /** The name of the `Leases`. */
   readonly name: string
   readonly leaseMs: number
   /** The deadline of one request, in milliseconds. */

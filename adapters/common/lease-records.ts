@@ -22,9 +22,7 @@ export function hasReleased(body: string): boolean {
   return body.startsWith('{"members":[],')
 }
 
-/**
- * Reads a stored record. Throws `PROTOCOL` if it is not readable: what its member claims is unknown.
- */
+/** Reads a stored record. Throws `PROTOCOL` if it is not readable: what its member claims is unknown. */
 export function decodeRecord({ member, renewal, body }: StoredRecord, leases: string): LeaseRecord {
   let parsed: unknown
   try {
@@ -92,7 +90,6 @@ export class LeaseViews {
     this.#leases = leases
   }
 
-  /** Returns the view of a request, with the ages of the records. */
   view(
     {
       fence,
@@ -129,7 +126,6 @@ function ageOf(stored: number | undefined, { seenAt, unseenAt }: Sighting, { sen
 export class ChangeDetector {
   readonly #bodies = new Map<string, string>()
 
-  /** A record was written. Returns whether it differs from the last one in more than its renewal. */
   written(member: string, body: string): boolean {
     const last = this.#bodies.get(member)
     this.#bodies.set(member, body)

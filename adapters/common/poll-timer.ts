@@ -40,13 +40,11 @@ export class PollTimer {
   /** How many polls in succession found changes. */
   #succession = 0
   #hasFound = false
-  /** How many changes the last poll found. */
   #changes = 0
   #isWoken = false
   #wasWoken = false
   /** Whether polls find changes without wake-ups: more is committed than is announced. */
   #isBusy = false
-  /** When the last poll began. */
   #polledAt: number
   /** How long the last poll took that found changes, in milliseconds. What the mirror does with them does not count. */
   #tookMs = 0

@@ -2,7 +2,6 @@ import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
 import { decodeValue, encodeValue, survivesJson, UnsavableValue } from './value-encoding.js'
 
-/** The type of a record in its text. */
 const ENTRY = 0
 /** An entry whose object has values that JSON loses. */
 const TAGGED_ENTRY = 1

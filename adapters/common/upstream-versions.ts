@@ -39,7 +39,6 @@ export interface UpstreamComparison {
   readonly compare: UpstreamVersions | undefined
   /** The upstream version of the follower; empty if the mirror has none at the time. */
   readonly at: string
-  /** The upstream version of the mark. */
   readonly mark: string
   /** Whether the mark is a version of a follower. Then it is of another history than the one of this follower. */
   readonly isOfFollower: boolean
@@ -72,7 +71,6 @@ export function isBehindUpstream(at: string, mark: string, compare: UpstreamVers
   }
 }
 
-/** Whether `mark` belongs to a later epoch of the upstream source. */
 export function isLaterUpstreamEpoch({
   compare,
   at,
@@ -81,7 +79,6 @@ export function isLaterUpstreamEpoch({
   return isComparable(at) && isComparable(mark) && compare?.isLaterEpoch?.(at, mark) === true
 }
 
-/** Whether a version of the upstream source can be compared. */
 export function isComparable(upstream: string): boolean {
   return upstream !== '' && upstream !== SEVERAL_SOURCES
 }

@@ -26,7 +26,6 @@ export class EntryCodec<T> {
     return { type: 'delete', key: this.key(kv), version: String(kv.modRevision) }
   }
 
-  /** The key in the store. */
   key(kv: KeyValue): string {
     return kv instanceof ReceivedEntry ? this.#codec.key(kv.response, kv.keyAt, kv.keyEnd) : this.#codec.key(kv.key)
   }

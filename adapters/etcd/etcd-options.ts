@@ -162,7 +162,6 @@ export type EtcdCollectionOptions<T> = Pick<EtcdSourceOptions<T>, 'prefix' | 'ra
 
 export const HEARTBEAT_MS = 10_000
 export const TIMEOUT_MS = 15_000
-/** The number of characters of an endpoint that a message shows. */
 const MAX_SHOWN = 60
 
 const isBytes = (value: unknown): boolean => value instanceof Uint8Array
@@ -202,7 +201,6 @@ const isEndpoints: OptionCheck = (value) => {
   return secure === 0 || secure === all.length ? undefined : 'must not mix https with others'
 }
 
-/** The options that say how to connect. */
 export type EtcdConnectionOptions = Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'>
 
 export const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, OptionCheck>> = {
@@ -246,13 +244,11 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkRange('etcdSource', options)
 }
 
-/** The same for the options that do not concern one range. */
 export function checkClusterOptions(options: EtcdClusterOptions): void {
   checkOptions('etcdCluster', options, { ...clusterChecks, holdMs: isDelayOrInfinity })
   checkCluster('etcdCluster', options)
 }
 
-/** The same for those of a collection. */
 export function checkCollectionOptions<T>(options: EtcdCollectionOptions<T>): void {
   checkOptions('collection', options, collectionChecks)
   checkRange('collection', options)
@@ -274,10 +270,7 @@ function checkRange<T>(call: string, options: EtcdCollectionOptions<T>): void {
     throw wrong(call, 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
 }
 
-/**
- * Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user
- * called.
- */
+/** Checks what `connectionChecks` cannot. `call`: the function that the user called. */
 export function checkConnection(call: string, options: EtcdConnectionOptions): void {
   const { client, auth, credentials } = options ?? {}
   checkLogin(call, {

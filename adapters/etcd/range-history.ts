@@ -20,7 +20,6 @@ import { type WatchedRange, type WatchOptions, watchRanges } from './watch/watch
 const MOST_STUCK = 2
 const NOT_STUCK = { after: '', attempts: 0 }
 
-/** A range of keys, and what makes events of its entries. */
 interface Member {
   readonly range: KeyRange
   readonly codec: EntryCodec<unknown>
@@ -38,7 +37,6 @@ export class RangeHistory implements SharedHistory {
   /** The versions at which consecutive watches ended before their first event. */
   #stuck = NOT_STUCK
 
-  /** `call`: the function that the user called, for errors. */
   constructor(options: EtcdClusterOptions, call: string) {
     const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS, maxCatchup = 20_000, requireLeader = true } = options
     this.transport = transportOf(options, call)

@@ -16,13 +16,11 @@ export interface PagesOptions {
 export interface RangePage {
   /** The header of the first page. The `header.revision` of a later page is the server's revision at that time. */
   readonly header: Header
-  /** Number of keys in the whole range. */
   readonly count: number
   readonly kvs: readonly KeyValue[]
   readonly remaining: number
 }
 
-/** The first page of a range, at the current revision. */
 export function firstPage(session: Session, options: PagesOptions, timeoutMs?: number): Promise<RangeResponse> {
   return requestPage(session, options, { key: options.range.start, revision: 0, remaining: Infinity, timeoutMs })
 }
@@ -45,7 +43,6 @@ export async function* rangePages(
     received += page.kvs.length
     const remaining = count - received
     const last = page.kvs.at(-1)
-    // The server prepares the next page while the consumer takes this one.
     const next = remaining === 0 || last === undefined ? undefined : rest.next(keyAfter(last.key), remaining)
     next?.catch(() => {}) // The consumer may have stopped.
     // gRPC writes the request in the next turn of the event loop, which a busy consumer would delay.

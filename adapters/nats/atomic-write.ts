@@ -2,7 +2,6 @@ import { RelayConflictError } from '../../src/contract/relay-store.js'
 import { unavailable } from '../common/source-errors.js'
 import { encodedHeaders, type Session, uniqueName } from './connection/session.js'
 
-/** A message to store. */
 export interface NewMessage {
   readonly subject: string
   readonly payload: string

@@ -58,7 +58,6 @@ const PULL_SIZE = 500
 /** How often a replica that lags behind is asked for its position. */
 const LAGGING_MS = 50
 
-/** How a bucket is read. */
 export interface BucketForm {
   /** The key of what follows the prefix of a subject. */
   decodeKey(name: string): string

@@ -334,7 +334,6 @@ function reportTo({ response, target }: Watch, { type, resource, object }: Happe
   if (resource === target.resource && isMeant) sendEvent(response, type, object)
 }
 
-/** A function that patches an object. */
 function changeOf(contentType: string, patch: unknown, isCustom: boolean): (object: FakeObject) => Json {
   if (contentType === 'application/json-patch+json') return (object) => jsonPatch(object, patch)
   if (contentType === 'application/merge-patch+json') return (object) => jsonOf(mergePatch(object, patch))

@@ -2,7 +2,6 @@ import { type FakeResource, traitsOf } from './fake-resources.js'
 import { badRequest, invalid } from './fake-status.js'
 import { type FakeObject, isSameJson, type Json, jsonOf } from './objects/fake-object.js'
 
-/** The names of an object of a resource. */
 export interface Names {
   readonly resource: FakeResource
   readonly namespace: string | undefined
@@ -60,7 +59,6 @@ export function emptyOf(object: Json, resource: FakeResource): Json {
   return Object.fromEntries(Object.entries(metadataOf(object)).filter(([, value]) => isEmpty(value)))
 }
 
-/** The object with another status. */
 export function withStatus(object: FakeObject, status: unknown): FakeObject {
   const { status: _status, ...rest } = object
   return status === undefined ? rest : { ...rest, status }

@@ -66,7 +66,6 @@ const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
 /** The part of a path that names an API: `/api/v1` and `/apis/apps/v1`. */
 const API = /^\/(?:api\/(v1)|apis\/([^/]+\/[^/]+))(?:\/(.*))?$/
 
-/** The target of a request. */
 export interface Target {
   readonly resource: FakeResource
   readonly namespace: string | undefined

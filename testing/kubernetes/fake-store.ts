@@ -51,7 +51,6 @@ const COLLECTORS: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion']
 
 /** All objects of the fake server, with one history of all changes. */
 export class FakeStore {
-  /** Called after each change. */
   onChange: (happening: Happening) => void = () => {}
   readonly #objects = new Map<string, Stored>()
   readonly #history: Happening[] = []

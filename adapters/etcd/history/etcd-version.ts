@@ -4,7 +4,6 @@ import { integer, notAVersion, textField, versionFormat } from '../../common/ver
 
 /** Distinguishes histories that have the same revision: the newest entry, and the number of keys. */
 export interface Fingerprint {
-  /** The number of keys of the range. */
   readonly count: number
   /** The revision of the newest existing entry; 0 if the range is empty or the entry is unknown. */
   readonly newest: number

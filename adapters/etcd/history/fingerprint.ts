@@ -25,7 +25,6 @@ export class HistoryFingerprint {
     this.count = count
   }
 
-  /** Remembers these entries, in the order of their revisions. */
   static of(count: number, kvs: readonly KeyValue[]): HistoryFingerprint {
     const newest = new HistoryFingerprint(count)
     newest.learn(kvs)

@@ -54,7 +54,6 @@ export async function verifyHistory(
   return assertNewest(seen, version)
 }
 
-/** Compares the newest entries of a range with those of the fingerprint. */
 export function assertNewest(
   { kvs, hasValues }: NewestEntries,
   { count, newest, digest }: Fingerprint,

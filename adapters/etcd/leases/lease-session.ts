@@ -38,7 +38,6 @@ interface SessionSettings extends LeaseSettings, EtcdConnectionOptions {
   readonly prefix?: string
 }
 
-/** The requests of one controller to etcd. */
 export class EtcdLeaseSession implements LeaseSession {
   readonly #settings: SessionSettings
   readonly #transport: Transport

@@ -52,7 +52,6 @@ export function isTokenError(thrown: unknown): boolean {
   return /invalid auth token|revision of auth store is old/.test(messageOf(thrown))
 }
 
-/** The server does not know the request. */
 export function isUnimplemented(thrown: unknown): boolean {
   return statusOf(thrown) === UNIMPLEMENTED
 }

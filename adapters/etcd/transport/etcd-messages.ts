@@ -2,7 +2,6 @@ import { elementsOf, propertiesOf } from '../../common/properties.js'
 import { WireReader, WireWriter } from './protobuf.js'
 import { ReceivedEntry } from './received-entry.js'
 
-/** The header of each response of etcd. */
 export interface Header {
   /** In hexadecimal, as in etcd's tools. */
   readonly clusterId: string
@@ -90,17 +89,14 @@ export interface WatchRequest {
   readonly range_end: Buffer
   /** 0: from now on. */
   readonly start_revision: number
-  /** Whether large messages come in fragments. */
   readonly fragment: boolean
 }
 
-/** A message to a watch stream. */
 export interface WatchCommand {
   readonly create_request?: WatchRequest & { readonly progress_notify: true }
   readonly progress_request?: {}
 }
 
-/** Creates a watch, with periodic progress notifications. */
 export function createWatch(request: WatchRequest): WatchCommand {
   return { create_request: { ...request, progress_notify: true } }
 }
@@ -123,7 +119,6 @@ export interface WatchResponse {
   readonly events: readonly EtcdEvent[]
 }
 
-/** The status of a member. */
 export interface ServerStatus {
   /** `3.6.16` */
   readonly version: string

@@ -15,9 +15,7 @@ import type { Call, Connection, Transport, WatchListener, WatchStream } from './
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/**
- * Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors.
- */
+/** Uses the hosts, credentials and policies of the user's client. */
 export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transport {
   const ask = <V>(begin: (options: object) => Promise<object>, { of }: Message<V>): Call<V> =>
     callOf((options) => begin(options).then(of, refuseClosed))

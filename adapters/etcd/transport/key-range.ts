@@ -2,7 +2,6 @@
 export interface KeyRange {
   readonly start: Buffer
   readonly end: Buffer
-  /** Whether the range is all keys with the prefix `start`. */
   readonly isPrefix: boolean
 }
 
@@ -19,7 +18,6 @@ export type KeyBytes = string | Uint8Array
 
 const NO_END = Buffer.from([0])
 
-/** All keys with this prefix. */
 export function prefixRange(prefix: KeyBytes): KeyRange {
   const start = Buffer.from(prefix)
   for (let last = start.length - 1; last >= 0; last--) {
@@ -75,7 +73,6 @@ export function isNothing({ start, end }: KeyRange): boolean {
   return !isEndless(end) && start.compare(end) >= 0
 }
 
-/** The smallest key after this one. */
 export function keyAfter(key: Buffer): Buffer {
   return Buffer.concat([key, NO_END])
 }

@@ -1,6 +1,5 @@
 import { isInRange, type KeyRange } from './key-range.js'
 
-/** The bytes of an entry. */
 interface EntryBytes {
   readonly key: Buffer
   readonly value: Buffer
@@ -46,12 +45,10 @@ export class ReceivedEntry implements EntryBytes {
   }
 }
 
-/** The number of bytes of key and value. */
 export function lengthOf(kv: EntryBytes): number {
   return kv instanceof ReceivedEntry ? kv.keyEnd - kv.keyAt + kv.valueEnd - kv.valueAt : kv.key.length + kv.value.length
 }
 
-/** Whether the key of an entry is in the range. */
 export function isEntryInRange(kv: EntryBytes, range: KeyRange): boolean {
   return kv instanceof ReceivedEntry ? isInRange(kv.response, range, kv.keyAt, kv.keyEnd) : isInRange(kv.key, range)
 }

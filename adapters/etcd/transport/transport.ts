@@ -8,7 +8,6 @@ import type {
   WatchResponse,
 } from './etcd-messages.js'
 
-/** A pending request. */
 export interface Call<V> {
   readonly response: Promise<V>
   /** The response is no longer wanted, or it did not arrive in time. */
@@ -18,10 +17,8 @@ export interface Call<V> {
 /** Requests the next part of a range; the response is undefined after the last one. */
 export type RangeStream = () => Call<RangeResponse | undefined>
 
-/** The messages of one watch. */
 export interface WatchStream {
   listen(to: WatchListener): void
-  /** Requests a progress notification from the server. */
   requestProgress(): void
   /** Stops messages until `resume` is called, so that the server waits instead of filling memory here. */
   pause(): void
@@ -38,7 +35,6 @@ export interface WatchListener {
 
 /** A connection to one member of the cluster, for one list or one watch. */
 export interface Connection {
-  /** For error messages. */
   readonly endpoint: string
   range(request: RangeRequest): Call<RangeResponse>
   /** Begins a range as a stream of parts, of which only the last one has a header and a count. */
@@ -56,7 +52,6 @@ export interface Connection {
 export interface Transport {
   /** The number of endpoints, each of which is tried once. */
   readonly endpoints: number
-  /** The maximum size of a response, in bytes. */
   readonly maxAnswerBytes: number
   /**
    * Whether large messages must always come in fragments. They cost the server much more CPU if its events are small.

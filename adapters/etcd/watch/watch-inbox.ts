@@ -10,7 +10,6 @@ import type { WatchStream } from '../transport/transport.js'
 /** The stream is paused when this many messages are queued. */
 const HIGH_WATER_MARK = 4
 
-/** A message, a progress request of a reader, or a period of silence. */
 export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 
 /** A bounded queue of a watch's messages and of progress requests, for one consumer. */
@@ -35,7 +34,6 @@ export class WatchInbox {
     })
   }
 
-  /** Queues a progress request, and wakes the consumer. */
   addProgressRequest(): void {
     this.#isProgressRequested = true
     this.#timer.wake()

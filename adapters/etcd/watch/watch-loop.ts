@@ -47,7 +47,6 @@ export interface WatchOptions {
   onServerVersion(version: string): void
 }
 
-/** A range that is watched, and its version. */
 export interface WatchedRange {
   readonly collection: string
   readonly range: KeyRange
@@ -139,7 +138,6 @@ async function created(inbox: WatchInbox, timeoutMs: number): Promise<void> {
   if (event.isCanceled) throw canceled(event)
 }
 
-/** A range, and the position up to which its events have been delivered. */
 interface FollowedRange {
   readonly collection: string
   readonly range: KeyRange

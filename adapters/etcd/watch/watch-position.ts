@@ -41,7 +41,6 @@ export class WatchPosition {
     return this.#newest.fingerprint()
   }
 
-  /** The version of the last event. */
   async version(session: Session, range: KeyRange): Promise<string> {
     const fingerprint = await this.fingerprint(session, range)
     return formatVersion({ ...this.#at, ...fingerprint })

@@ -19,7 +19,6 @@ export interface MirrorView {
   reached(version: Version): Promise<void>
 }
 
-/** The largest store for which `listFn` is called. */
 const MAX_OBJECTS = 1_000
 
 /**

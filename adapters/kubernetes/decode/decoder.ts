@@ -8,7 +8,6 @@ import { type ApiStatus, statusOf } from '../http/api-error.js'
 import type { ItemShape } from './json-list-splitter.js'
 import { type ScannedMetadata, scanMetadata } from './metadata-scanner.js'
 
-/** A decoded line of a watch. */
 export type DecodedLine<T> =
   | {
       readonly type: 'put' | 'delete' | 'invalid'
@@ -50,7 +49,6 @@ export class Decoder<T> {
     this.#options = options
   }
 
-  /** Decodes an item of a list. */
   item(bytes: Buffer, { isWhole, depth }: ItemShape): Put<T> | Invalid {
     try {
       this.#check(bytes, isWhole)

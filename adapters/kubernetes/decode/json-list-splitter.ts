@@ -16,7 +16,6 @@ export interface ItemSink extends BorderedItemSink {
 
 export interface ItemShape {
   readonly isWhole: boolean
-  /** The deepest level of nesting in the item. */
   readonly depth: number
 }
 
@@ -24,7 +23,6 @@ export interface ItemShape {
 const OUTER_DEPTH = 2
 /** The bytes that are kept of an item that is too large, to find its name. */
 const HEAD_BYTES = 64 * 1024
-/** Most bytes around the items of a list. */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
 /**
@@ -62,7 +60,6 @@ export class JsonListSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether the body is complete. */
   get isComplete(): boolean {
     return this.#depth === 0 && this.#envelope.length > 0
   }

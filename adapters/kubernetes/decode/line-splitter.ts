@@ -45,7 +45,6 @@ export class LineSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether a line has begun and not ended. */
   get isInLine(): boolean {
     return this.#bytes > 0
   }

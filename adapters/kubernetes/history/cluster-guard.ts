@@ -12,7 +12,6 @@ export interface WatchLease {
   continueOn(clusterId: string | undefined): void
   /** Everything up to this version has been delivered. */
   advanceTo(version: Version): void
-  /** Ends the watch with this error. */
   revoke(reason: SourceError): void
   /** The watch has ended, with this error. After `EPOCH_CHANGED` the mirror trusts none of its versions. */
   release(error?: unknown): void
@@ -40,7 +39,6 @@ export class ClusterGuard {
   #clusterId: string | undefined
   /** The cluster that a mirror has to list next. Until it has, no version is trusted. */
   #pendingClusterId: string | undefined
-  /** Whether the cluster has changed before. */
   #hasChanged = false
   readonly #leases = new Set<LeaseState>()
   readonly #origins = new VersionOrigins()
@@ -102,7 +100,6 @@ export class ClusterGuard {
     this.#recordOrigin(version, clusterId)
   }
 
-  /** Returns the lease of a watch from `after`. */
   lease(signal: AbortSignal, after: Version): WatchLease {
     const until = new AbortController()
     const abort = (): void => until.abort(signal.reason)

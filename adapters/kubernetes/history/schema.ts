@@ -4,7 +4,6 @@ import { apiStatusIn } from '../http/api-error.js'
 import type { ApiSession } from '../http/api-session.js'
 import { groupPath, type Resource } from '../http/discovery.js'
 
-/** A watch that can be ended from outside. */
 interface RevocableWatch {
   revoke(reason: SourceError): void
 }

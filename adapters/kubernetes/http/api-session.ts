@@ -25,7 +25,6 @@ export interface ApiSessionOptions {
 }
 
 export interface ApiRequest extends RequestTarget {
-  /** The path, with its query. */
   readonly path: string
   readonly accept?: string
   /** The object to send, as JSON. */
@@ -116,7 +115,6 @@ export class ApiSession {
     }
   }
 
-  /** Reads a JSON response as a whole. */
   async json(request: ApiRequest): Promise<unknown> {
     const body = await this.open(request)
     const text = await this.#readText(body, MAX_JSON_BYTES)

@@ -45,12 +45,10 @@ export interface KubeConfigLike {
  */
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
 
-/** The server and the credentials of one connection. */
 export interface Access {
   readonly server: URL
   /** Headers, certificates and keys. */
   readonly options: RequestOptions
-  /** The agent of the proxy; undefined without a proxy. */
   readonly proxy: Agent | undefined
   /** The proxy's URL without its password; undefined without a proxy. */
   readonly proxyUrl: string | undefined
@@ -303,7 +301,6 @@ async function optionsOf(config: KubeConfigLike, server: URL): Promise<RequestOp
   return options
 }
 
-/** Certificates and keys. */
 function assertReadable(options: RequestOptions): void {
   try {
     createSecureContext(options)

@@ -5,7 +5,6 @@ import type { ApiSession } from './api-session.js'
 /** Requests all resources of the server, in one response for each of the two roots (Kubernetes 1.30 and later). */
 const ALL = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-/** A resource as the API server serves it. */
 export interface Resource {
   /** Empty for the core group. */
   readonly group: string
@@ -82,7 +81,6 @@ export function isWatchable({ verbs }: Served): boolean {
   return ['list', 'watch'].every((verb) => verbs.includes(verb))
 }
 
-/** Returns all its names in lower case. */
 export function namesOf({ name, kind, singularName = '', shortNames = [] }: Served): readonly string[] {
   return [name, kind, singularName, ...shortNames].filter((each) => each !== '').map((each) => each.toLowerCase())
 }

@@ -31,7 +31,6 @@ export class ResponseBody {
   #onReady: (() => void) | undefined
   /** Ends the current wait; `isLate` if no data arrived in time. */
   #wake: ((isLate?: boolean) => void) | undefined
-  /** When the current wait times out. */
   #deadline = 0
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
@@ -67,11 +66,6 @@ export class ResponseBody {
   whenReady(listener: () => void): void {
     this.#onReady = listener
     if (this.isReady) listener()
-  }
-
-  /** Whether the response has ended. Bytes may be left to take. */
-  get hasEnded(): boolean {
-    return this.#hasEnded
   }
 
   /**

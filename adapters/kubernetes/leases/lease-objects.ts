@@ -10,7 +10,6 @@ const GROUP_LABEL = 'listwatch/group'
 const RENEWAL = 'listwatch/renewal'
 const BODY = 'listwatch/record'
 
-/** All verbs that leases need. */
 const VERBS = ['create', 'get', 'list', 'watch', 'update', 'delete']
 
 /** A record with the identity of its object. */

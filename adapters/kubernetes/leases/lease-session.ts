@@ -29,7 +29,6 @@ const MAX_EVENT_BYTES = 4 * 1024 * 1024
 /** The server sends a bookmark about once a minute. A watch that is silent for longer is lost, in milliseconds. */
 const MAX_SILENCE_MS = 150_000
 
-/** The requests of one controller to an API server. */
 export class KubernetesLeaseSession implements LeaseSession {
   readonly #settings: SessionSettings
   readonly #requests: LeaseRequests

@@ -17,7 +17,6 @@ export const PROBE_SECONDS = 3
 const PROBE_GRACE_MS = 2_000
 
 interface ProbeStart {
-  /** When the probe was requested. */
   readonly startedAt: number
   readonly openedAt: number
   /** Everything up to this version was delivered before. The probe may repeat the last of it. */

@@ -43,7 +43,6 @@ export class ProbeSchedule {
     this.at = now + Math.max(afterMs, retryAfterMs)
   }
 
-  /** A probe has failed. */
   recordFailure(now: number, retryAfterMs = 0): void {
     this.recordInconclusive(now, Math.max(retryAfterMs, BUSY_MS))
   }

@@ -47,7 +47,6 @@ interface Follower {
   readonly context: FollowContext
 }
 
-/** Most events of one batch. */
 const BATCH_EVENTS = 256
 /** A server may end a stream this number of milliseconds before its timeout. */
 const EARLY_MS = 2_000
@@ -68,7 +67,6 @@ export class SharedWatch {
   readonly #schedule = new ProbeSchedule()
   #main: WatchStream | undefined
   #probe: BookmarkProbe | 'opening' | undefined
-  /** When the last probe began. */
   #probedAt = -Infinity
   /** Whether a reader began to wait during the current probe. */
   #isProgressRequested = false

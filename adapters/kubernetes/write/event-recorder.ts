@@ -83,9 +83,7 @@ export interface EventRecorder {
 const SERIES_MS = 360_000
 /** The shortest time between two writes of a series, in milliseconds. */
 const WRITE_EVERY_MS = 60_000
-/** Most series that are kept. */
 const MAX_SERIES = 1_000
-/** Most writes that wait. */
 const MAX_WAITING = 100
 const MAX_WORD = 128
 /** Most characters of the object's name in the name of an event, which may have 253. */

@@ -6,10 +6,8 @@ import type { Credentials } from '../http/credentials.js'
 import { findResource, groupPath, type Resource, resourcePath } from '../http/discovery.js'
 import { type KubernetesReference, namesOf } from './object-types.js'
 
-/** Most connections of one writer. */
 const MAX_SOCKETS = 32
 
-/** A write of one object. */
 export interface ObjectRequest {
   readonly verb: 'get' | 'patch'
   /** All verbs that the caller needs, for the error of a missing right. */
@@ -62,7 +60,6 @@ export class ObjectApi {
     }
   }
 
-  /** Sends a request. */
   async send(request: ApiRequest): Promise<unknown> {
     return await unlessAborted(request.signal, () => this.#session.json(request))
   }

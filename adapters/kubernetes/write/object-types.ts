@@ -45,7 +45,6 @@ export interface KubernetesWritten {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }
 }
 
-/** The names of one object. */
 export interface ObjectNames {
   readonly apiVersion: string
   readonly kind: string

@@ -51,7 +51,6 @@ export interface BucketState {
   readonly subjects: number
   /** Changes with every removal of a message. */
   readonly extent: string
-  /** The name of the server that leads the stream. */
   readonly leader: string
   /** Whether most replicas follow this leader. A leader that has lost them may describe an old state. */
   readonly isCurrent: boolean

@@ -17,7 +17,6 @@ export interface SessionOptions {
   readonly timeoutMs: number
 }
 
-/** An error of JetStream's API. */
 interface ApiError {
   readonly code?: number
   readonly err_code?: number
@@ -56,7 +55,6 @@ export class Session {
   readonly #unanswered = new Set<() => void>()
   /** The subjects of messages whose response is due. */
   readonly #pending = new Set<string>()
-  /** When the last stored message arrived. */
   #storedAt = 0
   #names = 0
 
@@ -81,7 +79,6 @@ export class Session {
     this.#scope.end(error)
   }
 
-  /** Calls `listener` when the session ends. */
   onEnd(listener: (error: SourceError) => void): void {
     this.#scope.onEnd(listener)
     if (this.#scope.ending !== undefined) listener(this.#scope.ending)
@@ -257,7 +254,6 @@ export class Session {
   }
 }
 
-/** The default of `timeoutMs`. */
 const TIMEOUT_MS = 10_000
 
 /** A session with the options of a source. */

@@ -26,7 +26,6 @@ interface Found {
   readonly state: GroupState | undefined
 }
 
-/** What a write did. */
 interface Written {
   readonly state: GroupState
   readonly before: GroupState | undefined
@@ -251,7 +250,6 @@ function fenceAfter(fence: number, nowMs: number): number {
   return Math.max(fence + 1, Math.min(Math.floor(nowMs * 1_000), GREATEST_CLOCK))
 }
 
-/** The records after a renewal. */
 function renewed(
   records: readonly StoredRecord[],
   record: LeaseRecord,

@@ -5,7 +5,6 @@ import { StateCut } from '../state-cut.js'
 import { HeldMessages } from './held-messages.js'
 import type { StoredMessage } from './stored-message.js'
 
-/** Messages that a consumer delivered, in order. */
 export interface Delivered {
   readonly messages: readonly StoredMessage[]
   /** Everything up to this sequence has been delivered or does not match the filters. */
@@ -59,8 +58,6 @@ const MOST_PROBES = 100
 
 /** An ephemeral pull consumer of a stream. Nothing is acknowledged: a lost delivery ends the session. */
 export class Consumer {
-  /** The number of messages when it was created. */
-  readonly count: number
   readonly #options: ConsumerOptions
   readonly #name: string
   readonly #unlink: () => void
@@ -81,12 +78,11 @@ export class Consumer {
   #waitMs: number
   #wake: () => void = () => {}
 
-  private constructor(options: ConsumerOptions, name: string, count: number) {
+  private constructor(options: ConsumerOptions, name: string) {
     const { session, from = 1, heartbeatMs, isOnce = options.from === undefined } = options
     this.#options = options
     this.#waitMs = isOnce ? 0 : heartbeatMs
     this.#name = name
-    this.count = count
     this.#position = from - 1
     this.#pullSize = options.pullSize
     this.#unlink = session.onStored(name, (message) => this.#stored(message))
@@ -114,9 +110,8 @@ export class Consumer {
       inactive_threshold: INACTIVE_MS * MS,
     }
     try {
-      const body = { stream_name: stream, action: 'create', config }
-      const created = await session.request<{ num_pending: number }>(`CONSUMER.CREATE.${stream}.${name}`, body)
-      return new Consumer(options, name, created?.num_pending ?? 0)
+      await session.request(`CONSUMER.CREATE.${stream}.${name}`, { stream_name: stream, action: 'create', config })
+      return new Consumer(options, name)
     } catch (error) {
       session.farewell(`CONSUMER.DELETE.${stream}.${name}`) // It may exist: only the response was lost.
       throw error
