@@ -1,7 +1,7 @@
-import { messageOf, SourceError } from '../../src/contract/errors.js'
-import type { LeaseRecord, LeaseView } from '../../src/contract/leases.js'
-import { LeaseLostError } from '../../src/contract/leases.js'
+import { messageOf, type SourceError } from '../../src/contract/errors.js'
+import { LeaseLostError, type LeaseRecord, type LeaseView } from '../../src/contract/leases.js'
 import { propertiesOf } from './properties.js'
+import { refused } from './source-errors.js'
 
 /** A record as a store has it. `body` has the fields that rarely change, as JSON. */
 export interface StoredRecord {
@@ -51,9 +51,7 @@ function isTexts(values: unknown): values is readonly string[] {
 function unreadable(member: string, leases: string, why: string): SourceError {
   const remedy =
     'stop the replica that wrote it, which may have another version of listwatch; if there is none, remove the record'
-  return new SourceError(`the record of member ${member} of ${leases} is not readable: ${why}; ${remedy}`, {
-    code: 'PROTOCOL',
-  })
+  return refused(`the record of member ${member} of ${leases} is not readable: ${why}; ${remedy}`)
 }
 
 /** The error for a member whose record is not the one before `renewal`. `found` is the renewal in the store. */
@@ -98,8 +96,7 @@ export class LeaseViews {
     }: { readonly fence: number; readonly epoch: string; readonly records: readonly StoredRecord[] },
     reading: Reading,
   ): LeaseView {
-    if (!Number.isSafeInteger(fence))
-      throw new SourceError(`${this.#leases}: the fence ${fence} is not a safe integer`, { code: 'PROTOCOL' })
+    if (!Number.isSafeInteger(fence)) throw refused(`${this.#leases}: the fence ${fence} is not a safe integer`)
     const sightings = new Map<string, Sighting>()
     const aged = records.map((stored) => {
       const { member, renewal } = stored

@@ -11,18 +11,18 @@ export function forked(detail: string): SourceError {
 }
 
 /** The object of the source cannot be mirrored as it is. */
-export function refused(message: string): SourceError {
-  return new SourceError(message, { code: 'PROTOCOL' })
+export function refused(message: string, cause?: unknown): SourceError {
+  return new SourceError(message, { code: 'PROTOCOL', cause })
 }
 
 /** The object of the source does not exist, or is not prepared. */
-export function notFound(message: string): SourceError {
-  return new SourceError(message, { code: 'NOT_FOUND' })
+export function notFound(message: string, cause?: unknown): SourceError {
+  return new SourceError(message, { code: 'NOT_FOUND', cause })
 }
 
 /** A transient failure: the core retries after a delay. */
 export function unavailable(detail: string, cause?: unknown): SourceError {
-  return new SourceError(detail, { code: 'UNAVAILABLE', ...(cause === undefined ? {} : { cause }) })
+  return new SourceError(detail, { code: 'UNAVAILABLE', cause })
 }
 
 export function isUnavailable(thrown: unknown): boolean {

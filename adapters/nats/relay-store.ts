@@ -1,20 +1,15 @@
 import { OptionError, SourceError } from '../../src/contract/errors.js'
-import {
-  RelayConflictError,
-  type RelayStore,
-  type StoredText,
-  type TextChange,
-} from '../../src/contract/relay-store.js'
+import { RelayConflictError, type RelayStore, type TextChange } from '../../src/contract/relay-store.js'
 import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { propertiesOf } from '../common/properties.js'
-import { unavailable } from '../common/source-errors.js'
+import { refused, unavailable } from '../common/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
 import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './connection/bucket-stream.js'
 import type { NatsClient } from './connection/nats-client.js'
 import { type Session, sessionOf } from './connection/session.js'
-import { isClient, isToken, type NatsKvSource } from './nats-options.js'
+import { isClient, isToken } from './nats-options.js'
 import { BucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
@@ -93,143 +88,116 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
     if (options?.[option] === undefined)
       throw new OptionError(`natsRelayStore: option "${option}" is required`, { option })
   }
-  return new NatsRelayStore(options)
-}
-
-class NatsRelayStore implements RelayStore {
-  readonly name: string
-  readonly collection: NatsKvSource<string>
-  readonly maxChanges: number = MAX_CHANGES
-  readonly maxBytes: number
-  readonly #options: NatsRelayStoreOptions
-  readonly #bucket: string
+  const { client, relay, streamReplicas = 1, ...rest } = options
+  const bucket = `relay-${relay}`
+  const name = `nats:${bucket}`
+  const payload = propertiesOf(propertiesOf(client)['info'])['max_payload']
   /** The last message of the bucket at a position. */
-  #last: { readonly position: Version; readonly subject: string } | undefined
+  let last: { readonly position: Version; readonly subject: string } | undefined
 
-  constructor(options: NatsRelayStoreOptions) {
-    const { relay: name, streamReplicas: _, ...own } = options
-    this.#options = options
-    this.#bucket = `relay-${name}`
-    this.name = `nats:${this.#bucket}`
-    const payload = propertiesOf(propertiesOf(options.client)['info'])['max_payload']
-    this.maxBytes = Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES
-    this.collection = new BucketSource<string>(
-      { ...own, bucket: this.#bucket, codec: 'string', verifyMs: VERIFY_MS },
-      { decodeKey: decodeRelayKey, searchesFirst: true },
-    )
-  }
-
-  async read(key: string, context: SourceContext): Promise<StoredText> {
-    return await this.#within(context, async (session) => {
-      for (let tries = 0; tries < READ_TRIES; tries++) {
-        const state = await this.#stateIn(session)
-        if (state === undefined) return { text: undefined, position: ABSENT }
-        assertCurrent(state)
-        const found = await readMessage(session, this.#bucket, { last_by_subj: this.#subject(key) })
-        // The last message of the key was also its last one at that position, unless its sequence is later.
-        if (found !== undefined && found.seq > state.lastSeq) continue
-        return { text: found === undefined || found.isDelete ? undefined : found.text, position: positionOf(state) }
-      }
-      throw unavailable('it is written faster than it can be read')
-    })
-  }
-
-  async write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version> {
-    const { seq } = parseVersion(after)
-    return await this.#within(context, async (session) => {
-      const state = after === ABSENT ? await this.#create(session) : await this.#stateIn(session)
-      if (state === undefined) throw new RelayConflictError(`${this.name} was removed`)
-      // A bucket that was removed, purged or put back may be at the same sequence.
-      const now = positionOf(state)
-      if (after !== ABSENT && now !== after) throw new RelayConflictError(`${this.name} is at ${now}, not at ${after}`)
-      const messages = this.#messages(changes, after, seq)
-      this.#last = undefined // If the server refuses this write, it may be gone.
-      const last = await writeAtomically(session, messages, seq, this.#sizeCheck(changes, state))
-      const stored = await readMessage(session, this.#bucket, { seq: last })
-      const position = formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
-      this.#last = { position, subject: messages.at(-1)?.subject ?? '' }
-      return position
-    })
-  }
-
-  async close(): Promise<void> {} // The connection is the program's own.
-
-  async #within<R>(context: SourceContext, work: (session: Session) => Promise<R>): Promise<R> {
+  const within = async <R>(context: SourceContext, work: (session: Session) => Promise<R>): Promise<R> => {
     context.signal.throwIfAborted()
-    const session = sessionOf(this.#options, context)
+    const session = sessionOf(options, context)
     try {
       return await work(session)
     } finally {
       session.close()
     }
   }
-
-  async #stateIn(session: Session): Promise<BucketState | undefined> {
+  /** Throws if the bucket removes keys by itself. No sequence shows that, so the relay would not write them again. */
+  const stateIn = async (session: Session): Promise<BucketState> => {
+    const state = await readState(session, bucket)
+    if (state.removes === undefined) return state
+    const remedy = `change it, or delete the bucket: then the relay creates it`
+    throw refused(`the bucket ${bucket} removes keys by itself, because its ${state.removes}; ${remedy}`)
+  }
+  const stateIfAny = async (session: Session): Promise<BucketState | undefined> => {
     try {
-      return this.#keeping(await readState(session, this.#bucket))
+      return await stateIn(session)
     } catch (error) {
       if (error instanceof SourceError && error.code === 'NOT_FOUND') return undefined
       throw error
     }
   }
-
-  async #create(session: Session): Promise<BucketState> {
-    await createBucket(session, this.#bucket, this.#options.streamReplicas ?? 1, {
-      allow_msg_ttl: true,
-      allow_atomic: true,
-    })
-    return this.#keeping(await readState(session, this.#bucket))
+  const create = async (session: Session): Promise<BucketState> => {
+    await createBucket(session, bucket, streamReplicas, { allow_msg_ttl: true, allow_atomic: true })
+    return await stateIn(session)
   }
-
-  /** Throws if the bucket removes keys by itself. No sequence shows that, so the relay would not write them again. */
-  #keeping(state: BucketState): BucketState {
-    if (state.removes === undefined) return state
-    const remedy = `change it, or delete the bucket: then the relay creates it`
-    const message = `the bucket ${this.#bucket} removes keys by itself, because its ${state.removes}; ${remedy}`
-    throw new SourceError(message, { code: 'PROTOCOL' })
-  }
-
   /** Returns what throws for a message that the bucket does not take; undefined if the bucket has no limit. */
-  #sizeCheck(
-    changes: readonly TextChange[],
-    { maxMessageBytes: limit }: BucketState,
-  ): ((at: number, bytes: number) => void) | undefined {
+  const sizeCheck = (changes: readonly TextChange[], { maxMessageBytes: limit }: BucketState) => {
     if (limit === undefined) return undefined
-    return (at, bytes) => {
+    return (at: number, bytes: number): void => {
       if (bytes <= limit) return
       const key = changes[at]?.key.slice(0, 40) ?? ''
       const remedy = 'raise the limit of its stream: until then the relay writes nothing'
-      const message = `the message of the key "${key}" has ${bytes} bytes, and the bucket ${this.#bucket} takes ${limit} (max_msg_size); ${remedy}`
-      throw new SourceError(message, { code: 'PROTOCOL' })
+      throw refused(
+        `the message of the key "${key}" has ${bytes} bytes, and the bucket ${bucket} takes ${limit} (max_msg_size); ${remedy}`,
+      )
     }
   }
-
-  #subject(key: string): string {
-    const subject = `$KV.${this.#bucket}.${encodeRelayKey(key)}`
+  const subjectOf = (key: string): string => {
+    const subject = `$KV.${bucket}.${encodeRelayKey(key)}`
     if (subject.length <= MAX_SUBJECT) return subject
     const remedy = 'delete it in the source, or exclude it from the mirror: until then the relay writes nothing'
-    throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`, {
-      code: 'PROTOCOL',
-    })
+    throw refused(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`)
   }
-
+  const messageOf = ({ key, text }: TextChange): NewMessage => {
+    const subject = subjectOf(key)
+    if (text !== undefined) return { subject, payload: text, headers: {} }
+    return { subject, payload: '', headers: { 'KV-Operation': 'DEL', 'Nats-TTL': MARKER_TTL } }
+  }
   /**
    * The messages of a write at the position `after`. A purge leaves the sequence. So a message that replaces the last
    * one of the bucket is refused if that is gone.
    */
-  #messages(changes: readonly TextChange[], after: Version, seq: number): readonly NewMessage[] {
-    const replaced = this.#last?.position === after ? this.#last.subject : undefined
+  const messagesOf = (changes: readonly TextChange[], after: Version, seq: number): readonly NewMessage[] => {
+    const replaced = last?.position === after ? last.subject : undefined
     return changes.map((change) => {
-      const message = this.#message(change)
+      const message = messageOf(change)
       if (message.subject !== replaced) return message
       return { ...message, headers: { ...message.headers, 'Nats-Expected-Last-Subject-Sequence': String(seq) } }
     })
   }
-
-  #message({ key, text }: TextChange): NewMessage {
-    const subject = this.#subject(key)
-    if (text !== undefined) return { subject, payload: text, headers: {} }
-    return { subject, payload: '', headers: { 'KV-Operation': 'DEL', 'Nats-TTL': MARKER_TTL } }
+  return {
+    name,
+    maxChanges: MAX_CHANGES,
+    maxBytes: Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES,
+    collection: new BucketSource<string>(
+      { ...rest, client, bucket, codec: 'string', verifyMs: VERIFY_MS },
+      { decodeKey: decodeRelayKey, searchesFirst: true },
+    ),
+    read: (key, context) =>
+      within(context, async (session) => {
+        for (let tries = 0; tries < READ_TRIES; tries++) {
+          const state = await stateIfAny(session)
+          if (state === undefined) return { text: undefined, position: ABSENT }
+          assertCurrent(state)
+          const found = await readMessage(session, bucket, { last_by_subj: subjectOf(key) })
+          // The last message of the key was also its last one at that position, unless its sequence is later.
+          if (found !== undefined && found.seq > state.lastSeq) continue
+          return { text: found === undefined || found.isDelete ? undefined : found.text, position: positionOf(state) }
+        }
+        throw unavailable('it is written faster than it can be read')
+      }),
+    write: async (changes, after, context) => {
+      const { seq } = parseVersion(after)
+      return await within(context, async (session) => {
+        const state = after === ABSENT ? await create(session) : await stateIfAny(session)
+        if (state === undefined) throw new RelayConflictError(`${name} was removed`)
+        // A bucket that was removed, purged or put back may be at the same sequence.
+        const now = positionOf(state)
+        if (after !== ABSENT && now !== after) throw new RelayConflictError(`${name} is at ${now}, not at ${after}`)
+        const messages = messagesOf(changes, after, seq)
+        last = undefined // If the server refuses this write, it may be gone.
+        const lastSeq = await writeAtomically(session, messages, seq, sizeCheck(changes, state))
+        const stored = await readMessage(session, bucket, { seq: lastSeq })
+        const time = stored?.time ?? '0'
+        const position = formatVersion({ created: state.created, seq: lastSeq, newest: lastSeq, time })
+        last = { position, subject: messages.at(-1)?.subject ?? '' }
+        return position
+      })
+    },
+    close: async () => {}, // The connection is the program's own.
   }
 }
 

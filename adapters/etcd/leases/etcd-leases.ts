@@ -2,7 +2,7 @@ import type { Leases } from '../../../src/contract/leases.js'
 import { isName } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { checkConnection, connectionChecks, type EtcdSourceOptions } from '../etcd-options.js'
-import { EtcdLeaseSession } from './lease-session.js'
+import { etcdLeaseSession } from './lease-session.js'
 
 /**
  * The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`.
@@ -44,7 +44,7 @@ export function etcdLeases(options: EtcdLeasesOptions): Leases {
     store: 'etcd',
     checks: { ...connectionChecks, prefix: isName },
     required: [],
-    open: (given, settings) => new EtcdLeaseSession({ ...given, ...settings }),
+    open: (given, settings) => etcdLeaseSession({ ...given, ...settings }),
   })
   checkConnection('etcdLeases', options)
   return leases

@@ -7,6 +7,7 @@ import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../common/deadline-scope.js'
 import { parseJson } from '../../common/json-depth.js'
 import { retryAfterMsOf } from '../../common/retry-after.js'
+import { refused, unavailable } from '../../common/source-errors.js'
 import { apiError, apiStatusIn, connectionError, type RequestTarget, statusOf } from './api-error.js'
 import { certificateFlaw } from './client-certificate.js'
 import type { Access, Credentials } from './credentials.js'
@@ -121,8 +122,7 @@ export class ApiSession {
     try {
       return parseJson(text)
     } catch (error) {
-      const message = 'the answer is not JSON: is this the API server of a Kubernetes cluster?'
-      throw new SourceError(message, { code: 'PROTOCOL', cause: error })
+      throw refused('the answer is not JSON: is this the API server of a Kubernetes cluster?', error)
     }
   }
 
@@ -163,7 +163,7 @@ export class ApiSession {
   }
 
   #stallError(): SourceError {
-    return new SourceError(`no answer for ${Math.round(this.#options.timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+    return unavailable(`no answer for ${Math.round(this.#options.timeoutMs)} ms`)
   }
 
   close(): void {
@@ -190,7 +190,7 @@ export class ApiSession {
     if (isSuccess && isCompressed) {
       body.destroy(ABORTED)
       const message = `the answer is compressed (${encoding.slice(0, 40)}), although it was requested uncompressed: a proxy before the server must not compress`
-      throw new SourceError(message, { code: 'PROTOCOL' })
+      throw refused(message)
     }
     if (isSuccess) {
       this.clusterId = access.clusterId

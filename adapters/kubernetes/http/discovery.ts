@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { elementsOf, propertiesOf } from '../../common/properties.js'
+import { notFound, refused } from '../../common/source-errors.js'
 import type { ApiSession } from './api-session.js'
 
 /** Requests all resources of the server, in one response for each of the two roots (Kubernetes 1.30 and later). */
@@ -50,10 +51,8 @@ export async function findResource(session: ApiSession, wanted: ResourceName): P
   const served = await resourcesOf(session, apiVersion)
   const found = served.find((each) => (plural === undefined ? each.kind === kind : each.name === plural))
   if (found === undefined) throw await unknownResource(session, wanted, served)
-  if (!isWatchable(found)) {
-    const message = `${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`
-    throw new SourceError(message, { code: 'PROTOCOL' })
-  }
+  if (!isWatchable(found))
+    throw refused(`${found.name} of ${apiVersion} cannot be listed and watched; it has ${found.verbs.join(', ')}`)
   return { group, apiVersion, kind: found.kind, plural: found.name, isNamespaced: found.namespaced }
 }
 
@@ -64,15 +63,11 @@ export async function resourcesOf(session: ApiSession, apiVersion: string): Prom
     answer = await session.json({ verb: 'get', path: groupPath(apiVersion) })
   } catch (error) {
     if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
-    const message = `the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`
-    throw new SourceError(message, { code: 'NOT_FOUND', cause: error })
+    throw notFound(`the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`, error)
   }
   const { resources } = propertiesOf(answer)
-  if (!Array.isArray(resources)) {
-    throw new SourceError('the answer is not a list of resources: is this the API server of a Kubernetes cluster?', {
-      code: 'PROTOCOL',
-    })
-  }
+  if (!Array.isArray(resources))
+    throw refused('the answer is not a list of resources: is this the API server of a Kubernetes cluster?')
   // A name with a slash is a subresource: pods/status.
   return resources.filter((each): each is Served => isServed(each) && !each.name.includes('/'))
 }
@@ -105,8 +100,7 @@ async function unknownResource(
       ? otherApisHint(await otherApisWith(session, wanted))
       : `; did you mean ${kind === undefined ? near.name : near.kind}?`
   const what = kind === undefined ? `resource "${plural}"` : `kind "${kind}"`
-  const message = `the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`
-  return new SourceError(message, { code: 'NOT_FOUND' })
+  return notFound(`the server has no ${what} in ${apiVersion}${meant} (kubectl api-resources lists all)`)
 }
 
 function otherApisHint(apis: readonly string[]): string {

@@ -3,7 +3,7 @@ import type { OptionCheck } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider, isNamespace } from '../kubernetes-options.js'
-import { KubernetesLeaseSession } from './lease-session.js'
+import { kubernetesLeaseSession } from './lease-session.js'
 
 /**
  * The options of `kubernetesLeases`.
@@ -58,7 +58,7 @@ export function kubernetesLeases(options: KubernetesLeasesOptions): Leases {
     ],
     open: ({ kubeConfig, namespace, group }, settings) => {
       credentials ??= new Credentials(kubeConfig, 'kubernetesLeases')
-      return new KubernetesLeaseSession({ credentials, namespace, group, ...settings })
+      return kubernetesLeaseSession({ credentials, namespace, group, ...settings })
     },
   })
 }

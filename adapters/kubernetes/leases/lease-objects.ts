@@ -1,8 +1,8 @@
 import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
-import { SourceError } from '../../../src/contract/errors.js'
 import type { LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody, type StoredRecord } from '../../common/lease-records.js'
 import { elementsOf, propertiesOf } from '../../common/properties.js'
+import { refused } from '../../common/source-errors.js'
 import type { ApiRequest } from '../http/api-session.js'
 
 const API_VERSION = 'coordination.k8s.io/v1'
@@ -104,7 +104,7 @@ export function leaseListOf(value: unknown): { readonly objects: readonly LeaseO
   const version = typeof resourceVersion === 'string' && /^\d+$/.test(resourceVersion) ? Number(resourceVersion) : 0
   if (version === 0 || !Number.isSafeInteger(version)) {
     const message = `the resourceVersion ${String(resourceVersion)} of a list of leases is not a safe integer, which a fence has to be`
-    throw new SourceError(message, { code: 'PROTOCOL' })
+    throw refused(message)
   }
   return { objects: elementsOf(items).map(leaseObjectOf), version }
 }

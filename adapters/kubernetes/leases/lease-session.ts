@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { systemClock } from '../../../src/contract/clock.js'
-import type { Eviction, LeaseLostError, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
+import type { Eviction, LeaseLostError, LeaseRecord, LeaseSession } from '../../../src/contract/leases.js'
 import { parseJson } from '../../common/json-depth.js'
 import { LeaseConnection } from '../../common/lease-connection.js'
 import { keepListening } from '../../common/lease-hints.js'
@@ -14,7 +14,7 @@ import { ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'
 import { IDLE } from '../http/response-body.js'
 import { WatchStream } from '../watch/watch-stream.js'
-import { type LeaseObject, type LeaseRequests, leaseListOf, leaseObjectOf, leaseRequests } from './lease-objects.js'
+import { type LeaseObject, leaseListOf, leaseObjectOf, leaseRequests } from './lease-objects.js'
 
 export interface SessionSettings extends LeaseSettings {
   readonly credentials: Credentials
@@ -29,138 +29,115 @@ const MAX_EVENT_BYTES = 4 * 1024 * 1024
 /** The server sends a bookmark about once a minute. A watch that is silent for longer is lost, in milliseconds. */
 const MAX_SILENCE_MS = 150_000
 
-export class KubernetesLeaseSession implements LeaseSession {
-  readonly #settings: SessionSettings
-  readonly #requests: LeaseRequests
-  readonly #connection: LeaseConnection<ApiSession>
-  readonly #views: LeaseViews
-  readonly #rewinds = new RewindDetector()
-  readonly #changes = new ChangeDetector()
+type Changed = (released?: string) => void
+
+/** The requests of one controller to an API server. */
+export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession {
+  const { credentials, name, leaseMs, requestMs } = settings
+  const requests = leaseRequests(settings)
+  const views = new LeaseViews(name)
+  const rewinds = new RewindDetector()
+  const changes = new ChangeDetector()
   /** The objects of the last view. */
-  #known: ReadonlyMap<string, LeaseObject> = new Map()
+  let known: ReadonlyMap<string, LeaseObject> = new Map()
   /** The object that this session wrote last. */
-  #own: LeaseObject | undefined
+  let written: LeaseObject | undefined
   /** The member of the last request. Its own writes are ignored. */
-  #member: string | undefined
+  let own: string | undefined
 
-  constructor(settings: SessionSettings) {
-    this.#settings = settings
-    this.#requests = leaseRequests(settings)
-    this.#connection = new LeaseConnection(async (signal) => this.#open(signal))
-    this.#views = new LeaseViews(settings.name)
+  const open = (signal: AbortSignal): ApiSession =>
+    new ApiSession(credentials, { signal, clock: systemClock, timeoutMs: requestMs })
+  const connection = new LeaseConnection(async (signal) => open(signal))
+  const lost = (record: LeaseRecord, found: LeaseObject | undefined): LeaseLostError =>
+    leaseLost(name, record, found?.renewal)
+  const read = async (api: ApiSession, member: string): Promise<LeaseObject | undefined> => {
+    const found = await orUndefined(NOT_FOUND, api.json(requests.get(member)))
+    return found === undefined ? undefined : leaseObjectOf(found)
   }
-
-  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
-    this.#member = record.member
-    return await this.#connection.run(signal, async (api) => {
-      this.#own = await this.#write(api, record)
-      for (const each of evict) if (each.member !== record.member) await this.#evict(api, each)
-      const sentAt = systemClock.now()
-      const { objects, version } = leaseListOf(await api.json(this.#requests.list()))
-      signal.throwIfAborted()
-      this.#rewinds.observe(version)
-      this.#known = new Map(objects.map((object) => [object.member, object]))
-      for (const { member, body } of objects) this.#changes.written(member, body)
-      const cluster = createHash('sha256').update(String(api.clusterId)).digest('hex').slice(0, 16)
-      const view = { fence: version, epoch: this.#rewinds.epoch(cluster), records: objects }
-      return this.#views.view(view, { sentAt, arrivedAt: systemClock.now() })
-    })
+  /** Returns undefined if the object is another one by now, or does not exist. */
+  const update = async (api: ApiSession, record: LeaseRecord, before: LeaseObject) => {
+    const updated = await orUndefined(CONFLICT, orUndefined(NOT_FOUND, api.json(requests.update(record, before))))
+    return updated === undefined ? undefined : leaseObjectOf(updated)
   }
-
-  async leave(member: string): Promise<void> {
-    await this.#connection.run(this.#connection.signal, async (api) => {
-      await orUndefined(NOT_FOUND, api.json(this.#requests.delete(member)))
-    })
-  }
-
-  watch(changed: (released?: string) => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
-  }
-
-  async close(): Promise<void> {
-    this.#connection.close()
-  }
-
-  #open(signal: AbortSignal): ApiSession {
-    const { credentials, requestMs } = this.#settings
-    return new ApiSession(credentials, { signal, clock: systemClock, timeoutMs: requestMs })
-  }
-
   /** Writes the record, and returns its object. Each write depends on the object that it replaces. */
-  async #write(api: ApiSession, record: LeaseRecord): Promise<LeaseObject> {
+  const write = async (api: ApiSession, record: LeaseRecord): Promise<LeaseObject> => {
     if (record.renewal === 0) {
-      const created = await orUndefined(CONFLICT, api.json(this.#requests.create(record)))
-      if (created === undefined) throw this.#lost(record, await this.#read(api, record.member))
+      const created = await orUndefined(CONFLICT, api.json(requests.create(record)))
+      if (created === undefined) throw lost(record, await read(api, record.member))
       return leaseObjectOf(created)
     }
-    const last = this.#own?.member === record.member ? this.#own : undefined
-    if (last !== undefined && last.renewal >= record.renewal) throw this.#lost(record, last)
-    const updated = last === undefined ? undefined : await this.#update(api, record, last)
+    const last = written?.member === record.member ? written : undefined
+    if (last !== undefined && last.renewal >= record.renewal) throw lost(record, last)
+    const updated = last === undefined ? undefined : await update(api, record, last)
     if (updated !== undefined) return updated
     // An earlier request of this member may have been executed, although its response did not arrive.
-    const found = await this.#read(api, record.member)
-    if (found === undefined || !(found.renewal < record.renewal)) throw this.#lost(record, found)
+    const found = await read(api, record.member)
+    if (found === undefined || !(found.renewal < record.renewal)) throw lost(record, found)
     if (last !== undefined && found.renewal < last.renewal) {
-      this.#rewinds.lostWrite()
-      throw this.#lost(record, found)
+      rewinds.lostWrite()
+      throw lost(record, found)
     }
-    const again = await this.#update(api, record, found)
+    const again = await update(api, record, found)
     if (again === undefined) throw unavailable('the Lease object was changed at the same time')
     return again
   }
-
-  /** Returns undefined if the object is another one by now, or does not exist. */
-  async #update(api: ApiSession, record: LeaseRecord, before: LeaseObject): Promise<LeaseObject | undefined> {
-    const request = api.json(this.#requests.update(record, before))
-    const updated = await orUndefined(CONFLICT, orUndefined(NOT_FOUND, request))
-    return updated === undefined ? undefined : leaseObjectOf(updated)
-  }
-
-  async #read(api: ApiSession, member: string): Promise<LeaseObject | undefined> {
-    const found = await orUndefined(NOT_FOUND, api.json(this.#requests.get(member)))
-    return found === undefined ? undefined : leaseObjectOf(found)
-  }
-
-  async #evict(api: ApiSession, { member, renewal }: Eviction): Promise<void> {
-    const known = this.#known.get(member)
-    const object = known?.renewal === renewal ? known : await this.#read(api, member)
+  const evictFrom = async (api: ApiSession, { member, renewal }: Eviction): Promise<void> => {
+    const seen = known.get(member)
+    const object = seen?.renewal === renewal ? seen : await read(api, member)
     if (object?.renewal !== renewal) return
-    await orUndefined(CONFLICT, orUndefined(NOT_FOUND, api.json(this.#requests.delete(member, object))))
+    await orUndefined(CONFLICT, orUndefined(NOT_FOUND, api.json(requests.delete(member, object))))
   }
-
-  #lost(record: LeaseRecord, found: LeaseObject | undefined): LeaseLostError {
-    return leaseLost(this.#settings.name, record, found?.renewal)
+  /** Calls `changed` if another member changed its record in more than its renewal. */
+  const observe = (event: unknown, changed: Changed): void => {
+    const { type, object } = propertiesOf(event)
+    if (type === 'BOOKMARK') return
+    if (type === 'ERROR') throw unavailable('the server ended the watch')
+    const { member, body } = leaseObjectOf(object)
+    const isDelete = type === 'DELETED'
+    if (isDelete) changes.removed(member)
+    const isChanged = isDelete || changes.written(member, body)
+    if (isChanged && member !== own) changed(isDelete || hasReleased(body) ? member : undefined)
   }
-
   /** Watches over a connection of its own, until it is lost. */
-  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
-    const api = this.#open(signal)
+  const listen = async (changed: Changed, signal: AbortSignal): Promise<void> => {
+    const api = open(signal)
     try {
-      const body = await api.open(this.#requests.watch())
+      const body = await api.open(requests.watch())
       const stream = new WatchStream(api, { body, head: undefined }, MAX_EVENT_BYTES)
       for (;;) {
         const blocks = await stream.take(MAX_SILENCE_MS)
         if (blocks === undefined || blocks === IDLE) return
         for (const { bytes, isWhole } of blocks) {
           if (!isWhole) changed()
-          else for (const line of byteLinesOf(bytes)) this.#observe(parseJson(line.toString()), changed)
+          else for (const line of byteLinesOf(bytes)) observe(parseJson(line.toString()), changed)
         }
       }
     } finally {
       api.close()
     }
   }
-
-  /** Calls `changed` if another member changed its record in more than its renewal. */
-  #observe(event: unknown, changed: (released?: string) => void): void {
-    const { type, object } = propertiesOf(event)
-    if (type === 'BOOKMARK') return
-    if (type === 'ERROR') throw unavailable('the server ended the watch')
-    const { member, body } = leaseObjectOf(object)
-    const isDelete = type === 'DELETED'
-    if (isDelete) this.#changes.removed(member)
-    const isChanged = isDelete || this.#changes.written(member, body)
-    if (isChanged && member !== this.#member) changed(isDelete || hasReleased(body) ? member : undefined)
+  return {
+    renew: async (record, evict, signal) => {
+      own = record.member
+      return await connection.run(signal, async (api) => {
+        written = await write(api, record)
+        for (const each of evict) if (each.member !== record.member) await evictFrom(api, each)
+        const sentAt = systemClock.now()
+        const { objects, version } = leaseListOf(await api.json(requests.list()))
+        signal.throwIfAborted()
+        rewinds.observe(version)
+        known = new Map(objects.map((object) => [object.member, object]))
+        for (const { member, body } of objects) changes.written(member, body)
+        const cluster = createHash('sha256').update(String(api.clusterId)).digest('hex').slice(0, 16)
+        const view = { fence: version, epoch: rewinds.epoch(cluster), records: objects }
+        return views.view(view, { sentAt, arrivedAt: systemClock.now() })
+      })
+    },
+    leave: async (member) => {
+      await connection.run(connection.signal, (api) => orUndefined(NOT_FOUND, api.json(requests.delete(member))))
+    },
+    watch: (changed, signal) => void keepListening(() => listen(changed, signal), { changed, leaseMs, signal }),
+    close: async () => connection.close(),
   }
 }
 

@@ -1,11 +1,12 @@
 import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
+import type { Eviction, LeaseRecord, LeaseSession } from '../../../src/contract/leases.js'
 import { LeaseConnection } from '../../common/lease-connection.js'
 import { keepListening } from '../../common/lease-hints.js'
 import type { LeaseSettings } from '../../common/lease-options.js'
 import { encodeBody, hasReleased, LeaseViews, leaseLost, type StoredRecord } from '../../common/lease-records.js'
 import { propertiesOf } from '../../common/properties.js'
+import { refused } from '../../common/source-errors.js'
 import { writeIfLast } from '../atomic-write.js'
 import { createBucket, readMessage } from '../connection/bucket-stream.js'
 import type { NatsClient } from '../connection/nats-client.js'
@@ -38,165 +39,92 @@ interface Written {
  * it only if it is still the last message of its subject. So a renewal is one atomic step: an old state, such as a
  * leader without followers has, is read but never replaced.
  */
-export class NatsLeaseSession implements LeaseSession {
-  readonly #settings: SessionSettings
-  readonly #subject: string
-  readonly #hints: string
-  readonly #connection: LeaseConnection<Session>
-  readonly #views: LeaseViews
+export function natsLeaseSession(settings: SessionSettings): LeaseSession {
+  const { client, domain, bucket, group, replicas, name, leaseMs, requestMs } = settings
+  const token = encodeRelayKey(group)
+  const subject = `$KV.${bucket}.${token}`
+  const hints = `listwatch.leases.${bucket}.${token}`
+  const views = new LeaseViews(name)
   /** The sequence of the last write of this session that succeeded. */
-  #seq = 0
+  let lastSeq = 0
   /** The last renewal that succeeded. */
-  #confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
+  let confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
   /** The member of the last request. Its own hints are ignored. */
-  #member: string | undefined
+  let own: string | undefined
 
-  constructor(settings: SessionSettings) {
-    const { bucket, group, name } = settings
-    const token = encodeRelayKey(group)
-    this.#settings = settings
-    this.#subject = `$KV.${bucket}.${token}`
-    this.#hints = `listwatch.leases.${bucket}.${token}`
-    this.#connection = new LeaseConnection(async (signal) => this.#open(signal))
-    this.#views = new LeaseViews(name)
+  const open = (signal: AbortSignal): Session => {
+    const options = { client, timeoutMs: requestMs, ...(domain === undefined ? {} : { domain }) }
+    return sessionOf(options, { signal, clock: systemClock })
   }
-
-  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
-    const { member, renewal } = record
-    this.#member = member
-    return await this.#connection.run(signal, async (session) => {
-      let found: number | undefined
-      let isLost = false
-      // A write may be stored although it was refused: a leader and the one before it can both receive it.
-      let hasTried = false
-      const { state, before, sentAt } = await this.#replace(session, signal, (records, isOlder) => {
-        found = records.find((each) => each.member === member)?.renewal
-        isLost = !(hasTried && found === renewal) && !this.#mayFollow(record, found)
-        hasTried ||= !isLost
-        if (!isLost) return renewed(records, record, evict)
-        if (isOlder) return records // Written again, so that it proves to be the current state, in a new epoch.
-        throw leaseLost(this.#settings.name, record, found)
-      })
-      if (isLost) throw leaseLost(this.#settings.name, record, found)
-      this.#confirmed = { member, renewal }
-      const body = (of: GroupState | undefined): string | undefined =>
-        of?.records.find((each) => each.member === member)?.body
-      const written = body(state) ?? ''
-      const isChanged = body(before) !== written || evict.length > 0
-      if (isChanged) this.#publish(hasReleased(written) ? `-${member}` : member)
-      signal.throwIfAborted()
-      return this.#views.view(state, { sentAt, arrivedAt: systemClock.now() })
-    })
-  }
-
-  async leave(member: string): Promise<void> {
-    const signal = AbortSignal.timeout(Math.ceil(this.#settings.requestMs))
-    await this.#connection.run(signal, async (session) => {
-      await this.#replace(session, signal, (records) => records.filter((each) => each.member !== member))
-      this.#publish(`-${member}`)
-    })
-  }
-
-  watch(changed: (released?: string) => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
-  }
-
-  async close(): Promise<void> {
-    this.#connection.close()
-  }
-
-  #open(signal: AbortSignal): Session {
-    const { client, domain, requestMs } = this.#settings
-    return sessionOf(
-      { client, timeoutMs: requestMs, ...(domain === undefined ? {} : { domain }) },
-      { signal, clock: systemClock },
-    )
-  }
-
-  /**
-   * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records,
-   * and whether they seem to be older than a state that this session wrote. The write fails if that is only because the
-   * state was read from a leader that has been replaced.
-   */
-  async #replace(
-    session: Session,
-    signal: AbortSignal,
-    next: (records: GroupState['records'], isOlder: boolean) => GroupState['records'],
-  ): Promise<Written> {
-    for (;;) {
-      signal.throwIfAborted()
-      const sentAt = systemClock.now()
-      const { seq, state: before } = await this.#read(session)
-      const isOlder = seq < this.#seq || this.#isBehind(before)
-      const records = next(before?.records ?? [], isOlder)
-      const epoch = before === undefined || isOlder ? uniqueName() : before.epoch
-      const wallNow = wallNowOf(systemClock)
-      const state = { epoch, fence: fenceAfter(before?.fence ?? 0, wallNow), records }
-      const payload = this.#encode(state)
-      signal.throwIfAborted()
-      const written = await writeIfLast(session, { subject: this.#subject, payload, headers: {} }, seq)
-      if (written === undefined) continue
-      this.#seq = written
-      return { state, before, sentAt }
-    }
-  }
-
-  async #read(session: Session): Promise<Found> {
-    const { bucket, replicas } = this.#settings
-    const found = await readMessage(session, bucket, { last_by_subj: this.#subject }).catch(async (error: unknown) => {
+  const connection = new LeaseConnection(async (signal) => open(signal))
+  const read = async (session: Session): Promise<Found> => {
+    const found = await readMessage(session, bucket, { last_by_subj: subject }).catch(async (error: unknown) => {
       if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
       await createBucket(session, bucket, replicas)
       return undefined
     })
     if (found === undefined) return { seq: 0, state: undefined }
-    const place = `the key "${this.#subject.split('.').at(-1)}" of the bucket "${bucket}"`
+    const place = `the key "${token}" of the bucket "${bucket}"`
     return { seq: found.seq, state: found.isDelete ? undefined : decodeGroup(found.text, place) }
   }
-
-  /**
-   * Whether a state has an earlier record than this session wrote: an older state was put back, and written further.
-   */
-  #isBehind(state: GroupState | undefined): boolean {
-    const own = state?.records.find(({ member }) => member === this.#confirmed?.member)
-    return own !== undefined && own.renewal < (this.#confirmed?.renewal ?? 0)
+  /** Whether a state has an earlier record than this session wrote: an older state was put back, and written further. */
+  const isBehind = (state: GroupState | undefined): boolean => {
+    const record = state?.records.find(({ member }) => member === confirmed?.member)
+    return record !== undefined && record.renewal < (confirmed?.renewal ?? 0)
   }
-
   /** Whether a record may replace the one with the renewal that was found. */
-  #mayFollow({ member, renewal }: LeaseRecord, found: number | undefined): boolean {
+  const mayFollow = ({ member, renewal }: LeaseRecord, found: number | undefined): boolean => {
     if (renewal === 0 || found === undefined) return renewal === 0 && found === undefined
-    const confirmed = this.#confirmed?.member === member ? this.#confirmed.renewal : 0
-    return found < renewal && found >= confirmed
+    return found < renewal && found >= (confirmed?.member === member ? confirmed.renewal : 0)
   }
-
-  #encode(state: GroupState): string {
+  const encode = (state: GroupState): string => {
     const payload = encodeGroup(state)
-    const most = propertiesOf(propertiesOf(this.#settings.client)['info'])['max_payload']
+    const most = propertiesOf(propertiesOf(client)['info'])['max_payload']
     const bytes = Buffer.byteLength(payload)
     if (typeof most !== 'number' || bytes <= most) return payload
-    throw new SourceError(
-      `${this.#settings.name}: its records have ${bytes} bytes, and the server allows a message of ${most} (max_payload)`,
-      { code: 'PROTOCOL' },
-    )
+    throw refused(`${name}: its records have ${bytes} bytes, and the server allows a message of ${most} (max_payload)`)
   }
-
+  /**
+   * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records,
+   * and whether they seem to be older than a state that this session wrote. The write fails if that is only because the
+   * state was read from a leader that has been replaced.
+   */
+  const replace = async (
+    session: Session,
+    signal: AbortSignal,
+    next: (records: GroupState['records'], isOlder: boolean) => GroupState['records'],
+  ): Promise<Written> => {
+    for (;;) {
+      signal.throwIfAborted()
+      const sentAt = systemClock.now()
+      const { seq, state: before } = await read(session)
+      const isOlder = seq < lastSeq || isBehind(before)
+      const records = next(before?.records ?? [], isOlder)
+      const epoch = before === undefined || isOlder ? uniqueName() : before.epoch
+      const state = { epoch, fence: fenceAfter(before?.fence ?? 0, wallNowOf(systemClock)), records }
+      const payload = encode(state)
+      signal.throwIfAborted()
+      const written = await writeIfLast(session, { subject, payload, headers: {} }, seq)
+      if (written === undefined) continue
+      lastSeq = written
+      return { state, before, sentAt }
+    }
+  }
   /** A hint to the other members. It may get lost. */
-  #publish(hint: string): void {
-    const { client } = this.#settings
-    if (!client.isClosed() && !client.isDraining()) client.publish(this.#hints, hint)
+  const publish = (hint: string): void => {
+    if (!client.isClosed() && !client.isDraining()) client.publish(hints, hint)
   }
-
   /** Listens until the connection is lost. */
-  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
-    const session = this.#open(signal)
+  const listen = async (changed: (released?: string) => void, signal: AbortSignal): Promise<void> => {
+    const session = open(signal)
     const { promise: ended, reject } = Promise.withResolvers<never>()
     session.onEnd(reject)
-    const { client } = this.#settings
-    const subscription = client.subscribe(this.#hints, {
+    const subscription = client.subscribe(hints, {
       callback: (error, message) => {
         // With an error there is no message. An exception in this callback would end the reader of the connection.
         if (error !== null) return reject(error)
         const [, dash, member] = /^(-?)(.*)$/s.exec(Buffer.from(message.data).toString()) ?? []
-        if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
+        if (member !== own && !signal.aborted) changed(dash === '-' ? member : undefined)
       },
     })
     try {
@@ -205,6 +133,44 @@ export class NatsLeaseSession implements LeaseSession {
       if (!client.isClosed()) subscription.unsubscribe()
       session.close()
     }
+  }
+  return {
+    renew: async (record, evict, signal) => {
+      const { member, renewal } = record
+      own = member
+      return await connection.run(signal, async (session) => {
+        let found: number | undefined
+        let isLost = false
+        // A write may be stored although it was refused: a leader and the one before it can both receive it.
+        let hasTried = false
+        const { state, before, sentAt } = await replace(session, signal, (records, isOlder) => {
+          found = records.find((each) => each.member === member)?.renewal
+          isLost = !(hasTried && found === renewal) && !mayFollow(record, found)
+          hasTried ||= !isLost
+          if (!isLost) return renewed(records, record, evict)
+          if (isOlder) return records // Written again, so that it proves to be the current state, in a new epoch.
+          throw leaseLost(name, record, found)
+        })
+        if (isLost) throw leaseLost(name, record, found)
+        confirmed = { member, renewal }
+        const bodyIn = (of: GroupState | undefined): string | undefined =>
+          of?.records.find((each) => each.member === member)?.body
+        const written = bodyIn(state) ?? ''
+        const isChanged = bodyIn(before) !== written || evict.length > 0
+        if (isChanged) publish(hasReleased(written) ? `-${member}` : member)
+        signal.throwIfAborted()
+        return views.view(state, { sentAt, arrivedAt: systemClock.now() })
+      })
+    },
+    leave: async (member) => {
+      const signal = AbortSignal.timeout(Math.ceil(requestMs))
+      await connection.run(signal, async (session) => {
+        await replace(session, signal, (records) => records.filter((each) => each.member !== member))
+        publish(`-${member}`)
+      })
+    },
+    watch: (changed, signal) => void keepListening(() => listen(changed, signal), { changed, leaseMs, signal }),
+    close: async () => connection.close(),
   }
 }
 
@@ -238,7 +204,7 @@ function decodeGroup(text: string, place: string): GroupState {
     return member === undefined || body === undefined ? [] : [{ member, renewal: Number(renewal), body }]
   })
   if (epoch === undefined || !Number.isSafeInteger(Number(fence)) || records.length < lines.length)
-    throw new SourceError(`the leases in ${place} are not readable: remove the key by hand`, { code: 'PROTOCOL' })
+    throw refused(`the leases in ${place} are not readable: remove the key by hand`)
   return { epoch, fence: Number(fence), records }
 }
 

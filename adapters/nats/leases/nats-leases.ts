@@ -3,7 +3,7 @@ import { isCount } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import type { NatsClient } from '../connection/nats-client.js'
 import { isClient, isToken } from '../nats-options.js'
-import { NatsLeaseSession } from './lease-session.js'
+import { natsLeaseSession } from './lease-session.js'
 
 /**
  * The options of `natsLeases`.
@@ -57,6 +57,6 @@ export function natsLeases(options: NatsLeasesOptions): Leases {
     checks: { client: isClient, bucket: isToken, streamReplicas: isCount, domain: isToken },
     required: [['client', 'await connect({ servers }) of @nats-io/transport-node']],
     open: ({ bucket = DEFAULT_BUCKET, streamReplicas: replicas = 1, ...given }, settings) =>
-      new NatsLeaseSession({ ...given, ...settings, bucket, replicas }),
+      natsLeaseSession({ ...given, ...settings, bucket, replicas }),
   })
 }
