@@ -4,12 +4,8 @@ import {
   DEFAULT_HEARTBEAT_MS,
   type Entry,
   type Invalid,
-  type ListContext,
   type ListerWatcher,
-  type ListPage,
   type Put,
-  type WatchBatch,
-  type WatchContext,
   type WatchEvent,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
@@ -17,6 +13,7 @@ import { onAbort } from '../../src/util/abort-listeners.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import { checkOptions, isCount, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { repeat } from '../common/deadline-scope.js'
+import { refused, unavailable } from '../common/source-errors.js'
 
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference
@@ -111,7 +108,7 @@ export function memorySource<T>(options: MemorySourceOptions<T> = {}): MemorySou
     heartbeatMs: isPositive,
     history: isCount,
   })
-  return new Memory(options)
+  return collectionOf(options)
 }
 
 const isIterable: OptionCheck = (value) =>
@@ -149,234 +146,184 @@ const PROCESS = String(systemRandom.next())
 /** The number of created sources. It makes the versions of each source unique. */
 let sourceCount = 0
 
-class Memory<T> implements MemorySource<T> {
-  readonly name: string
-  readonly heartbeatMs: number
-  readonly #id = ++sourceCount
-  readonly #limit: number
-  readonly #stored = new Map<string, Stored<T>>()
-  readonly #calls = new Set<Call>()
-  /** Invariant: without gaps; the first is the transaction after `#compacted`. */
-  #log: Transaction<T>[] = []
-  #epoch = 1
-  #sequence = 0
-  #compacted = 0
-  #failures: { readonly error: SourceError; times: number } | undefined
+function collectionOf<T>(options: MemorySourceOptions<T>): MemorySource<T> {
+  const { entries: first = [], name = 'memory', heartbeatMs = DEFAULT_HEARTBEAT_MS, history: limit = 100_000 } = options
+  const id = ++sourceCount
+  const stored = new Map<string, Stored<T>>()
+  const calls = new Set<Call>()
+  /** Invariant: without gaps; the first is the transaction after `compacted`. */
+  let log: Transaction<T>[] = []
+  let epoch = 1
+  let lastSequence = 0
+  let compacted = 0
+  let failures: { readonly error: SourceError; times: number } | undefined
 
-  constructor({
-    entries = [],
-    name = 'memory',
-    heartbeatMs = DEFAULT_HEARTBEAT_MS,
-    history = 100_000,
-  }: MemorySourceOptions<T>) {
-    this.name = name
-    this.heartbeatMs = heartbeatMs
-    this.#limit = history
-    this.#fill(entries)
+  const versionAt = (sequence: number): Version => `${id}.${epoch}.${sequence}`
+  /** The version of the next transaction and of its objects. No epoch uses it twice. */
+  const nextVersion = (): Version => versionAt(lastSequence + 1)
+  const parsed = (version: Version): { readonly epoch: number; readonly sequence: number } => {
+    const [, of, inEpoch, sequence] = versionPattern.exec(version) ?? []
+    if (of === undefined) throw refused(`"${version}" is not a version of a memory source`)
+    if (Number(of) !== id) throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
+    return { epoch: Number(inEpoch), sequence: Number(sequence) }
   }
-
-  put(key: string, object: T): Version {
-    return this.transaction((tx) => tx.put(key, object))
+  const wakeAll = (): void => {
+    for (const call of calls) call.wake()
   }
-
-  delete(key: string): Version {
-    return this.transaction((tx) => tx.delete(key))
+  const failOpenCalls = (fault: () => SourceError | 'stall'): void => {
+    for (const call of calls) call.fault = fault()
+    wakeAll()
   }
-
-  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version {
+  const store = (entry: Entry<T>): WatchEvent<T> => {
+    stored.set(entry.key, entry)
+    return { type: 'put', ...entry }
+  }
+  const fill = (entries: Iterable<readonly [string, T]>): void => {
+    const version = versionAt(lastSequence)
+    for (const entry of entries) {
+      assertKey('entries', membersOf(entry)[0])
+      const [key, object] = entry
+      store({ key, object, version, uid: '0' })
+    }
+  }
+  const commit = (events: readonly WatchEvent<T>[]): Version => {
+    const sequence = ++lastSequence
+    log.push({ sequence, events })
+    if (log.length > limit) {
+      log = log.slice(log.length - Math.ceil(limit / 2))
+      compacted = sequence - log.length
+    }
+    wakeAll()
+    return versionAt(sequence)
+  }
+  const transaction: MemorySource<T>['transaction'] = (fn) => {
     const writes: { readonly key: string; write(version: Version, isLast: boolean): WatchEvent<T> | undefined }[] = []
     fn({
       put: (key, object) => {
         assertKey('put', key)
-        writes.push({ key, write: (version, isLast) => this.#put(key, object, version, isLast) })
+        // Equal versions mean equal objects: an object that the same transaction overwrites has no version.
+        const write = (version: Version, isLast: boolean): WatchEvent<T> => {
+          const uid = stored.get(key)?.uid ?? version
+          return store(isLast ? { key, object, version, uid } : { key, object, uid })
+        }
+        writes.push({ key, write })
       },
       delete: (key) => {
         assertKey('delete', key)
         const write = (version: Version): WatchEvent<T> | undefined =>
-          this.#stored.delete(key) ? { type: 'delete', key, version } : undefined
+          stored.delete(key) ? { type: 'delete', key, version } : undefined
         writes.push({ key, write })
       },
     })
     // Read after `fn`, which may have called other methods of the source.
-    const version = this.#next()
+    const version = nextVersion()
     const last = new Map(writes.map(({ key }, at) => [key, at]))
     const events = writes.map(({ key, write }, at) => write(version, last.get(key) === at))
-    return this.#commit(events.filter((event) => event !== undefined))
+    return commit(events.filter((event) => event !== undefined))
   }
-
-  corrupt(key: string, error: unknown): Version {
-    const version = this.#next()
-    this.#stored.set(key, { key, uid: this.#stored.get(key)?.uid ?? version, version, error })
-    return this.#commit([{ type: 'invalid', key, error, version }])
-  }
-
-  disconnect(): void {
-    this.#failOpenCalls(() => new SourceError('the connection was lost', { code: 'UNAVAILABLE' }))
-  }
-
-  stall(): void {
-    this.#failOpenCalls(() => 'stall')
-  }
-
-  compact(): void {
-    this.#compacted = this.#sequence
-    this.#log = []
-    for (const call of this.#calls) call.wake()
-  }
-
-  fail(error: SourceError, times = 1): void {
-    this.#failures = { error, times }
-  }
-
-  restore(entries: Iterable<readonly [string, T]>): Version {
-    this.#epoch++
-    this.#sequence = 0
-    this.#compacted = 0
-    this.#log = []
-    this.#stored.clear()
-    this.#fill(entries)
-    for (const call of this.#calls) call.wake()
-    return this.#version(this.#sequence)
-  }
-
-  async head(): Promise<Version> {
-    return this.#version(this.#sequence)
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    const [here, there] = [this.#parse(at), this.#parse(mark)]
-    if (here.epoch !== there.epoch) throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })
-    return here.sequence >= there.sequence
-  }
-
-  async *list({ signal, pageSize }: ListContext): AsyncIterable<ListPage<T>> {
-    const call = this.#open(signal)
-    try {
-      const version = this.#version(this.#sequence)
-      const stored = [...this.#stored.values()]
-      for (let at = 0; at === 0 || at < stored.length; at += pageSize) {
-        while (!canContinue(call)) await nextWakeUp(call)
-        const events = stored.slice(at, at + pageSize).map(eventOf)
-        const remaining = Math.max(0, stored.length - at - pageSize)
-        yield remaining === 0 ? { events, version, remaining } : { events, remaining }
-      }
-    } finally {
-      call.close()
-    }
-  }
-
-  resumeState(): string {
-    return PROCESS
-  }
-
-  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    const { after, signal, clock, onProgressRequest, isUnconfirmed, resumeState } = context
-    const call = this.#open(signal)
-    let isProgressRequested = true
-    const requestProgress = (): void => {
-      isProgressRequested = true
-      call.wake()
-    }
-    const stopHeartbeat = repeat(clock, this.heartbeatMs, requestProgress)
-    try {
-      // The objects of another process are not here, although its versions may look the same.
-      if (isUnconfirmed === true && resumeState !== PROCESS)
-        throw new SourceError('the version is of another process', { code: 'EPOCH_CHANGED' })
-      const { epoch, sequence } = this.#parse(after)
-      onProgressRequest(requestProgress)
-      for (let at = sequence; ; ) {
-        // This check and the wait have no other await between them: it would lose a wake-up.
-        while (!canContinue(call)) await nextWakeUp(call)
-        if (epoch !== this.#epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
-        if (at < this.#compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
-        const next = this.#log[at - this.#compacted]
-        if (next !== undefined) {
-          at = next.sequence
-          yield { events: next.events, version: this.#version(at) }
-        } else if (isProgressRequested) {
-          isProgressRequested = false
-          yield { events: [], version: this.#version(at) }
-        } else await nextWakeUp(call)
-      }
-    } finally {
-      stopHeartbeat()
-      call.close()
-    }
-  }
-
-  #open(signal: AbortSignal): Call {
-    const failures = this.#failures
+  const open = (signal: AbortSignal): Call => {
     if (failures !== undefined) {
+      const { error } = failures
       failures.times--
-      if (failures.times <= 0) this.#failures = undefined
-      throw failures.error
+      if (failures.times <= 0) failures = undefined
+      throw error
     }
     const unlink = onAbort(signal, () => call.wake())
     const close = (): void => {
       unlink()
-      this.#calls.delete(call)
+      calls.delete(call)
     }
     const call: Call = { signal, fault: undefined, wake: () => {}, close }
-    this.#calls.add(call)
+    calls.add(call)
     return call
   }
-
-  #failOpenCalls(fault: () => SourceError | 'stall'): void {
-    for (const call of this.#calls) {
-      call.fault = fault()
-      call.wake()
-    }
-  }
-
-  #fill(entries: Iterable<readonly [string, T]>): void {
-    const version = this.#version(this.#sequence)
-    for (const entry of entries) {
-      assertKey('entries', membersOf(entry)[0])
-      const [key, object] = entry
-      this.#store({ key, object, version, uid: '0' })
-    }
-  }
-
-  /** Equal versions mean equal objects: an object that the same transaction overwrites has no version. */
-  #put(key: string, object: T, version: Version, isLast: boolean): WatchEvent<T> {
-    const uid = this.#stored.get(key)?.uid ?? version
-    return this.#store(isLast ? { key, object, version, uid } : { key, object, uid })
-  }
-
-  #store(entry: Entry<T>): WatchEvent<T> {
-    this.#stored.set(entry.key, entry)
-    return { type: 'put', ...entry }
-  }
-
-  #commit(events: readonly WatchEvent<T>[]): Version {
-    const sequence = ++this.#sequence
-    this.#log.push({ sequence, events })
-    if (this.#log.length > this.#limit) {
-      const { length } = this.#log
-      this.#log = this.#log.slice(length - Math.ceil(this.#limit / 2))
-      this.#compacted = sequence - this.#log.length
-    }
-    for (const call of this.#calls) call.wake()
-    return this.#version(sequence)
-  }
-
-  /** The version of the next transaction and of its objects. No epoch uses it twice. */
-  #next(): Version {
-    return this.#version(this.#sequence + 1)
-  }
-
-  #version(sequence: number): Version {
-    return `${this.#id}.${this.#epoch}.${sequence}`
-  }
-
-  #parse(version: Version): { readonly epoch: number; readonly sequence: number } {
-    const [, id, epoch, sequence] = versionPattern.exec(version) ?? []
-    if (id === undefined) {
-      throw new SourceError(`"${version}" is not a version of a memory source`, { code: 'PROTOCOL' })
-    }
-    if (Number(id) !== this.#id)
-      throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
-    return { epoch: Number(epoch), sequence: Number(sequence) }
+  fill(first)
+  return {
+    name,
+    heartbeatMs,
+    put: (key, object) => transaction((tx) => tx.put(key, object)),
+    delete: (key) => transaction((tx) => tx.delete(key)),
+    transaction,
+    corrupt: (key, error) => {
+      const version = nextVersion()
+      stored.set(key, { key, uid: stored.get(key)?.uid ?? version, version, error })
+      return commit([{ type: 'invalid', key, error, version }])
+    },
+    disconnect: () => failOpenCalls(() => unavailable('the connection was lost')),
+    stall: () => failOpenCalls(() => 'stall'),
+    compact: () => {
+      compacted = lastSequence
+      log = []
+      wakeAll()
+    },
+    fail: (error, times = 1) => {
+      failures = { error, times }
+    },
+    restore: (entries) => {
+      epoch++
+      lastSequence = compacted = 0
+      log = []
+      stored.clear()
+      fill(entries)
+      wakeAll()
+      return versionAt(lastSequence)
+    },
+    head: async () => versionAt(lastSequence),
+    hasReached: (at, mark) => {
+      const [here, there] = [parsed(at), parsed(mark)]
+      if (here.epoch !== there.epoch)
+        throw new SourceError('the version is of another epoch', { code: 'EPOCH_CHANGED' })
+      return here.sequence >= there.sequence
+    },
+    async *list({ signal, pageSize }) {
+      const call = open(signal)
+      try {
+        const version = versionAt(lastSequence)
+        const all = [...stored.values()]
+        for (let at = 0; at === 0 || at < all.length; at += pageSize) {
+          while (!canContinue(call)) await nextWakeUp(call)
+          const events = all.slice(at, at + pageSize).map(eventOf)
+          const remaining = Math.max(0, all.length - at - pageSize)
+          yield remaining === 0 ? { events, version, remaining } : { events, remaining }
+        }
+      } finally {
+        call.close()
+      }
+    },
+    resumeState: () => PROCESS,
+    async *watch({ after, signal, clock, onProgressRequest, isUnconfirmed, resumeState }) {
+      const call = open(signal)
+      let isProgressRequested = true
+      const requestProgress = (): void => {
+        isProgressRequested = true
+        call.wake()
+      }
+      const stopHeartbeat = repeat(clock, heartbeatMs, requestProgress)
+      try {
+        // The objects of another process are not here, although its versions may look the same.
+        if (isUnconfirmed === true && resumeState !== PROCESS)
+          throw new SourceError('the version is of another process', { code: 'EPOCH_CHANGED' })
+        const from = parsed(after)
+        onProgressRequest(requestProgress)
+        for (let at = from.sequence; ; ) {
+          // This check and the wait have no other await between them: it would lose a wake-up.
+          while (!canContinue(call)) await nextWakeUp(call)
+          if (from.epoch !== epoch) throw new SourceError('the collection was restored', { code: 'EPOCH_CHANGED' })
+          if (at < compacted) throw new SourceError('the history was compacted', { code: 'VERSION_EXPIRED' })
+          const next = log[at - compacted]
+          if (next !== undefined) {
+            at = next.sequence
+            yield { events: next.events, version: versionAt(at) }
+          } else if (isProgressRequested) {
+            isProgressRequested = false
+            yield { events: [], version: versionAt(at) }
+          } else await nextWakeUp(call)
+        }
+      } finally {
+        stopHeartbeat()
+        call.close()
+      }
+    },
   }
 }
 
