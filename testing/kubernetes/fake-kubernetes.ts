@@ -1,12 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { KubeConfigLike } from '../../adapters/kubernetes/index.js'
 import type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
 import { checkKind, metadataOf, type Names } from './fake-metadata.js'
 import { BUILT_IN, type FakeResource, type Target, targetOf, traitsOf } from './fake-resources.js'
 import { badRequest, expired, invalid, notFound, Refusal } from './fake-status.js'
 import { FakeStore, type Happening, type Write } from './fake-store.js'
-import { type FakeObject, type FakeObjectDraft, type FakeReference, type Json, jsonOf } from './objects/fake-object.js'
+import { type FakeObject, type FakeReference, type Json, jsonOf } from './objects/fake-object.js'
 import { jsonPatch, mergePatch, strategicMergePatch } from './objects/patches.js'
 
 /**
@@ -41,8 +40,224 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     server.listen(0, '127.0.0.1', resolve)
   })
   const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  return new HttpServer(server, port, [...(options.resources ?? []), ...BUILT_IN])
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+  const resources = [...(options.resources ?? []), ...BUILT_IN]
+  const requests: FakeRequest[] = []
+  const sockets = new Set<Socket>()
+  const watches = new Set<Watch>()
+  const failures: { isMeant: (request: FakeRequest) => boolean; failure: FakeFailure }[] = []
+  /** The rest of lists in pages, by their token. */
+  const pages = new Map<string, { readonly version: number; readonly left: readonly FakeObject[] }>()
+  const store = new FakeStore()
+  store.onChange = (happening) => {
+    for (const watch of watches) reportTo(watch, happening)
+  }
+
+  const resourceOf = (apiVersion: string, kind: string): FakeResource => {
+    const found = resources.find((each) => each.apiVersion === apiVersion && each.kind === kind)
+    if (found === undefined) throw new TypeError(`fakeKubernetes: ${kind} of ${apiVersion} is not served`)
+    return found
+  }
+  const namesOf = ({ apiVersion, kind, metadata: { name, namespace } }: FakeReference): Names => {
+    const resource = resourceOf(apiVersion, kind)
+    const isNamespaced = resource.isNamespaced ?? true
+    if (isNamespaced !== (namespace !== undefined))
+      throw new TypeError(`fakeKubernetes: ${kind} ${name} ${isNamespaced ? 'needs a' : 'has no'} namespace`)
+    return { resource, namespace, name }
+  }
+  const failIfScripted = (request: FakeRequest, response: ServerResponse): void => {
+    const at = failures.findIndex(({ isMeant }) => isMeant(request))
+    const [scripted] = at === -1 ? [] : failures.splice(at, 1)
+    if (scripted === undefined) return
+    const { code, reason = '', message = '', retryAfterSeconds } = scripted.failure
+    if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
+    throw new Refusal(code, reason, message)
+  }
+  const create = (call: Call, { resource, namespace }: Target): void => {
+    const { body, response } = call
+    checkKind(resource, jsonOf(body))
+    const { name } = metadataOf(jsonOf(body))
+    if (typeof name !== 'string') throw invalid('metadata.name: required (the fake server does not generate names)')
+    send(response, 201, store.create({ resource, namespace, name }, jsonOf(body), writeOf(call)))
+  }
+  const patch = ({ query, body, contentType, response }: Call, names: Names, write: Write): void => {
+    if (contentType !== 'application/apply-patch+yaml') {
+      const change = changeOf(contentType, body, traitsOf(names.resource).isCustom)
+      if (query.has('force')) throw invalid('force: may not be specified for non-apply patch')
+      send(response, 200, store.patch(names, change, write))
+      return
+    }
+    if (!query.has('fieldManager')) throw invalid('fieldManager: is required for apply patch')
+    const isNew = store.get(names) === undefined
+    const object = store.apply(names, jsonOf(body), { ...write, isForced: query.get('force') === 'true' })
+    send(response, isNew ? 201 : 200, object)
+  }
+  const remove = ({ query, body, response }: Call, names: Names): void => {
+    const given = body === undefined ? Object.fromEntries(query) : jsonOf(body)
+    const { finalizer, isAwaited } = deletionOf(given)
+    const object = store.delete(names, { ...jsonOf(given['preconditions']), finalizer })
+    const { resource, name } = names
+    const isGone = store.get(names) === undefined
+    const [group = ''] = resource.apiVersion.includes('/') ? resource.apiVersion.split('/') : []
+    const details = { name, ...(group === '' ? {} : { group }), kind: resource.plural, uid: object.metadata.uid }
+    const done = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
+    send(response, isAwaited && !isGone ? 202 : 200, isGone && !traitsOf(resource).isReturned ? done : object)
+  }
+  const answerObject = (call: Call, target: Target, name: string): void => {
+    const { request, body, response } = call
+    const { resource, namespace, subresource } = target
+    const { hasStatus } = traitsOf(resource)
+    if (subresource !== undefined && !(hasStatus && subresource === 'status'))
+      throw notFound(`the subresource ${subresource}`)
+    const names = { resource, namespace, name }
+    const write = writeOf(call, subresource)
+    const { method } = request
+    if (method === 'GET') send(response, 200, store.read(names))
+    else if (method === 'PUT') send(response, 200, store.replace(names, jsonOf(body), write))
+    else if (method === 'PATCH') patch(call, names, write)
+    else if (method === 'DELETE') remove(call, names)
+    else throw new Refusal(405, 'MethodNotAllowed', `${method} is not supported`)
+  }
+  const pageOf = (query: URLSearchParams, resource: FakeResource, namespace: string | undefined) => {
+    const token = query.get('continue') ?? ''
+    const page = pages.get(token)
+    if (page !== undefined) return page
+    if (token !== '') throw expired('the provided continue parameter is too old')
+    const { version } = store
+    const requested = Number(query.get('resourceVersion') ?? 0)
+    if (requested > version) {
+      const message = `Too large resource version: ${requested}, current: ${version}`
+      throw new Refusal(504, 'Timeout', message, { causes: [{ reason: 'ResourceVersionTooLarge', message }] })
+    }
+    if (query.get('resourceVersionMatch') === 'Exact' && requested !== version)
+      throw expired(`too old resource version: ${requested} (${version})`)
+    return { version, left: store.list(resource, namespace) }
+  }
+  const list = ({ query, response }: Call, { resource, namespace }: Target): void => {
+    const limit = Number(query.get('limit') ?? 0) || Number.POSITIVE_INFINITY
+    const { version, left } = pageOf(query, resource, namespace)
+    const more = left.slice(limit)
+    const token = more.length === 0 ? undefined : `${version}.${pages.size}`
+    if (token !== undefined) pages.set(token, { version, left: more })
+    const remaining = token === undefined ? {} : { continue: token, remainingItemCount: more.length }
+    const metadata = { resourceVersion: String(version), ...remaining }
+    const { apiVersion, kind } = resource
+    send(response, 200, { kind: `${kind}List`, apiVersion, metadata, items: left.slice(0, limit) })
+  }
+  const follow = ({ query, response }: Call, target: Target): void => {
+    if (query.get('sendInitialEvents') === 'true')
+      throw new Refusal(422, 'Invalid', 'sendInitialEvents is forbidden for watch')
+    const from = Number(query.get('resourceVersion') ?? 0)
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.flushHeaders()
+    const watch = { response, target }
+    try {
+      if (from === 0)
+        for (const object of store.list(target.resource, target.namespace)) sendEvent(response, 'ADDED', object)
+      else for (const happening of store.since(from)) reportTo(watch, happening)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      sendEvent(response, 'ERROR', error.status)
+      response.end()
+      return
+    }
+    watches.add(watch)
+    response.on('close', () => watches.delete(watch))
+  }
+  const answer = (call: Call): void => {
+    const { request, query, response } = call
+    const target = targetOf(request.path, resources)
+    if ('discovery' in target) {
+      send(response, 200, target.discovery)
+      return
+    }
+    const isWatch = ['true', '1'].includes(query.get('watch') ?? '')
+    if (query.has('labelSelector') || query.has('fieldSelector')) throw badRequest('the fake server has no selectors')
+    if (query.has('dryRun')) throw badRequest('the fake server has no dry runs')
+    if (target.name !== undefined) answerObject(call, target, target.name)
+    else if (request.method === 'POST') create(call, target)
+    else if (request.method !== 'GET') throw new Refusal(405, 'MethodNotAllowed', 'not supported')
+    else if (isWatch) follow(call, target)
+    else list(call, target)
+  }
+  const take = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    response.on('error', () => {})
+    const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://fake')
+    const { method = 'GET', headers } = incoming
+    const request = { method, path, query: query.toString() }
+    try {
+      const text = await textOf(incoming)
+      requests.push(request)
+      const { 'content-type': contentType = 'application/json', 'user-agent': userAgent = '' } = headers
+      failIfScripted(request, response)
+      const body: unknown = text === '' ? undefined : JSON.parse(text)
+      answer({ request, query, contentType, userAgent, body, response })
+    } catch (error) {
+      if (error instanceof Refusal) send(response, error.code, error.status)
+      else if (error instanceof SyntaxError) send(response, 400, badRequest('the body is not JSON').status)
+      else response.destroy(error instanceof Error ? error : undefined) // The client has closed the connection.
+    }
+  }
+  const disconnect = (): void => {
+    for (const socket of sockets) socket.destroy()
+    watches.clear()
+  }
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.on('request', (request, response) => void take(request, response))
+  return {
+    kubeConfig: {
+      getCurrentContext: () => 'fake',
+      getCurrentCluster: () => ({ server: url }),
+      applyToHTTPSOptions: async () => {},
+    },
+    kubeConfigOptions: {
+      clusters: [{ name: 'fake', server: url, skipTLSVerify: true }],
+      users: [{ name: 'fake', token: 'fake' }],
+      contexts: [{ name: 'fake', cluster: 'fake', user: 'fake' }],
+      currentContext: 'fake',
+    },
+    requests,
+    get watches() {
+      return watches.size
+    },
+    put: (draft) => {
+      const names = namesOf(draft)
+      const write = { manager: 'test' }
+      const { status, ...rest } = draft
+      const replaced = ({ metadata: { uid, resourceVersion } }: FakeObject): Json => {
+        return { ...rest, metadata: { ...jsonOf(rest['metadata']), uid, resourceVersion } }
+      }
+      const isMissing = store.get(names) === undefined
+      const written = isMissing ? store.create(names, rest, write) : store.patch(names, replaced, write)
+      if (status === undefined) return written
+      return store.patch(names, (object) => ({ ...object, status }), { ...write, subresource: 'status' })
+    },
+    get: (reference) => store.get(namesOf(reference)),
+    list: (apiVersion, kind) => store.list(resourceOf(apiVersion, kind), undefined),
+    delete: (reference) => void store.delete(namesOf(reference)),
+    bookmark: () => {
+      for (const { response, target } of watches) {
+        const { apiVersion, kind } = target.resource
+        const metadata = { resourceVersion: String(store.version), creationTimestamp: null }
+        sendEvent(response, 'BOOKMARK', { apiVersion, kind, metadata })
+      }
+    },
+    disconnect,
+    compact: () => {
+      store.compact()
+      pages.clear()
+      disconnect()
+    },
+    failNext: (isMeant, failure) => void failures.push({ isMeant, failure }),
+    [Symbol.asyncDispose]: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      disconnect()
+      await closed
+    },
+  }
 }
 
 interface Watch {
@@ -57,276 +272,6 @@ interface Call {
   readonly userAgent: string
   readonly body: unknown
   readonly response: ServerResponse
-}
-
-class HttpServer implements FakeKubernetes {
-  readonly kubeConfig: KubeConfigLike
-  readonly kubeConfigOptions: FakeKubernetes['kubeConfigOptions']
-  readonly requests: FakeRequest[] = []
-  readonly #server: Server
-  readonly #resources: readonly FakeResource[]
-  readonly #store = new FakeStore()
-  readonly #sockets = new Set<Socket>()
-  readonly #watches = new Set<Watch>()
-  readonly #failures: { isMeant: (request: FakeRequest) => boolean; failure: FakeFailure }[] = []
-  /** The rest of lists in pages, by their token. */
-  readonly #pages = new Map<string, { readonly version: number; readonly left: readonly FakeObject[] }>()
-
-  constructor(server: Server, port: number, resources: readonly FakeResource[]) {
-    this.#server = server
-    this.#resources = resources
-    const url = `http://127.0.0.1:${port}`
-    this.kubeConfig = {
-      getCurrentContext: () => 'fake',
-      getCurrentCluster: () => ({ server: url }),
-      applyToHTTPSOptions: async () => {},
-    }
-    this.kubeConfigOptions = {
-      clusters: [{ name: 'fake', server: url, skipTLSVerify: true }],
-      users: [{ name: 'fake', token: 'fake' }],
-      contexts: [{ name: 'fake', cluster: 'fake', user: 'fake' }],
-      currentContext: 'fake',
-    }
-    this.#store.onChange = (happening) => this.#report(happening)
-    server.on('connection', (socket) => {
-      this.#sockets.add(socket)
-      socket.on('close', () => this.#sockets.delete(socket))
-    })
-    server.on('request', (request, response) => void this.#take(request, response))
-  }
-
-  get watches(): number {
-    return this.#watches.size
-  }
-
-  put(draft: FakeObjectDraft): FakeObject {
-    const names = this.#namesOf(draft)
-    const write = { manager: 'test' }
-    const { status, ...rest } = draft
-    const replaced = ({ metadata: { uid, resourceVersion } }: FakeObject): Json => {
-      return { ...rest, metadata: { ...jsonOf(rest['metadata']), uid, resourceVersion } }
-    }
-    const isMissing = this.#store.get(names) === undefined
-    const written = isMissing ? this.#store.create(names, rest, write) : this.#store.patch(names, replaced, write)
-    if (status === undefined) return written
-    return this.#store.patch(names, (object) => ({ ...object, status }), { ...write, subresource: 'status' })
-  }
-
-  get(reference: FakeReference): FakeObject | undefined {
-    return this.#store.get(this.#namesOf(reference))
-  }
-
-  list(apiVersion: string, kind: string): readonly FakeObject[] {
-    return this.#store.list(this.#resource(apiVersion, kind), undefined)
-  }
-
-  delete(reference: FakeReference): void {
-    this.#store.delete(this.#namesOf(reference))
-  }
-
-  bookmark(): void {
-    for (const { response, target } of this.#watches) {
-      const { apiVersion, kind } = target.resource
-      const metadata = { resourceVersion: String(this.#store.version), creationTimestamp: null }
-      sendEvent(response, 'BOOKMARK', { apiVersion, kind, metadata })
-    }
-  }
-
-  disconnect(): void {
-    for (const socket of this.#sockets) socket.destroy()
-    this.#watches.clear()
-  }
-
-  compact(): void {
-    this.#store.compact()
-    this.#pages.clear()
-    this.disconnect()
-  }
-
-  failNext(isMeant: (request: FakeRequest) => boolean, failure: FakeFailure): void {
-    this.#failures.push({ isMeant, failure })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    this.disconnect()
-    await closed
-  }
-
-  #resource(apiVersion: string, kind: string): FakeResource {
-    const found = this.#resources.find((each) => each.apiVersion === apiVersion && each.kind === kind)
-    if (found === undefined) throw new TypeError(`fakeKubernetes: ${kind} of ${apiVersion} is not served`)
-    return found
-  }
-
-  #namesOf({ apiVersion, kind, metadata: { name, namespace } }: FakeReference): Names {
-    const resource = this.#resource(apiVersion, kind)
-    const isNamespaced = resource.isNamespaced ?? true
-    if (isNamespaced !== (namespace !== undefined))
-      throw new TypeError(`fakeKubernetes: ${kind} ${name} ${isNamespaced ? 'needs a' : 'has no'} namespace`)
-    return { resource, namespace, name }
-  }
-
-  async #take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.on('error', () => {})
-    const url = new URL(incoming.url ?? '/', 'http://fake')
-    const { method = 'GET', headers } = incoming
-    const request = { method, path: url.pathname, query: url.searchParams.toString() }
-    try {
-      const text = await textOf(incoming)
-      this.requests.push(request)
-      const { 'content-type': contentType = 'application/json', 'user-agent': userAgent = '' } = headers
-      this.#failIfScripted(request, response)
-      const body: unknown = text === '' ? undefined : JSON.parse(text)
-      this.#answer({ request, query: url.searchParams, contentType, userAgent, body, response })
-    } catch (error) {
-      if (error instanceof Refusal) send(response, error.code, error.status)
-      else if (error instanceof SyntaxError) send(response, 400, badRequest('the body is not JSON').status)
-      else response.destroy(error instanceof Error ? error : undefined) // The client has closed the connection.
-    }
-  }
-
-  #failIfScripted(request: FakeRequest, response: ServerResponse): void {
-    const at = this.#failures.findIndex(({ isMeant }) => isMeant(request))
-    const [scripted] = at === -1 ? [] : this.#failures.splice(at, 1)
-    if (scripted === undefined) return
-    const { code, reason = '', message = '', retryAfterSeconds } = scripted.failure
-    if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
-    throw new Refusal(code, reason, message)
-  }
-
-  #answer(call: Call): void {
-    const { request, query, response } = call
-    const target = targetOf(request.path, this.#resources)
-    if ('discovery' in target) {
-      send(response, 200, target.discovery)
-      return
-    }
-    const isWatch = ['true', '1'].includes(query.get('watch') ?? '')
-    if (query.has('labelSelector') || query.has('fieldSelector')) throw badRequest('the fake server has no selectors')
-    if (query.has('dryRun')) throw badRequest('the fake server has no dry runs')
-    if (target.name !== undefined) this.#answerObject(call, target, target.name)
-    else if (request.method === 'POST') this.#create(call, target)
-    else if (request.method !== 'GET') throw new Refusal(405, 'MethodNotAllowed', 'not supported')
-    else if (isWatch) this.#watch(call, target)
-    else this.#list(call, target)
-  }
-
-  #create(call: Call, { resource, namespace }: Target): void {
-    const { body, response } = call
-    checkKind(resource, jsonOf(body))
-    const { name } = metadataOf(jsonOf(body))
-    if (typeof name !== 'string') throw invalid('metadata.name: required (the fake server does not generate names)')
-    send(response, 201, this.#store.create({ resource, namespace, name }, jsonOf(body), writeOf(call)))
-  }
-
-  #answerObject(call: Call, target: Target, name: string): void {
-    const { request, body, response } = call
-    const { resource, namespace, subresource } = target
-    const { hasStatus } = traitsOf(resource)
-    if (subresource !== undefined && !(hasStatus && subresource === 'status'))
-      throw notFound(`the subresource ${subresource}`)
-    const names = { resource, namespace, name }
-    const write = writeOf(call, subresource)
-    switch (request.method) {
-      case 'GET':
-        send(response, 200, this.#store.read(names))
-        return
-      case 'PUT':
-        send(response, 200, this.#store.replace(names, jsonOf(body), write))
-        return
-      case 'PATCH':
-        this.#patch(call, names, write)
-        return
-      case 'DELETE':
-        this.#delete(call, names)
-        return
-      default:
-        throw new Refusal(405, 'MethodNotAllowed', `${request.method} is not supported`)
-    }
-  }
-
-  #patch({ query, body, contentType, response }: Call, names: Names, write: Write): void {
-    if (contentType !== 'application/apply-patch+yaml') {
-      const change = changeOf(contentType, body, traitsOf(names.resource).isCustom)
-      if (query.has('force')) throw invalid('force: may not be specified for non-apply patch')
-      send(response, 200, this.#store.patch(names, change, write))
-      return
-    }
-    if (!query.has('fieldManager')) throw invalid('fieldManager: is required for apply patch')
-    const isNew = this.#store.get(names) === undefined
-    const object = this.#store.apply(names, jsonOf(body), { ...write, isForced: query.get('force') === 'true' })
-    send(response, isNew ? 201 : 200, object)
-  }
-
-  #delete({ query, body, response }: Call, names: Names): void {
-    const options = body === undefined ? Object.fromEntries(query) : jsonOf(body)
-    const { finalizer, isAwaited } = deletionOf(options)
-    const object = this.#store.delete(names, { ...jsonOf(options['preconditions']), finalizer })
-    const { resource, name } = names
-    const isGone = this.#store.get(names) === undefined
-    const [group = ''] = resource.apiVersion.includes('/') ? resource.apiVersion.split('/') : []
-    const details = { name, ...(group === '' ? {} : { group }), kind: resource.plural, uid: object.metadata.uid }
-    const done = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
-    send(response, isAwaited && !isGone ? 202 : 200, isGone && !traitsOf(resource).isReturned ? done : object)
-  }
-
-  #list({ query, response }: Call, { resource, namespace }: Target): void {
-    const limit = Number(query.get('limit') ?? 0) || Number.POSITIVE_INFINITY
-    const { version, left } = this.#pageOf(query, resource, namespace)
-    const more = left.slice(limit)
-    const token = more.length === 0 ? undefined : `${version}.${this.#pages.size}`
-    if (token !== undefined) this.#pages.set(token, { version, left: more })
-    const { apiVersion, kind } = resource
-    const remaining = token === undefined ? {} : { continue: token, remainingItemCount: more.length }
-    send(response, 200, {
-      kind: `${kind}List`,
-      apiVersion,
-      metadata: { resourceVersion: String(version), ...remaining },
-      items: left.slice(0, limit),
-    })
-  }
-
-  #pageOf(query: URLSearchParams, resource: FakeResource, namespace: string | undefined) {
-    const token = query.get('continue') ?? ''
-    const page = this.#pages.get(token)
-    if (page !== undefined) return page
-    if (token !== '') throw expired('the provided continue parameter is too old')
-    const { version } = this.#store
-    const requested = Number(query.get('resourceVersion') ?? 0)
-    if (requested > version) {
-      const message = `Too large resource version: ${requested}, current: ${version}`
-      throw new Refusal(504, 'Timeout', message, { causes: [{ reason: 'ResourceVersionTooLarge', message }] })
-    }
-    if (query.get('resourceVersionMatch') === 'Exact' && requested !== version)
-      throw expired(`too old resource version: ${requested} (${version})`)
-    return { version, left: this.#store.list(resource, namespace) }
-  }
-
-  #watch({ query, response }: Call, target: Target): void {
-    if (query.get('sendInitialEvents') === 'true')
-      throw new Refusal(422, 'Invalid', 'sendInitialEvents is forbidden for watch')
-    const from = Number(query.get('resourceVersion') ?? 0)
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.flushHeaders()
-    const watch = { response, target }
-    try {
-      if (from === 0)
-        for (const object of this.#store.list(target.resource, target.namespace)) sendEvent(response, 'ADDED', object)
-      else for (const happening of this.#store.since(from)) reportTo(watch, happening)
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      sendEvent(response, 'ERROR', error.status)
-      response.end()
-      return
-    }
-    this.#watches.add(watch)
-    response.on('close', () => this.#watches.delete(watch))
-  }
-
-  #report(happening: Happening): void {
-    for (const watch of this.#watches) reportTo(watch, happening)
-  }
 }
 
 function reportTo({ response, target }: Watch, { type, resource, object }: Happening): void {
