@@ -115,165 +115,98 @@ export function makeInformer<T extends object = KubernetesObject>(
   if (typeof listFn !== 'function')
     throw new OptionError('makeInformer: listFn must be a function', { option: 'listFn' })
   const options = { kubeConfig, stripManagedFields: false, ...selectionOf(path, labelSelector) }
-  return new DropInInformer<T>(options, path, listFn)
+  return dropInInformer<T>(options, path, listFn)
 }
 
-class DropInInformer<T extends object> implements ClientNodeInformer<T> {
-  readonly #options: KubernetesSourceOptions
-  readonly #path: string
+function dropInInformer<T extends object>(
+  options: KubernetesSourceOptions,
+  path: string,
+  givenListFn: () => Promise<unknown>,
+): ClientNodeInformer<T> {
   /** Undefined after the comparison. */
-  #listFn: (() => Promise<unknown>) | undefined
-  readonly #callbacks = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
+  let listFn: (() => Promise<unknown>) | undefined = givenListFn
+  const callbacksOf = new Map<Verb, Callback[]>(VERBS.map((verb) => [verb, []]))
   /** The delivered objects, by namespace and name. They outlive a stop. */
-  readonly #objects = new Map<string, Map<string, T>>()
-  /**
-   * Objects that were delivered before a stop and cannot be decoded now. The informer delivers no deletion for them.
-   */
-  readonly #unread = new Map<string, T>()
-  #informer: Informer<T> | undefined
-  /** Settles when the first list of `#informer` is delivered or has failed. */
-  #started: Promise<void> | undefined
-  #version = ''
+  const delivered = new Map<string, Map<string, T>>()
+  /** Objects that were delivered before a stop and cannot be decoded now. The informer delivers no deletion for them. */
+  const unread = new Map<string, T>()
+  let current: Informer<T> | undefined
+  /** Settles when the first list of `current` is delivered or has failed. */
+  let started: Promise<void> | undefined
+  let lastVersion = ''
 
-  constructor(options: KubernetesSourceOptions, path: string, listFn: () => Promise<unknown>) {
-    this.#options = options
-    this.#path = path
-    this.#listFn = listFn
+  const list = (namespace?: string): readonly T[] => {
+    if (namespace) return [...(delivered.get(namespace)?.values() ?? [])]
+    return [...delivered.values()].flatMap((objects) => [...objects.values()])
   }
-
-  on(verb: string, callback: (value: never) => void): void {
-    for (const each of verbsOf(verb)) this.#callbacks.get(each)?.push(callback as Callback)
-  }
-
-  off(verb: string, callback: (value: never) => void): void {
-    for (const each of verbsOf(verb)) {
-      const callbacks = this.#callbacks.get(each) ?? []
-      const at = callbacks.indexOf(callback as Callback)
-      if (at !== -1) callbacks.splice(at, 1)
+  /** An error of one callback affects no other callback. It is delivered to the `error` callbacks. */
+  const emit = (verb: Verb, value: unknown): void => {
+    const callbacks = callbacksOf.get(verb) ?? []
+    if (verb === 'error' && callbacks.length === 0) process.emitWarning(value instanceof Error ? value : String(value))
+    for (const callback of [...callbacks]) {
+      try {
+        callback(value)
+      } catch (error) {
+        if (verb === 'error') process.emitWarning(error instanceof Error ? error : String(error))
+        else emit('error', error)
+      }
     }
   }
-
-  async start(): Promise<void> {
-    if (this.#informer === undefined) this.#started = this.#run()
-    await this.#started
+  const remove = (object: T): void => {
+    const { name, namespace } = identityOf(object)
+    const objects = delivered.get(namespace)
+    if (objects?.delete(name) !== true) return
+    if (objects.size === 0) delivered.delete(namespace)
+    emit('delete', object)
   }
-
-  async #run(): Promise<void> {
-    const informer: Informer<T> = createInformer({
-      source: withBatchCallback(kubernetesSource<T>(this.#options), () => this.#deliverUnreadDeletes(informer)),
-      freeze: false,
-    })
-    this.#informer = informer
-    this.#unread.clear()
-    const isFirst = Promise.withResolvers<void>()
-    informer.on('error', (error) => {
-      // client-node, too, lists again after 410 without an error.
-      if (error.code === 'VERSION_EXPIRED' && error.phase === 'watch') return
-      this.#emit('error', withStatus(error))
-      isFirst.resolve()
-    })
-    informer.on('status', ({ state }, { state: previous }) => {
-      if (state === 'listing' || state === 'relisting' || (state === 'connecting' && previous === 'backing-off'))
-        this.#emit('connect', undefined)
-    })
-    const subscription = informer.subscribe({
-      add: ({ object }) => {
-        if (!this.#isUnchanged(object)) this.#put(object)
-      },
-      update: ({ object }) => this.#put(object),
-      delete: ({ object }) => this.#remove(object),
-    })
-    informer.start()
-    const synced = subscription.synced().then(
-      () => {
-        this.#deliverMissedDeletes(informer)
-        void this.#compare(informer)
-      },
-      () => {}, // The informer was stopped first.
-    )
-    await Promise.race([synced, isFirst.promise])
+  const put = (object: T): void => {
+    const { name, namespace, uid } = identityOf(object)
+    const objects = delivered.get(namespace) ?? new Map<string, T>()
+    const previous = objects.get(name)
+    if (previous !== undefined && identityOf(previous).uid !== uid) remove(previous)
+    delivered.set(namespace, objects)
+    const isNew = !objects.has(name)
+    objects.set(name, object)
+    emit(isNew ? 'add' : 'update', object)
   }
-
-  async stop(): Promise<void> {
-    const informer = this.#informer
-    this.#informer = undefined
-    this.#version = informer?.version ?? this.#version
-    await informer?.stop()
-  }
-
-  get(name: string, namespace = ''): T | undefined {
-    return this.#objects.get(namespace)?.get(name)
-  }
-
-  list(namespace?: string): readonly T[] {
-    if (namespace) return [...(this.#objects.get(namespace)?.values() ?? [])]
-    return [...this.#objects.values()].flatMap((objects) => [...objects.values()])
-  }
-
-  latestResourceVersion(): string {
-    return this.#informer?.version ?? this.#version
-  }
-
   /**
    * Whether this object was delivered before a stop. While the informer runs, a replaced object is an update, even
    * under the same version.
    */
-  #isUnchanged(object: T): boolean {
+  const isUnchanged = (object: T): boolean => {
     const { name, namespace, uid, resourceVersion } = identityOf(object)
-    const known = this.#objects.get(namespace)?.get(name)
-    if (known === undefined) return false
-    const before = identityOf(known)
-    return before.resourceVersion === resourceVersion && before.uid === uid
+    const before = delivered.get(namespace)?.get(name)
+    if (before === undefined) return false
+    const known = identityOf(before)
+    return known.resourceVersion === resourceVersion && known.uid === uid
   }
-
-  #put(object: T): void {
-    const { name, namespace, uid } = identityOf(object)
-    const objects = this.#objects.get(namespace) ?? new Map<string, T>()
-    const previous = objects.get(name)
-    if (previous !== undefined && identityOf(previous).uid !== uid) this.#remove(previous)
-    this.#objects.set(namespace, objects)
-    const isNew = !objects.has(name)
-    objects.set(name, object)
-    this.#emit(isNew ? 'add' : 'update', object)
-  }
-
-  #remove(object: T): void {
-    const { name, namespace } = identityOf(object)
-    const objects = this.#objects.get(namespace)
-    if (objects?.delete(name) !== true) return
-    if (objects.size === 0) this.#objects.delete(namespace)
-    this.#emit('delete', object)
-  }
-
   /** Delivers the deletions that happened while the informer was stopped. */
-  #deliverMissedDeletes(informer: Informer<T>): void {
-    if (this.#informer !== informer) return
-    for (const object of this.list()) {
+  const deliverMissedDeletes = (informer: Informer<T>): void => {
+    if (current !== informer) return
+    for (const object of list()) {
       const key = keyOf(identityOf(object))
       if (informer.has(key)) continue
-      if (informer.invalid.has(key)) this.#unread.set(key, object)
-      else this.#remove(object)
+      if (informer.invalid.has(key)) unread.set(key, object)
+      else remove(object)
     }
   }
-
   /**
    * Delivers the deletions of objects that could not be decoded. Objects that can be decoded again are delivered by the
    * informer.
    */
-  #deliverUnreadDeletes(informer: Informer<T>): void {
-    if (this.#informer !== informer) return
-    for (const [key, object] of this.#unread) {
+  const deliverUnreadDeletes = (informer: Informer<T>): void => {
+    if (current !== informer) return
+    for (const [key, object] of unread) {
       if (informer.invalid.has(key)) continue
-      this.#unread.delete(key)
-      if (!informer.has(key)) this.#remove(object)
+      unread.delete(key)
+      if (!informer.has(key)) remove(object)
     }
   }
-
   /** Warns if `listFn` selects other objects than the path: their absence would otherwise be noticed too late. */
-  async #compare(informer: Informer<T>): Promise<void> {
-    const listFn = this.#listFn
-    if (listFn === undefined || this.#informer !== informer) return
-    this.#listFn = undefined
+  const compare = async (informer: Informer<T>): Promise<void> => {
+    const compared = listFn
+    if (compared === undefined || current !== informer) return
+    listFn = undefined
     const gone = new Set<string>()
     const subscription = informer.subscribe({ delete: ({ key }) => void gone.add(key) })
     const mirrored = {
@@ -284,29 +217,75 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
       has: (key: string) => informer.has(key) || informer.invalid.has(key) || gone.has(key),
       reached: (version: string) => subscription.waitFor(version, { timeoutMs: COMPARED_WITHIN_MS }),
     }
-    const difference = await compareList(mirrored, listFn).catch((error: unknown) => {
-      this.#emit('error', error)
+    const difference = await compareList(mirrored, compared).catch((error: unknown) => {
+      emit('error', error)
       return undefined
     })
     await subscription.close()
-    if (difference === undefined || this.#informer !== informer) return
+    if (difference === undefined || current !== informer) return
     process.emitWarning(
-      `makeInformer: ${difference} at ${this.#path}. Only the path selects the mirrored objects: put the selectors of listFn into it (?fieldSelector=…&labelSelector=…)`,
+      `makeInformer: ${difference} at ${path}. Only the path selects the mirrored objects: put the selectors of listFn into it (?fieldSelector=…&labelSelector=…)`,
     )
   }
-
-  /** An error of one callback affects no other callback. It is delivered to the `error` callbacks. */
-  #emit(verb: Verb, value: unknown): void {
-    const callbacks = this.#callbacks.get(verb) ?? []
-    if (verb === 'error' && callbacks.length === 0) process.emitWarning(value instanceof Error ? value : String(value))
-    for (const callback of [...callbacks]) {
-      try {
-        callback(value)
-      } catch (error) {
-        if (verb === 'error') process.emitWarning(error instanceof Error ? error : String(error))
-        else this.#emit('error', error)
+  const run = async (): Promise<void> => {
+    const informer: Informer<T> = createInformer({
+      source: withBatchCallback(kubernetesSource<T>(options), () => deliverUnreadDeletes(informer)),
+      freeze: false,
+    })
+    current = informer
+    unread.clear()
+    const isFirst = Promise.withResolvers<void>()
+    informer.on('error', (error) => {
+      // client-node, too, lists again after 410 without an error.
+      if (error.code === 'VERSION_EXPIRED' && error.phase === 'watch') return
+      emit('error', withStatus(error))
+      isFirst.resolve()
+    })
+    informer.on('status', ({ state }, { state: previous }) => {
+      if (state === 'listing' || state === 'relisting' || (state === 'connecting' && previous === 'backing-off'))
+        emit('connect', undefined)
+    })
+    const subscription = informer.subscribe({
+      add: ({ object }) => {
+        if (!isUnchanged(object)) put(object)
+      },
+      update: ({ object }) => put(object),
+      delete: ({ object }) => remove(object),
+    })
+    informer.start()
+    const synced = subscription.synced().then(
+      () => {
+        deliverMissedDeletes(informer)
+        void compare(informer)
+      },
+      () => {}, // The informer was stopped first.
+    )
+    await Promise.race([synced, isFirst.promise])
+  }
+  return {
+    on: (verb: string, callback: (value: never) => void) => {
+      for (const each of verbsOf(verb)) callbacksOf.get(each)?.push(callback as Callback)
+    },
+    off: (verb: string, callback: (value: never) => void) => {
+      for (const each of verbsOf(verb)) {
+        const callbacks = callbacksOf.get(each) ?? []
+        const at = callbacks.indexOf(callback as Callback)
+        if (at !== -1) callbacks.splice(at, 1)
       }
-    }
+    },
+    start: async () => {
+      if (current === undefined) started = run()
+      await started
+    },
+    stop: async () => {
+      const informer = current
+      current = undefined
+      lastVersion = informer?.version ?? lastVersion
+      await informer?.stop()
+    },
+    get: (name, namespace = '') => delivered.get(namespace)?.get(name),
+    list,
+    latestResourceVersion: () => current?.version ?? lastVersion,
   }
 }
 

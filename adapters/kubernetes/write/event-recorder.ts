@@ -1,6 +1,7 @@
 import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
+import { unavailable } from '../../common/source-errors.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { ApiRequest } from '../http/api-session.js'
 import { type KubernetesReference, namesOf } from './object-types.js'
@@ -114,132 +115,121 @@ export interface RecorderSettings extends EventRecorderOptions {
 }
 
 /** Creates events one after the other, and counts repetitions. */
-export class SeriesRecorder implements EventRecorder {
-  readonly #settings: RecorderSettings
+export function seriesRecorder(settings: RecorderSettings): EventRecorder {
+  const { controller, instance, clock, random, send, onError } = settings
   /** By content; the one that was repeated last is at the end. */
-  readonly #series = new Map<string, Series>()
-  readonly #waiting = new Set<Series>()
-  #writing: Promise<void> | undefined
+  const all = new Map<string, Series>()
+  const waiting = new Set<Series>()
+  let writing: Promise<void> | undefined
   /** Distinguishes the names of its events from those that another recorder creates in the same millisecond. */
-  readonly #id: string
-  #dropped = 0
-  #names = 0
+  const id = Math.floor(random.next() * 2 ** 48).toString(16)
+  let dropped = 0
+  let names = 0
 
-  constructor(settings: RecorderSettings) {
-    this.#settings = settings
-    this.#id = Math.floor(settings.random.next() * 2 ** 48).toString(16)
-  }
-
-  get dropped(): number {
-    return this.#dropped
-  }
-
-  event(regarding: KubernetesReference, event: KubernetesEvent): void {
+  const fail = (error: unknown): void => {
+    dropped++
+    const reported =
+      error instanceof SourceError ? error : new SourceError(messageOf(error), { code: 'PROTOCOL', cause: error })
     try {
-      this.#record(regarding, event)
-    } catch (error) {
-      this.#fail(error)
+      onError?.(reported)
+    } catch {
+      // Events are best effort, and a run must not fail because of them.
     }
   }
-
-  async flush(): Promise<void> {
-    for (const series of this.#series.values()) if (series.count > series.written) this.#waiting.add(series)
-    this.#write()
-    while (this.#writing !== undefined) await this.#writing
-  }
-
-  #record(regarding: KubernetesReference, event: KubernetesEvent): void {
-    const now = this.#settings.clock.now()
-    const body = this.#body(regarding, event)
-    const { note: _note, ...identity } = body
-    const key = JSON.stringify(identity)
-    const known = this.#series.get(key)
-    this.#series.delete(key)
-    const isRepeated = known !== undefined && now - known.lastAt <= SERIES_MS
-    const series = isRepeated ? known : this.#create(key, body, now)
-    if (isRepeated) {
-      series.count++
-      series.lastAt = now
-      series.lastObservedAt = wallNowOf(this.#settings.clock)
-    }
-    const isDue = series.written < 2 || now - series.writtenAt >= WRITE_EVERY_MS
-    if (isDue && !this.#waiting.has(series)) {
-      if (this.#waiting.size >= MAX_WAITING) {
-        if (isRepeated) this.#series.set(key, series)
-        throw new SourceError(`${MAX_WAITING} events wait to be written`, { code: 'UNAVAILABLE' })
-      }
-      this.#waiting.add(series)
-    }
-    this.#series.set(key, series)
-    for (const oldest of this.#series.keys()) {
-      if (this.#series.size <= MAX_SERIES) break
-      this.#series.delete(oldest)
-    }
-    this.#write()
-  }
-
-  #body(regarding: KubernetesReference, { type = 'Normal', reason, action = reason, note, related }: KubernetesEvent) {
-    const { controller, instance } = this.#settings
-    return {
-      regarding: referenceOf(regarding),
-      ...(related === undefined ? {} : { related: referenceOf(related) }),
-      type,
-      reason: reason.slice(0, MAX_WORD),
-      action: action.slice(0, MAX_WORD),
-      reportingController: controller,
-      reportingInstance: instance.slice(0, MAX_WORD),
-      ...(note === undefined ? {} : { note: cut(note) }),
-    }
-  }
-
-  #create(key: string, body: { readonly regarding: Reference }, now: number): Series {
+  const bodyOf = (
+    regarding: KubernetesReference,
+    { type = 'Normal', reason, action = reason, note, related }: KubernetesEvent,
+  ) => ({
+    regarding: referenceOf(regarding),
+    ...(related === undefined ? {} : { related: referenceOf(related) }),
+    type,
+    reason: reason.slice(0, MAX_WORD),
+    action: action.slice(0, MAX_WORD),
+    reportingController: controller,
+    reportingInstance: instance.slice(0, MAX_WORD),
+    ...(note === undefined ? {} : { note: cut(note) }),
+  })
+  const create = (key: string, body: { readonly regarding: Reference }, now: number): Series => {
     const { name, namespace = 'default' } = body.regarding
-    const observedAt = wallNowOf(this.#settings.clock)
-    const suffix = `${Math.floor(observedAt).toString(16)}.${this.#id}.${(++this.#names).toString(16)}`
+    const observedAt = wallNowOf(clock)
+    const suffix = `${Math.floor(observedAt).toString(16)}.${id}.${(++names).toString(16)}`
     const eventName = [...labelsIn(name.slice(0, MAX_NAME)), suffix].join('.')
     const metadata = { name: eventName, namespace }
     const whole = { apiVersion: API_VERSION, kind: 'Event', metadata, eventTime: microTime(observedAt), ...body }
     const times = { lastAt: now, lastObservedAt: observedAt, writtenAt: now }
     return { key, namespace, name: eventName, body: whole, count: 1, written: 0, ...times }
   }
-
-  #write(): void {
-    if (this.#writing !== undefined || this.#waiting.size === 0) return
-    this.#writing = this.#writeAll().finally(() => {
-      this.#writing = undefined
+  const record = (regarding: KubernetesReference, event: KubernetesEvent): void => {
+    const now = clock.now()
+    const body = bodyOf(regarding, event)
+    const { note: _note, ...identity } = body
+    const key = JSON.stringify(identity)
+    const known = all.get(key)
+    all.delete(key)
+    const isRepeated = known !== undefined && now - known.lastAt <= SERIES_MS
+    const series = isRepeated ? known : create(key, body, now)
+    if (isRepeated) {
+      series.count++
+      series.lastAt = now
+      series.lastObservedAt = wallNowOf(clock)
+    }
+    const isDue = series.written < 2 || now - series.writtenAt >= WRITE_EVERY_MS
+    if (isDue && !waiting.has(series)) {
+      if (waiting.size >= MAX_WAITING) {
+        if (isRepeated) all.set(key, series)
+        throw unavailable(`${MAX_WAITING} events wait to be written`)
+      }
+      waiting.add(series)
+    }
+    all.set(key, series)
+    for (const oldest of all.keys()) {
+      if (all.size <= MAX_SERIES) break
+      all.delete(oldest)
+    }
+    write()
+  }
+  const write = (): void => {
+    if (writing !== undefined || waiting.size === 0) return
+    writing = writeAll().finally(() => {
+      writing = undefined
     })
   }
-
-  async #writeAll(): Promise<void> {
-    for (const series of this.#waiting) {
-      this.#waiting.delete(series)
+  const writeAll = async (): Promise<void> => {
+    for (const series of waiting) {
+      waiting.delete(series)
       const { count, written } = series
       series.written = count
-      series.writtenAt = this.#settings.clock.now()
+      series.writtenAt = clock.now()
       try {
-        await this.#settings.send(requestFor(series, written))
+        await send(requestFor(series, written))
       } catch (error) {
         const isExpired = written > 0 && apiStatusIn(error)?.code === 404
         if (isExpired) {
           series.written = 0
-          this.#waiting.add(series) // It is created again.
+          waiting.add(series) // It is created again.
           continue
         }
-        if (this.#series.get(series.key) === series) this.#series.delete(series.key)
-        this.#fail(error)
+        if (all.get(series.key) === series) all.delete(series.key)
+        fail(error)
       }
     }
   }
-
-  #fail(error: unknown): void {
-    this.#dropped++
-    const reported =
-      error instanceof SourceError ? error : new SourceError(messageOf(error), { code: 'PROTOCOL', cause: error })
-    try {
-      this.#settings.onError?.(reported)
-    } catch {
-      // Events are best effort, and a run must not fail because of them.
-    }
+  return {
+    get dropped() {
+      return dropped
+    },
+    event: (regarding, event) => {
+      try {
+        record(regarding, event)
+      } catch (error) {
+        fail(error)
+      }
+    },
+    flush: async () => {
+      for (const series of all.values()) if (series.count > series.written) waiting.add(series)
+      write()
+      while (writing !== undefined) await writing
+    },
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider } from '../kubernetes-options.js'
 import { withConflicts } from './apply-conflict.js'
-import { type EventRecorder, type EventRecorderOptions, SeriesRecorder } from './event-recorder.js'
+import { type EventRecorder, type EventRecorderOptions, seriesRecorder } from './event-recorder.js'
 import { type FinalizerOptions, finalizing } from './finalizer.js'
 import { ObjectApi, type ObjectRequest } from './object-api.js'
 import { type KubernetesReference, type KubernetesWritten, namesOf } from './object-types.js'
@@ -234,7 +234,7 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
       const { controller, instance = hostname() || 'unknown' } = given ?? {}
       requireOptions('eventRecorder', { controller })
       const send = api.send.bind(api)
-      return new SeriesRecorder({ ...given, instance, clock: systemClock, random: systemRandom, send })
+      return seriesRecorder({ ...given, instance, clock: systemClock, random: systemRandom, send })
     },
   }
 }

@@ -1,7 +1,7 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test, vi } from 'vitest'
 import { kubernetesWriter } from '../../../../adapters/kubernetes/index.js'
-import { SeriesRecorder } from '../../../../adapters/kubernetes/write/event-recorder.js'
+import { seriesRecorder } from '../../../../adapters/kubernetes/write/event-recorder.js'
 import { OptionError, SourceError } from '../../../../src/index.js'
 import { SeededRandom, VirtualClock } from '../../../../testing/index.js'
 
@@ -25,7 +25,7 @@ function recorder(send: (request: Sent) => Promise<unknown> = async () => ({}), 
   const clock = new VirtualClock()
   const sent: Sent[] = []
   const onError = vi.fn()
-  const events = new SeriesRecorder({
+  const events = seriesRecorder({
     controller: 'example.com/operator',
     instance: 'one',
     clock,
