@@ -10,7 +10,7 @@ import { assertCurrent, type BucketState, createBucket, readMessage, readState }
 import type { NatsClient } from './connection/nats-client.js'
 import { type Session, sessionOf } from './connection/session.js'
 import { isClient, isToken } from './nats-options.js'
-import { BucketSource } from './nats-source.js'
+import { bucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
 
@@ -162,7 +162,7 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
     name,
     maxChanges: MAX_CHANGES,
     maxBytes: Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES,
-    collection: new BucketSource<string>(
+    collection: bucketSource<string>(
       { ...rest, client, bucket, codec: 'string', verifyMs: VERIFY_MS },
       { decodeKey: decodeRelayKey, searchesFirst: true },
     ),
