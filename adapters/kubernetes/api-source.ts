@@ -1,13 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
-import type {
-  ListContext,
-  ListPage,
-  SourceContext,
-  VersionPage,
-  WatchBatch,
-  WatchContext,
-} from '../../src/contract/source.js'
+import type { ListContext, SourceContext, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { repeat } from '../common/deadline-scope.js'
 import { elementsOf, type Properties, propertiesOf } from '../common/properties.js'
@@ -19,7 +12,7 @@ import { ResumeGuard } from './history/resume-guard.js'
 import { SchemaOrigins, schemaVersion } from './history/schema.js'
 import { assertHistory, readHead } from './history/server-head.js'
 import { ApiRequests } from './http/api-requests.js'
-import { ApiSession, type ApiSessionOptions } from './http/api-session.js'
+import { ApiSession } from './http/api-session.js'
 import type { Credentials } from './http/credentials.js'
 import { findResource, type Resource } from './http/discovery.js'
 import { nextArrival } from './http/response-body.js'
@@ -45,182 +38,44 @@ const PAGE_EVENTS = 256
 /** The kind with which the server returns objects without anything but metadata. */
 const PARTIAL = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
 
-export class ApiSource<T> implements KubernetesSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly isSensitive: boolean
-  readonly heartbeatMs: number
-  readonly #options: KubernetesSourceOptions
-  readonly #shard: Shard | undefined
-  readonly #cluster: Cluster
-  readonly #credentials: Credentials
-  readonly #sessionOptions: Required<Pick<ApiSessionOptions, 'timeoutMs' | 'retryAfter'>>
-  readonly #maxObjectBytes: number
-  #resource: Resource | undefined
+export function apiSource<T>(options: KubernetesSourceOptions, credentials: Credentials): KubernetesSource<T> {
+  const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, timeoutMs = 15_000 } = options
+  const { heartbeatMs = HEARTBEAT_MS, maxObjectBytes = MAX_OBJECT_BYTES } = options
+  const { labelSelector, metadataOnly = false, pageSize: mostOfRequest = 500 } = options
+  const shard = options.shard && new Shard(options.shard)
+  const cluster = Cluster.of(kubeConfig)
+  const retryAfter = cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace]))
+  let found: Resource | undefined
   /** When lists are streamed again, after the server did not stream one to its end. */
-  #streamRetryAt = 0
+  let streamRetryAt = 0
   /** The arrival number at which the last list began. */
-  #listedAt = 0
-  readonly #clusterGuard = new ClusterGuard()
-  readonly #resumeGuard = new ResumeGuard()
-  readonly #pageLimit = new PageLimit()
-  readonly #schemas = new SchemaOrigins()
-
-  constructor(options: KubernetesSourceOptions, credentials: Credentials) {
-    const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, timeoutMs = 15_000 } = options
-    this.#options = options
-    this.#shard = options.shard && new Shard(options.shard)
-    this.#cluster = Cluster.of(kubeConfig)
-    this.#credentials = credentials
-    const retryAfter = this.#cluster.retryAfterGate(JSON.stringify([apiVersion, kind, plural, namespace]))
-    this.#sessionOptions = { timeoutMs, retryAfter }
-    this.#maxObjectBytes = options.maxObjectBytes ?? MAX_OBJECT_BYTES
-    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
-    const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
-    const resource = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
-    this.selection = selectionOf(options)
-    // Also without their data: kubectl copies that to an annotation.
-    this.isSensitive = apiVersion === 'v1' && (kind === 'Secret' || plural === 'secrets')
-    this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${resource}`
-  }
-
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { pageSize, random, clock, floor, signal } = context
-    const { removal } = this.#resumeGuard
-    this.#listedAt = nextArrival()
-    const session = this.#session(context)
-    const stopReporting = reportProgress(context)
-    try {
-      const requests = await this.#requests(session)
-      // Before the objects: if the schema changes during the list, the objects are read again.
-      const schema = await schemaVersion(session, requests.resource)
-      let clusterId: string | undefined
-      let version: Version | undefined
-      const assertListHistory = (after: Version): Promise<Version> =>
-        assertHistory(session, requests, after, (id) => this.#clusterGuard.beginList(id, undefined, signal))
-      const pages = readList({
-        session,
-        requests,
-        decoder: this.#decoder(requests),
-        isStreamed: (this.#options.streamingLists ?? true) && clock.now() >= this.#streamRetryAt,
-        limit: Math.min(this.#options.pageSize ?? 500, pageSize),
-        pageLimit: this.#pageLimit,
-        pageSize: Math.min(pageSize, PAGE_EVENTS),
-        metadataOnly: this.#options.metadataOnly ?? false,
-        maxObjectBytes: this.#maxObjectBytes,
-        timeoutMs: this.#sessionOptions.timeoutMs,
-        timeoutSeconds: this.#timeoutSeconds(random.next()),
-        random,
-        onPageError: (error) => this.#recordError(error, clock),
-        assertHistory: assertListHistory,
-        onNotStreamed: ({ cause }) => {
-          this.#recordError(cause, clock)
-          this.#streamRetryAt = clock.now() + STREAM_RETRY_MS
-        },
-      })
-      for await (const page of pages) {
-        if (clusterId === undefined) this.#clusterGuard.beginList(session.clusterId, floor, signal)
-        clusterId ??= session.clusterId
-        if (session.clusterId !== clusterId || this.#credentials.clusterId !== clusterId)
-          throw clusterChangedDuringList()
-        // The list ends before the floor: this server is behind, or the history was rewound.
-        if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
-          await assertListHistory(floor)
-        this.#shard?.check(page.events)
-        this.#resumeGuard.recordContact(clock)
-        version = page.version ?? version
-        yield page
-      }
-      if (this.#credentials.clusterId !== clusterId) throw clusterChangedDuringList()
-      this.#clusterGuard.completeList(clusterId, floor, version)
-      this.#schemas.recordList(context.mirror ?? this, schema)
-      if (version !== undefined) this.#resumeGuard.recordList(version, removal)
-    } catch (error) {
-      throw this.#recordError(error, clock)
-    } finally {
-      stopReporting()
-      session.close()
-    }
-  }
-
-  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const { after, random, clock } = context
-    assertResourceVersion(after)
-    const mirror = context.mirror ?? this
-    if (context.isUnconfirmed === true) this.#restore(mirror, context)
-    const lease = this.#clusterGuard.lease(context.signal, after)
-    const removeWatch = this.#schemas.addWatch(mirror, lease)
-    let at = after
-    let silentSince: number | undefined
-    let failure: unknown
-    const followContext: FollowContext = {
-      ...context,
-      signal: lease.signal,
-      onBatch: (batch) => {
-        this.#shard?.check(batch.events)
-        this.#resumeGuard.deletes.record(mirror, batch)
-      },
-      onAdvance: (version) => {
-        at = version
-        lease.advanceTo(version)
-      },
-      onSilence: (since) => {
-        silentSince = since
-      },
-    }
-    try {
-      const requests = await this.#prepareWatch(context, lease)
-      const timeoutSeconds = this.#timeoutSeconds(random.next())
-      const key = this.#sharingKey(requests, this.#schemas.of(mirror))
-      const from = this.#resumeGuard.deletes.readFrom(mirror, after)
-      const resumePoint = { after, from, listedAt: this.#listedAt }
-      const end = yield* this.#cluster.follow(key, resumePoint, this.#decoder(requests), followContext, {
-        clock,
-        connector: new WatchConnector((signal) => this.#session({ signal, clock }), requests, lease),
-        maxObjectBytes: this.#maxObjectBytes,
-        heartbeatMs: this.heartbeatMs,
-        probeMs: this.#options.probeMs ?? PROBE_MS,
-        timeoutSeconds,
-      })
-      this.#resumeGuard.recordWatchEnd(at, end)
-    } catch (error) {
-      failure = error
-      throw this.#resumeGuard.classify(this.#recordError(error, clock, silentSince), after)
-    } finally {
-      removeWatch()
-      lease.release(failure)
-    }
-  }
-
-  /** What the history checks of a later process compare with. */
-  resumeState(mirror: object): string {
-    const { clusterId } = this.#credentials
-    const deletedAt = this.#resumeGuard.deletes.of(mirror)
-    return JSON.stringify({ clusterId, schema: this.#schemas.of(mirror), deletedAt })
-  }
+  let listedAt = 0
+  const clusterGuard = new ClusterGuard()
+  const resumeGuard = new ResumeGuard()
+  const pageLimit = new PageLimit()
+  const schemas = new SchemaOrigins()
 
   /** The mirror has objects that an earlier process has read. */
-  #restore(mirror: object, { after, resumeState = '{}' }: WatchContext): void {
+  const restore = (mirror: object, { after, resumeState = '{}' }: WatchContext): void => {
     const { clusterId, schema, deletedAt } = savedState(resumeState)
-    this.#clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
-    this.#schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
-    this.#resumeGuard.deletes.restore(mirror, elementsOf(deletedAt))
+    clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
+    schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
+    resumeGuard.deletes.restore(mirror, elementsOf(deletedAt))
   }
-
   /** Finds the resource, and verifies the version that the watch resumes from. */
-  async #prepareWatch(context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> {
+  const prepareWatch = async (context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> => {
     const { after, clock } = context
-    const session = this.#session(context)
+    const session = open(context)
     try {
-      const requests = await this.#requests(session)
-      continueOn(this.#credentials.clusterId)
-      this.#resumeGuard.assertNotRemoved(after)
-      if (this.#resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
+      const requests = await requestsIn(session)
+      continueOn(credentials.clusterId)
+      resumeGuard.assertNotRemoved(after)
+      if (resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
       await assertHistory(session, requests, after, continueOn)
-      this.#resumeGuard.recordContact(clock)
-      const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaVersion(session, requests.resource))
+      resumeGuard.recordContact(clock)
+      const expired = schemas.mismatch(context.mirror ?? source, await schemaVersion(session, requests.resource))
       if (expired !== undefined) throw expired
-      const contents = this.#resumeGuard.isAuditDue(clock.now())
+      const contents = resumeGuard.isAuditDue(clock.now())
       if (context.isUnconfirmed === true || contents)
         context.requestAudit?.(
           'the API server was unreachable for long enough to be restored with a history that has passed our version',
@@ -231,123 +86,238 @@ export class ApiSource<T> implements KubernetesSource<T> {
       session.close()
     }
   }
-
   /** Watches with the same key deliver the same objects, and can be shared. */
-  #sharingKey(requests: ApiRequests, schema: string | undefined): string {
-    const { maxWatchMs, probeMs } = this.#options
+  const sharingKeyOf = (requests: ApiRequests, schema: string | undefined): string => {
+    const { maxWatchMs, probeMs } = options
     const { path, accept } = requests.watch({})
     return JSON.stringify([
-      this.#credentials.clusterId,
+      credentials.clusterId,
       path,
       accept,
       schema,
       maxWatchMs,
       probeMs,
-      this.heartbeatMs,
-      this.#sessionOptions.timeoutMs,
-      this.#maxObjectBytes,
+      heartbeatMs,
+      timeoutMs,
+      maxObjectBytes,
     ])
   }
-
-  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
-    const session = this.#session(context)
-    const stopReporting = reportProgress(context)
-    const assertCluster = (id: string | undefined): void => this.#clusterGuard.assertCluster(id)
-    try {
-      const requests = await this.#requests(session)
-      const limit = Math.min(this.#options.pageSize ?? 500, context.pageSize)
-      const options = {
-        session,
-        requests,
-        decoder: this.#decoder(requests),
-        limit,
-        pageLimit: this.#pageLimit,
-        pageSize: limit,
-        metadataOnly: true,
-        maxObjectBytes: this.#maxObjectBytes,
-        random: context.random,
-        onPageError: (error: unknown) => void this.#recordError(error),
-        assertHistory: (after: Version) => assertHistory(session, requests, after, assertCluster),
-      }
-      const assertNotRewound = this.#clusterGuard.beginRead()
-      for await (const { events, version } of readPages(options)) {
-        assertCluster(session.clusterId)
-        this.#shard?.check(events)
-        const keys = events.flatMap(({ key, version: own }) =>
-          key === undefined || own === undefined ? [] : { key, version: own },
-        )
-        if (version !== undefined) assertNotRewound(version)
-        yield version === undefined ? { keys } : { keys, version }
-      }
-      // Keys and versions do not show a change of the schema.
-      this.#schemas.observe(await schemaVersion(session, requests.resource))
-    } catch (error) {
-      throw this.#recordError(error)
-    } finally {
-      stopReporting()
-      session.close()
-    }
-  }
-
-  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const session = this.#session(context)
-    try {
-      const requests = await this.#requests(session)
-      const assertNotRewound = this.#clusterGuard.beginRead()
-      const version = await readHead(session, requests)
-      this.#clusterGuard.assertCluster(session.clusterId)
-      assertNotRewound(version)
-      return version
-    } catch (error) {
-      throw this.#recordError(error)
-    } finally {
-      session.close()
-    }
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    assertResourceVersion(at)
-    assertResourceVersion(mark)
-    return compareVersions(at, mark) >= 0
-  }
-
-  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession {
-    return new ApiSession(this.#credentials, { signal, clock, ...this.#sessionOptions })
-  }
-
+  const open = ({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession =>
+    new ApiSession(credentials, { signal, clock, timeoutMs, retryAfter })
   /** Throws before the server's Retry-After has passed. */
-  async #requests(session: ApiSession): Promise<ApiRequests> {
+  const requestsIn = async (session: ApiSession): Promise<ApiRequests> => {
     session.assertOpen()
-    const { apiVersion = 'v1', kind, plural, namespace } = this.#options
-    const { labelSelector, metadataOnly = false } = this.#options
-    const needsSelector = this.#shard !== undefined && labelSelector === undefined
-    const { fieldSelector = needsSelector ? EVERY_OBJECT : undefined } = this.#options
-    const resource = this.#resource ?? (await findResource(session, { apiVersion, kind, plural }))
-    this.#resource = resource
+    const needsSelector = shard !== undefined && labelSelector === undefined
+    const { fieldSelector = needsSelector ? EVERY_OBJECT : undefined } = options
+    const resource = found ?? (await findResource(session, { apiVersion, kind, plural }))
+    found = resource
     if (namespace !== undefined && !resource.isNamespaced) {
       const message = `${resource.plural} are in no namespace (leave out namespace: "${namespace}")`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
-    const shardSelector = this.#shard?.selector
+    const shardSelector = shard?.selector
     return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, shardSelector, metadataOnly })
   }
-
-  #decoder({ resource }: ApiRequests): Decoder<T> {
-    const { stripManagedFields = true, metadataOnly = false } = this.#options
-    const { kind, apiVersion } = metadataOnly ? PARTIAL : resource
-    return new Decoder<T>({ kind, apiVersion, stripManagedFields, metadataOnly, maxObjectBytes: this.#maxObjectBytes })
+  const decoderFor = ({ resource }: ApiRequests): Decoder<T> => {
+    const { stripManagedFields = true } = options
+    const type = metadataOnly ? PARTIAL : resource
+    return new Decoder<T>({
+      kind: type.kind,
+      apiVersion: type.apiVersion,
+      stripManagedFields,
+      metadataOnly,
+      maxObjectBytes,
+    })
   }
-
-  #timeoutSeconds(chance: number): number {
-    const { maxWatchMs = 600_000 } = this.#options
+  const lifeSeconds = (chance: number): number => {
+    const { maxWatchMs = 600_000 } = options
     return Math.max(1, Math.floor((Math.min(maxWatchMs, MAX_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
-
-  #recordError(error: unknown, clock?: Clock, silentSince?: number): unknown {
-    this.#resumeGuard.recordError(error, clock, silentSince)
-    if (error instanceof SourceError && error.code === 'NOT_FOUND') this.#resource = undefined
+  const recordError = (error: unknown, clock?: Clock, silentSince?: number): unknown => {
+    resumeGuard.recordError(error, clock, silentSince)
+    if (error instanceof SourceError && error.code === 'NOT_FOUND') found = undefined
     return error
   }
+
+  const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
+  const resourceName = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
+  const source: KubernetesSource<T> = {
+    name: `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${resourceName}`,
+    selection: selectionOf(options),
+    // Also without their data: kubectl copies that to an annotation.
+    isSensitive: apiVersion === 'v1' && (kind === 'Secret' || plural === 'secrets'),
+    heartbeatMs,
+    async *list(context) {
+      const { pageSize, random, clock, floor, signal } = context
+      const { removal } = resumeGuard
+      listedAt = nextArrival()
+      const session = open(context)
+      const stopReporting = reportProgress(context)
+      try {
+        const requests = await requestsIn(session)
+        // Before the objects: if the schema changes during the list, the objects are read again.
+        const schema = await schemaVersion(session, requests.resource)
+        let clusterId: string | undefined
+        let version: Version | undefined
+        const assertListHistory = (after: Version): Promise<Version> =>
+          assertHistory(session, requests, after, (id) => clusterGuard.beginList(id, undefined, signal))
+        const pages = readList({
+          session,
+          requests,
+          decoder: decoderFor(requests),
+          isStreamed: (options.streamingLists ?? true) && clock.now() >= streamRetryAt,
+          limit: Math.min(mostOfRequest, pageSize),
+          pageLimit,
+          pageSize: Math.min(pageSize, PAGE_EVENTS),
+          metadataOnly,
+          maxObjectBytes,
+          timeoutMs,
+          timeoutSeconds: lifeSeconds(random.next()),
+          random,
+          onPageError: (error) => recordError(error, clock),
+          assertHistory: assertListHistory,
+          onNotStreamed: ({ cause }) => {
+            recordError(cause, clock)
+            streamRetryAt = clock.now() + STREAM_RETRY_MS
+          },
+        })
+        for await (const page of pages) {
+          if (clusterId === undefined) clusterGuard.beginList(session.clusterId, floor, signal)
+          clusterId ??= session.clusterId
+          if (session.clusterId !== clusterId || credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+          // The list ends before the floor: this server is behind, or the history was rewound.
+          if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
+            await assertListHistory(floor)
+          shard?.check(page.events)
+          resumeGuard.recordContact(clock)
+          version = page.version ?? version
+          yield page
+        }
+        if (credentials.clusterId !== clusterId) throw clusterChangedDuringList()
+        clusterGuard.completeList(clusterId, floor, version)
+        schemas.recordList(context.mirror ?? source, schema)
+        if (version !== undefined) resumeGuard.recordList(version, removal)
+      } catch (error) {
+        throw recordError(error, clock)
+      } finally {
+        stopReporting()
+        session.close()
+      }
+    },
+    async *watch(context) {
+      const { after, random, clock } = context
+      assertResourceVersion(after)
+      const mirror = context.mirror ?? source
+      if (context.isUnconfirmed === true) restore(mirror, context)
+      const lease = clusterGuard.lease(context.signal, after)
+      const removeWatch = schemas.addWatch(mirror, lease)
+      let at = after
+      let silentSince: number | undefined
+      let failure: unknown
+      const followContext: FollowContext = {
+        ...context,
+        signal: lease.signal,
+        onBatch: (batch) => {
+          shard?.check(batch.events)
+          resumeGuard.deletes.record(mirror, batch)
+        },
+        onAdvance: (version) => {
+          at = version
+          lease.advanceTo(version)
+        },
+        onSilence: (since) => {
+          silentSince = since
+        },
+      }
+      try {
+        const requests = await prepareWatch(context, lease)
+        const timeoutSeconds = lifeSeconds(random.next())
+        const key = sharingKeyOf(requests, schemas.of(mirror))
+        const from = resumeGuard.deletes.readFrom(mirror, after)
+        const resumePoint = { after, from, listedAt }
+        const end = yield* cluster.follow(key, resumePoint, decoderFor(requests), followContext, {
+          clock,
+          connector: new WatchConnector((signal) => open({ signal, clock }), requests, lease),
+          maxObjectBytes,
+          heartbeatMs,
+          probeMs: options.probeMs ?? PROBE_MS,
+          timeoutSeconds,
+        })
+        resumeGuard.recordWatchEnd(at, end)
+      } catch (error) {
+        failure = error
+        throw resumeGuard.classify(recordError(error, clock, silentSince), after)
+      } finally {
+        removeWatch()
+        lease.release(failure)
+      }
+    },
+    /** What the history checks of a later process compare with. */
+    resumeState(mirror) {
+      const deletedAt = resumeGuard.deletes.of(mirror)
+      return JSON.stringify({ clusterId: credentials.clusterId, schema: schemas.of(mirror), deletedAt })
+    },
+    async *versions(context) {
+      const session = open(context)
+      const stopReporting = reportProgress(context)
+      const assertCluster = (id: string | undefined): void => clusterGuard.assertCluster(id)
+      try {
+        const requests = await requestsIn(session)
+        const limit = Math.min(mostOfRequest, context.pageSize)
+        const reading = {
+          session,
+          requests,
+          decoder: decoderFor(requests),
+          limit,
+          pageLimit,
+          pageSize: limit,
+          metadataOnly: true,
+          maxObjectBytes,
+          random: context.random,
+          onPageError: (error: unknown) => void recordError(error),
+          assertHistory: (after: Version) => assertHistory(session, requests, after, assertCluster),
+        }
+        const assertNotRewound = clusterGuard.beginRead()
+        for await (const { events, version } of readPages(reading)) {
+          assertCluster(session.clusterId)
+          shard?.check(events)
+          const keys = events.flatMap(({ key, version: own }) =>
+            key === undefined || own === undefined ? [] : { key, version: own },
+          )
+          if (version !== undefined) assertNotRewound(version)
+          yield version === undefined ? { keys } : { keys, version }
+        }
+        // Keys and versions do not show a change of the schema.
+        schemas.observe(await schemaVersion(session, requests.resource))
+      } catch (error) {
+        throw recordError(error)
+      } finally {
+        stopReporting()
+        session.close()
+      }
+    },
+    async head(context) {
+      const session = open(context)
+      try {
+        const requests = await requestsIn(session)
+        const assertNotRewound = clusterGuard.beginRead()
+        const version = await readHead(session, requests)
+        clusterGuard.assertCluster(session.clusterId)
+        assertNotRewound(version)
+        return version
+      } catch (error) {
+        throw recordError(error)
+      } finally {
+        session.close()
+      }
+    },
+    hasReached(at, mark) {
+      assertResourceVersion(at)
+      assertResourceVersion(mark)
+      return compareVersions(at, mark) >= 0
+    },
+  }
+  return source
 }
 
 /** Only a list helps: the state stays as it is, however often the watch is opened. */

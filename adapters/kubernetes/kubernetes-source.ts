@@ -1,4 +1,4 @@
-import { ApiSource } from './api-source.js'
+import { apiSource } from './api-source.js'
 import { Credentials } from './http/credentials.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespace-set.js'
@@ -40,10 +40,10 @@ export function kubernetesSource<T = KubernetesObject>(
   const { namespaces, ...rest } = options
   // All namespaces share them: a plugin runs once, and no namespace changes the cluster before the others.
   const credentials = new Credentials(rest.kubeConfig)
-  if (namespaces === undefined) return new ApiSource<T>(rest, credentials)
+  if (namespaces === undefined) return apiSource<T>(rest, credentials)
   if (rest.namespace !== undefined) throw new TypeError('kubernetesSource: give either "namespace" or "namespaces"')
   return new NamespaceSet<T>(namespaces, (namespace) => {
     checkSourceOptions({ ...rest, namespace })
-    return new ApiSource<T>({ ...rest, namespace }, credentials)
+    return apiSource<T>({ ...rest, namespace }, credentials)
   })
 }
