@@ -4,7 +4,7 @@ import {
   type EtcdClusterOptions,
   type EtcdCollectionOptions,
 } from './etcd-options.js'
-import { type EtcdSource, RangeSource } from './etcd-source.js'
+import { type EtcdSource, rangeSource } from './etcd-source.js'
 import { RangeHistory } from './range-history.js'
 
 /**
@@ -52,7 +52,7 @@ export function etcdCluster(options: EtcdClusterOptions): EtcdCluster {
   return {
     collection: (range) => {
       checkCollectionOptions(range)
-      return Object.assign(new RangeSource(range, history), { history })
+      return Object.assign(rangeSource(range, history), { history })
     },
   }
 }

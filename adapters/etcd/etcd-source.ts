@@ -1,13 +1,5 @@
 import { watchCollection } from '../../src/contract/shared-history.js'
-import type {
-  ListContext,
-  ListerWatcher,
-  ListPage,
-  SourceContext,
-  VersionPage,
-  WatchBatch,
-  WatchContext,
-} from '../../src/contract/source.js'
+import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { EntryCodec } from './entry-codec.js'
 import { checkEtcdOptions, type EtcdCollectionOptions, type EtcdSourceOptions } from './etcd-options.js'
@@ -18,7 +10,7 @@ import { PageLimit } from './page-limit.js'
 import { RangeHistory } from './range-history.js'
 import { firstPage, rangePages } from './range-pages.js'
 import type { KeyValue } from './transport/etcd-messages.js'
-import { type KeyRange, keyRange, prefixRange, printable } from './transport/key-range.js'
+import { keyRange, prefixRange, printable } from './transport/key-range.js'
 
 /**
  * A range of etcd keys, as a source. A mark is the `header.revision` of the response to a write.
@@ -67,99 +59,79 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
  */
 export function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T> {
   checkEtcdOptions(options)
-  return new RangeSource<T>(options, new RangeHistory(options, 'etcdSource'))
+  return rangeSource<T>(options, new RangeHistory(options, 'etcdSource'))
 }
 
 /** A range of keys as a source. `etcdCluster` has several of one history. */
-export class RangeSource<T> implements EtcdSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly heartbeatMs: number
-  readonly collection: string
-  readonly #history: RangeHistory
-  readonly #range: KeyRange
-  readonly #codec: EntryCodec<T>
-  readonly #pageSize: number
-  readonly #learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
-
-  constructor(options: EtcdCollectionOptions<T>, history: RangeHistory) {
-    const { prefix = '', range, codec = 'json', keys = 'string', pageSize = 10_000 } = options
-    this.#history = history
-    this.#range = range === undefined ? prefixRange(prefix) : keyRange(range.from, range.to)
-    this.#codec = new EntryCodec(codec, keys)
-    this.#pageSize = pageSize
-    this.heartbeatMs = history.heartbeatMs
-    const { start, end } = this.#range
-    this.selection = JSON.stringify([start.toString('hex'), end.toString('hex'), String(codec), keys])
-    const name = range === undefined ? printable(prefix) : `${printable(range.from)}..${printable(range.to ?? '')}`
-    this.name = `etcd:${name}`
-    this.collection = history.add(name, { range: this.#range, codec: this.#codec })
+export function rangeSource<T>(
+  options: EtcdCollectionOptions<T>,
+  history: RangeHistory,
+): EtcdSource<T> & { readonly collection: string } {
+  const { prefix = '', range: given, codec: format = 'json', keys: encoding = 'string', pageSize = 10_000 } = options
+  const range = given === undefined ? prefixRange(prefix) : keyRange(given.from, given.to)
+  const codec = new EntryCodec(format, encoding)
+  const learned = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
+  const name = given === undefined ? printable(prefix) : `${printable(given.from)}..${printable(given.to ?? '')}`
+  const collection = history.add(name, { range, codec })
+  const open = async (context: ListContext, isKeysOnly: boolean) => {
+    const limit = new PageLimit(pageSize, history.transport.maxAnswerBytes, learned)
+    const paging = { range, isKeysOnly, limit, clock: context.clock }
+    const [session, first] = await history.open(context, (opened, timeoutMs) => firstPage(opened, paging, timeoutMs))
+    return { session, first, paging }
   }
-
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { session, first, options } = await this.#open(context, false)
-    try {
-      // A list passes the same history check as a resumed watch. The core compares the contents, for what no check
-      // finds.
-      if (context.floor !== undefined)
-        await assertSameHistory(session, this.#range, parseVersion(context.floor), first.header)
-      // Requested beside the pages, which do not wait for the response.
-      const status = session.status()
-      let newest: KeyValue | undefined
-      for await (const { header, count, kvs, remaining } of rangePages(session, first, options)) {
-        for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
-        const isLast = remaining === 0
-        for (const [part, isEnd] of parts(kvs, context.pageSize)) {
-          const events = part.map((kv) => this.#codec.put(kv))
-          if (!isLast || !isEnd) yield { events, remaining }
-          else {
-            const { clusterId, term, revision } = header
-            const raftIndex = (await status)?.raftIndex ?? 0
-            const fingerprint = HistoryFingerprint.of(count, newest === undefined ? [] : [newest]).fingerprint()
-            const version = formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
-            yield { events, version }
+  return {
+    name: `etcd:${name}`,
+    selection: JSON.stringify([range.start.toString('hex'), range.end.toString('hex'), String(format), encoding]),
+    heartbeatMs: history.heartbeatMs,
+    collection,
+    async *list(context) {
+      const { session, first, paging } = await open(context, false)
+      try {
+        // A list passes the same history check as a resumed watch. The core compares the contents, for what no check
+        // finds.
+        if (context.floor !== undefined)
+          await assertSameHistory(session, range, parseVersion(context.floor), first.header)
+        // Requested beside the pages, which do not wait for the response.
+        const status = session.status()
+        let newest: KeyValue | undefined
+        for await (const { header, count, kvs, remaining } of rangePages(session, first, paging)) {
+          for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
+          const isLast = remaining === 0
+          for (const [part, isEnd] of parts(kvs, context.pageSize)) {
+            const events = part.map((kv) => codec.put(kv))
+            if (!isLast || !isEnd) yield { events, remaining }
+            else {
+              const { clusterId, term, revision } = header
+              const raftIndex = (await status)?.raftIndex ?? 0
+              const fingerprint = HistoryFingerprint.of(count, newest === undefined ? [] : [newest]).fingerprint()
+              const version = formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
+              yield { events, version }
+            }
           }
         }
+      } finally {
+        session.close()
       }
-    } finally {
-      session.close()
-    }
-  }
-
-  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
-    const { session, first, options } = await this.#open(context, true)
-    try {
-      for await (const { header, kvs, remaining } of rangePages(session, first, options)) {
-        const keys = kvs.map((kv) => ({ key: this.#codec.key(kv), version: String(kv.modRevision) }))
-        const version = formatHead(header)
-        yield remaining === 0 ? { keys, version } : { keys }
+    },
+    async *versions(context) {
+      const { session, first, paging } = await open(context, true)
+      try {
+        for await (const { header, kvs, remaining } of rangePages(session, first, paging)) {
+          const keys = kvs.map((kv) => ({ key: codec.key(kv), version: String(kv.modRevision) }))
+          const version = formatHead(header)
+          yield remaining === 0 ? { keys, version } : { keys }
+        }
+      } finally {
+        session.close()
       }
-    } finally {
+    },
+    watch: (context) => watchCollection<T>(history, collection, context),
+    head: async (context) => {
+      const [session, header] = await history.openAtHead(context, range)
       session.close()
-    }
-  }
-
-  watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    return watchCollection<T>(this.#history, this.collection, context)
-  }
-
-  async head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version> {
-    const [session, header] = await this.#history.openAtHead(context, this.#range)
-    session.close()
-    return formatHead(header)
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    return includesMark(at, mark)
-  }
-
-  async #open(context: ListContext, isKeysOnly: boolean) {
-    const limit = new PageLimit(this.#pageSize, this.#history.transport.maxAnswerBytes, this.#learned)
-    const options = { range: this.#range, isKeysOnly, limit, clock: context.clock }
-    const [session, first] = await this.#history.open(context, (opened, timeoutMs) =>
-      firstPage(opened, options, timeoutMs),
-    )
-    return { session, first, options }
+      return formatHead(header)
+    },
+    hasReached: includesMark,
   }
 }
 
