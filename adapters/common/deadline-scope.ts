@@ -11,10 +11,7 @@ export interface Deadline<L> {
   late(): L
 }
 
-/**
- * The reason of aborted timers. It is shared, because creating an error for each takes most of the time of a small
- * command.
- */
+/** Shared: creating an error for each aborted timer takes most of the time of a small command. */
 const SETTLED = new Error('settled')
 
 /**

@@ -134,10 +134,7 @@ export class ChangeDetector {
   }
 }
 
-/**
- * Detects that a store was restored to an older state, from its positions: numbers that never decrease otherwise.
- * Several numbers are compared one by one.
- */
+/** Detects that a store was restored, from positions that never decrease otherwise. Several are compared one by one. */
 export class RewindDetector {
   #last: readonly number[] = []
   #rewinds = 0

@@ -49,10 +49,7 @@ export class ValueCodec<T> {
     return utf8In(bytes, from, to) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex', from, to)}`
   }
 
-  /**
-   * The object of a value: the bytes from `from` to `to`. Throws if the value, or the key that `key` returned, cannot
-   * be decoded.
-   */
+  /** The object of a value. Throws if the value, or the key that `key` returned, cannot be decoded. */
   decode(bytes: Buffer, key: string, from = 0, to: number = bytes.length): T {
     if (key.charCodeAt(0) === NOT_UTF8) throw notUtf8('the key', 'keys')
     return this.#decode(bytes, key, from, to)

@@ -20,10 +20,7 @@ export interface LearnedLimits {
   hasStreams: boolean
 }
 
-/**
- * The number of keys of the next page: few for the first page, then by the size of the entries and the speed of the
- * connection.
- */
+/** The keys of the next page: few at first, then by the size of the entries and the speed of the connection. */
 export class PageLimit {
   readonly #pageSize: number
   readonly #pageBytes: number

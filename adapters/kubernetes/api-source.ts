@@ -343,10 +343,7 @@ function clusterChangedDuringList(): SourceError {
   return new SourceError('the kubeConfig switched to another cluster during the list', { code: 'UNAVAILABLE' })
 }
 
-/**
- * The core's limit of 30 s without a page knows nothing of the longer deadlines of credentials and requests, in
- * milliseconds.
- */
+/** The core allows 30 s without a page. Credentials and requests have longer deadlines. In milliseconds. */
 const REPORT_MS = 10_000
 
 /** Reports progress to the core until the result is called. The caller limits each of its own waits. */

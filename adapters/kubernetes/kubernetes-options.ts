@@ -85,10 +85,7 @@ export interface KubernetesSourceOptions {
   readonly timeoutMs?: number
 }
 
-/**
- * The shortest allowed `maxWatchMs`. Half of it, the shortest life of a watch, is as long as the longest backoff of the
- * core, in milliseconds.
- */
+/** Half of it, the shortest life of a watch, is as long as the longest backoff of the core, in milliseconds. */
 const SHORTEST_WATCH_MS = 60_000
 
 export const isNamespace: OptionCheck = (value) =>

@@ -106,10 +106,7 @@ export class RemovalSearch {
       })
   }
 
-  /**
-   * A message that is removed while they are read may be among them. So may one that the replica that is read has not
-   * removed yet.
-   */
+  /** They may have a message that was removed meanwhile, or that the replica that is read has not removed yet. */
   async #read(): Promise<Present> {
     const before = await this.#state()
     const consumer = await this.#options.consumer()

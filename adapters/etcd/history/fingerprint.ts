@@ -12,10 +12,7 @@ interface Candidate {
   digest: string
 }
 
-/**
- * Counts the keys of a range and remembers its newest entries, from the results of lists and watches. A later history
- * check compares them.
- */
+/** Counts the keys of a range and remembers its newest entries, for a later history check. */
 export class HistoryFingerprint {
   /** By key, oldest first. Invariant: each existing entry that is newer than the oldest of these is one of them. */
   readonly #candidates = new Map<string, Candidate>()
@@ -41,10 +38,7 @@ export class HistoryFingerprint {
     this.settle()
   }
 
-  /**
-   * Applies events in the order of their revisions. Without `settle` afterwards, the entries keep their messages in
-   * memory.
-   */
+  /** In the order of revisions. Without `settle` afterwards, the entries keep their messages in memory. */
   apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {
       if (isDelete) this.count--

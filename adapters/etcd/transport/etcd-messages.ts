@@ -67,10 +67,7 @@ export interface TxnOperation {
   readonly request_txn?: TxnRequest
 }
 
-/**
- * One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before
- * them.
- */
+/** An atomic step: `success` if all comparisons hold, else `failure`. Operations see the effects of earlier ones. */
 export interface TxnRequest {
   readonly compare: readonly Comparison[]
   readonly success: readonly TxnOperation[]

@@ -54,10 +54,7 @@ const losses = new WeakMap<EtcdClient, number>()
 
 /** gRPC's status of a response that did not arrive in time: the client closes its connection. */
 const DEADLINE_EXCEEDED = 4
-/**
- * gRPC's status of a request that must not be sent: the client neither retries it nor counts it as a failure of the
- * host.
- */
+/** gRPC's status that the client neither retries nor counts as a failure of the host. */
 const FAILED_PRECONDITION = 9
 /** gRPC's status of a read at a compacted revision. */
 const OUT_OF_RANGE = 11

@@ -97,10 +97,7 @@ export class Session {
     return await this.#request(() => ({ response: opening, cancel: abandon }), this.#options.timeoutMs)
   }
 
-  /**
-   * Whether a request after a lost one uses another connection. Then the bytes of an unfinished response cannot be
-   * counted.
-   */
+  /** Whether the next request uses another connection: the bytes of an unfinished response cannot be counted. */
   get canReconnect(): boolean {
     return this.#connection.received() === undefined
   }

@@ -169,10 +169,7 @@ function dropInInformer<T extends object>(
     objects.set(name, object)
     emit(isNew ? 'add' : 'update', object)
   }
-  /**
-   * Whether this object was delivered before a stop. While the informer runs, a replaced object is an update, even
-   * under the same version.
-   */
+  /** Whether it was delivered before a stop. While the informer runs, a replaced object is an update. */
   const isUnchanged = (object: T): boolean => {
     const { name, namespace, uid, resourceVersion } = identityOf(object)
     const before = delivered.get(namespace)?.get(name)
@@ -190,10 +187,7 @@ function dropInInformer<T extends object>(
       else remove(object)
     }
   }
-  /**
-   * Delivers the deletions of objects that could not be decoded. Objects that can be decoded again are delivered by the
-   * informer.
-   */
+  /** Delivers the deletions of objects that could not be decoded. The informer delivers those that can be again. */
   const deliverUnreadDeletes = (informer: Informer<T>): void => {
     if (current !== informer) return
     for (const [key, object] of unread) {

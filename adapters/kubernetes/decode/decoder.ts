@@ -218,18 +218,12 @@ function invalidOf({ name, namespace, resourceVersion }: ScannedMetadata, error:
   return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
 }
 
-/**
- * `join` makes a flat string. A template would make one of three parts, which needs twice the memory and is found
- * later.
- */
+/** `join` makes a flat string. That of a template has three parts, and needs twice the memory. */
 function keyOf(namespace: unknown, name: string): string {
   return typeof namespace === 'string' && namespace !== '' ? [namespace, name].join('/') : name
 }
 
-/**
- * Throws if the object nests too deep. A small object cannot, and is not checked. `levels` and `besides` are the depth
- * and the bytes around it.
- */
+/** A small object cannot nest too deep. `levels` and `besides` are the depth and the bytes around it. */
 function assertDepth(bytes: Buffer | string, levels = 0, besides = 0): void {
   if (bytes.length - besides <= SMALL_BYTES) return
   assertJsonDepth(typeof bytes === 'string' ? bytes : bytes.toString('latin1'), MAX_JSON_DEPTH + levels)

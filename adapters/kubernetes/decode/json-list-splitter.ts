@@ -223,15 +223,9 @@ const LEAD_BYTES = 11
 const MAX_FAILED_RUNS = 3
 
 interface BorderedItemSink {
-  /**
-   * Receives the bytes of a possible item, and returns false if they are not one. Valid JSON from the beginning of an
-   * item is one item.
-   */
+  /** Returns false if the bytes are not one item. Valid JSON from the beginning of an item is one. */
   tryItem(bytes: Buffer): boolean
-  /**
-   * Receives the bytes of possible items, in brackets as an array, with `between` at each border. Returns false if they
-   * are anything else.
-   */
+  /** Returns false if the bytes are not items, in brackets as an array, with `between` at each border. */
   tryRun(bytes: Buffer, between: Buffer): boolean
 }
 

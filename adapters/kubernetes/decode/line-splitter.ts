@@ -11,10 +11,7 @@ export interface LineBlock {
   readonly isWhole: boolean
 }
 
-/**
- * Returns the lines of a block. Those of an ASCII block are text, and may be empty: it is faster to convert many lines
- * at once than one by one.
- */
+/** Returns the lines. Those of an ASCII block are converted to text at once, which is faster, and may be empty. */
 export function linesOf({ bytes, isWhole }: LineBlock): readonly (string | Buffer)[] {
   if (!isWhole) return [bytes]
   return isAscii(bytes) ? bytes.toString('latin1').split('\n') : byteLinesOf(bytes)

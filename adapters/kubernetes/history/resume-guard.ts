@@ -102,10 +102,7 @@ export class ResumeGuard {
     this.#wallAheadMs = wallAheadMs
   }
 
-  /**
-   * With `clock`, the outage begins now if it has not begun before; `silentSince` is its beginning if it was noticed
-   * late.
-   */
+  /** With `clock`, an outage begins now, or at `silentSince` if it was noticed late. */
   recordError(error: unknown, clock?: Clock, silentSince?: number): void {
     if (!(error instanceof SourceError)) return
     if (error.code === 'UNAVAILABLE') {

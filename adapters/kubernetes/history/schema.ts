@@ -25,10 +25,7 @@ export class SchemaOrigins {
     return this.#schemas.get(mirror)
   }
 
-  /**
-   * Returns `VERSION_EXPIRED` if the mirror's objects have another schema than the server has now. The next list then
-   * compares by content.
-   */
+  /** Returns `VERSION_EXPIRED` if the mirror has another schema: the next list then compares by content. */
   mismatch(mirror: object, schema: string | undefined): SourceError | undefined {
     // A list whose schema is unknown never equals the server's schema.
     if (!this.#schemas.has(mirror) || schema === undefined || this.#schemas.get(mirror) === schema) return undefined

@@ -39,10 +39,7 @@ export function apiStatusIn(error: unknown): ApiStatus | undefined {
   return cause instanceof ApiRefusal ? cause.status : undefined
 }
 
-/**
- * Returns the error for a failed request. A status without a known meaning is transient. `flaw` of the client
- * certificate is the cause if there is one.
- */
+/** A status without a known meaning is transient. `flaw` of the client certificate is the cause if there is one. */
 export function apiError(status: ApiStatus, target: RequestTarget, flaw?: string): SourceError {
   const refusal = new ApiRefusal(status)
   const retryAfterMs = status.retryAfterMs && Math.min(status.retryAfterMs, MAX_RETRY_AFTER_MS)

@@ -55,10 +55,7 @@ const CREDENTIALS_MS = 60_000
 /** A TCP connection without data is probed after this number of milliseconds. */
 const KEEP_ALIVE_MS = 15_000
 
-/**
- * The connections of one list or one watch, with a deadline on each step. Methods reject with a SourceError. `close`
- * closes every connection.
- */
+/** The connections of one list or watch, with a deadline on each step. Methods reject with a SourceError. */
 export class ApiSession {
   readonly #credentials: Credentials
   readonly #options: ApiSessionOptions

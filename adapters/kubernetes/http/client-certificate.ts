@@ -1,9 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 
-/**
- * Returns why a server refuses this client certificate at that time, for an error; undefined if it is valid then, or
- * if there is none.
- */
+/** Why a server refuses this client certificate at that time; undefined if it is valid, or if there is none. */
 export function certificateFlaw(cert: unknown, now: number): string | undefined {
   const certificate = certificateOf(cert)
   if (certificate === undefined) return undefined

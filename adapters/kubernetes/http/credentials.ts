@@ -88,10 +88,7 @@ export class Credentials {
   /** The KubeConfigs whose credentials the server rejected. They may have cached the rejected token. */
   readonly #refused = new WeakSet<KubeConfigLike>()
   #renewals = 0
-  /**
-   * The access in progress. A plugin runs once for all callers. A result that arrives when no caller waits any more is
-   * kept for the next one.
-   */
+  /** A plugin runs once for all callers. A result that arrives when no caller waits is kept for the next one. */
   #pending: PendingAccess | undefined
   /** The cluster of the last access, and of the next one as far as is known. */
   clusterId: string | undefined

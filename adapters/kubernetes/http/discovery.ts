@@ -123,10 +123,7 @@ function isNear(a: string, b: string): boolean {
   )
 }
 
-/**
- * Returns the other APIs that have this resource, each by its preferred version. Empty if discovery fails: it only adds
- * to a message.
- */
+/** The other APIs that have it, each by its preferred version; none if discovery fails: it only adds to a message. */
 async function otherApisWith(session: ApiSession, wanted: ResourceName): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of ['/api', '/apis']) {

@@ -135,10 +135,7 @@ async function* readPage<T>(
  * memory: V8 moves objects that live that long to its old generation, even if `transform` keeps little of them.
  */
 const FLUSH_BYTES = 512 * 1024
-/**
- * After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is
- * reachable.
- */
+/** A page is yielded at least that often, even an empty one: it proves that the server is reachable. */
 const FLUSH_MS = 5_000
 
 /** Returns whether to yield now, after these data have arrived. The count then restarts. */

@@ -8,10 +8,7 @@ import { isExpired, statusOf } from '../http/api-error.js'
 import type { IDLE } from '../http/response-body.js'
 import type { WatchStream } from './watch-stream.js'
 
-/**
- * The length of a probe. A server sends a bookmark two seconds before it ends a stream, so that this one brings it
- * soon.
- */
+/** A server sends a bookmark two seconds before it ends a stream, so that this length brings it soon. */
 export const PROBE_SECONDS = 3
 /** A probe may end this number of milliseconds late. */
 const PROBE_GRACE_MS = 2_000
@@ -23,10 +20,7 @@ interface ProbeStart {
   readonly after: Version
 }
 
-/**
- * A short watch beside the shared one: its bookmark shows how far the server is, its events what the shared watch has
- * missed.
- */
+/** A short watch: its bookmark shows how far the server is, its events what the shared watch has missed. */
 export class BookmarkProbe {
   readonly after: Version
   readonly deadline: number
@@ -70,10 +64,7 @@ export class BookmarkProbe {
     return version !== undefined && head !== undefined && compareVersions(version, head) < 0
   }
 
-  /**
-   * Whether the probe brought events although the other stream, which last received data then, did not: it is half
-   * open.
-   */
+  /** Whether the other stream is half open: the probe brought events, and it had no data since then. */
   provesHalfOpen(lastDataAt: number): boolean {
     return this.#hasEvents && lastDataAt < this.#startedAt
   }

@@ -28,10 +28,7 @@ export class WatchConnector {
     this.#lease = lease
   }
 
-  /**
-   * Opens a stream of all events after `from`. If the watch resumes, the server's history is checked first: it must not
-   * end before `after`.
-   */
+  /** Opens a stream of all events after `from`. A resumed watch checks that the server's history reaches `after`. */
   async open(
     session: ApiSession,
     { after, from }: ResumeVersions,

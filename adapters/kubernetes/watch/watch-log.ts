@@ -70,10 +70,7 @@ export class WatchLog {
     }
   }
 
-  /**
-   * Returns the segment after which to read so that no event after `version` is missed. Undefined if that segment is
-   * released, or if a later one arrived before `since`.
-   */
+  /** The segment to read after. Undefined if it is released, or if a later one arrived before `since`. */
   segmentBefore(version: Version, since = 0): LogSegment | undefined {
     let segment = this.#oldest
     if (!isUpTo(segment, version)) return undefined

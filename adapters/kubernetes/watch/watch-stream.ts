@@ -44,10 +44,7 @@ export class WatchStream {
     this.#body.whenReady(listener)
   }
 
-  /**
-   * Returns the lines that have arrived, maybe none; `IDLE` after `ms` without data, undefined at the end. Rejects if
-   * the stream broke off.
-   */
+  /** Returns lines, maybe none; `IDLE` after `ms` without data, undefined at the end. Rejects if it broke off. */
   async take(ms: number): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
     const taken = await this.#session.take(this.#body, ms)
     if (taken === undefined || taken === IDLE) return taken

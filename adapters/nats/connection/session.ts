@@ -38,10 +38,7 @@ export function encodedHeaders(headers: Readonly<Record<string, string>>): Buffe
   return Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
 }
 
-/**
- * The requests of one list or one watch over the connection of the program. It ends when the connection is lost,
- * because requests under way are lost with it.
- */
+/** The requests of one list or watch. It ends with the connection, because requests under way are lost with it. */
 export class Session {
   readonly clock: Clock
   readonly #options: SessionOptions

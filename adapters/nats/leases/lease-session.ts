@@ -186,10 +186,7 @@ interface GroupState {
 /** A clock that is set to a later year must not use up the safe integers. In microseconds: the year 2112. */
 const GREATEST_CLOCK = 2 ** 52
 
-/**
- * A line with the epoch and the fence, and then a line for each record: the member, the renewal and the body, which is
- * JSON.
- */
+/** A line with the epoch and the fence, and one for each record: the member, the renewal and the body (JSON). */
 function encodeGroup({ epoch, fence, records }: GroupState): string {
   const lines = records.map(({ member, renewal, body }) => `${member} ${renewal} ${body}`)
   return [`${epoch} ${fence}`, ...lines].join('\n')
@@ -208,10 +205,7 @@ function decodeGroup(text: string, place: string): GroupState {
   return { epoch, fence: Number(fence), records }
 }
 
-/**
- * The next fence. It is about the time in microseconds, so that fences also grow when a bucket is removed or an older
- * state is put back.
- */
+/** About the time in microseconds: fences also grow if a bucket is removed or an older state is put back. */
 function fenceAfter(fence: number, nowMs: number): number {
   return Math.max(fence + 1, Math.min(Math.floor(nowMs * 1_000), GREATEST_CLOCK))
 }

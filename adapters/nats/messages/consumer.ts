@@ -37,10 +37,7 @@ export interface ConsumerOptions {
 
 /** The server removes a consumer that has no reader for this time, if it could not be removed. */
 const INACTIVE_MS = 30_000
-/**
- * The maximum size of the response to one pull. On a slow line other responses wait behind it. A larger message is read
- * alone.
- */
+/** Of one pull: other responses wait behind it on a slow line. A larger message is read alone. */
 const MAX_BYTES = 1024 * 1024
 const MS = 1_000_000
 const HEARTBEAT = 100

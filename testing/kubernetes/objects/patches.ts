@@ -13,10 +13,7 @@ export function mergePatch(object: unknown, patch: unknown): unknown {
   return merged
 }
 
-/**
- * A merge patch that adds finalizers, and adds or changes owners. Other lists are replaced, and there are no directives
- * such as `$patch`.
- */
+/** A merge patch that merges finalizers and owners. Other lists are replaced, and there is no `$patch`. */
 export function strategicMergePatch(object: Json, patch: unknown): Json {
   const merged = jsonOf(mergePatch(object, patch))
   const [old, added] = [object, jsonOf(patch)].map((each) => jsonOf(each['metadata']))
