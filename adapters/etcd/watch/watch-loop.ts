@@ -108,7 +108,7 @@ async function* watchCover(ranges: readonly WatchedRange[], options: WatchOption
     if (reason !== undefined) options.requestAudit(reason)
     const isTrusted = status !== undefined && hasReliableProgress(status.version)
     options.onProgressRequest(() => inbox.addProgressRequest())
-    const loop = new WatchLoop(inbox, followed, isTrusted, options)
+    const loop = watchLoop(inbox, followed, isTrusted, options)
     // The history check passed: idle ranges are live at once.
     if (!loop.isBehind)
       yield { parts: new Map(), versions: new Map(ranges.map((each) => [each.collection, formatVersion(each.from)])) }
@@ -144,236 +144,202 @@ interface FollowedRange {
   readonly position: WatchPosition
 }
 
-class WatchLoop {
-  readonly #inbox: WatchInbox
-  readonly #ranges: readonly FollowedRange[]
-  /** Whether progress notifications of the server are reliable. */
-  readonly #isTrusted: boolean
-  readonly #options: WatchOptions
-  readonly #fragments = new Fragments()
-  readonly #hasArrived: () => boolean
+/** The batches of a watch from its positions on. */
+function watchLoop(
+  inbox: WatchInbox,
+  ranges: readonly FollowedRange[],
+  isTrusted: boolean,
+  { session, head, cover, progressMs, timeoutMs, clock }: WatchOptions,
+): { readonly isBehind: boolean; run(): AsyncGenerator<RevisionBatch> } {
+  const fragments = new Fragments()
+  const hasArrived = session.progressMeter()
   /** The events of each range since the last batch. */
-  #parts = new Map<string, EtcdEvent[]>()
-  #activeAt: number
-  #yieldedAt: number
+  let parts = new Map<string, EtcdEvent[]>()
+  let activeAt = clock.now()
+  let comparedAt = activeAt
   /** Progress requests while the ranges had different revisions. */
-  #requests = 0
+  let requests = 0
   /** Whether the server supports progress requests. A proxy may not forward them. */
-  #progress: 'not requested' | 'requested' | 'supported' | 'unsupported' = 'not requested'
-  #comparedAt: number
-  #differsSince: number | undefined
+  let progress: 'not requested' | 'requested' | 'supported' | 'unsupported' = 'not requested'
+  let differsSince: number | undefined
 
-  constructor(inbox: WatchInbox, ranges: readonly FollowedRange[], isTrusted: boolean, options: WatchOptions) {
-    this.#inbox = inbox
-    this.#ranges = ranges
-    this.#isTrusted = isTrusted
-    this.#options = options
-    this.#hasArrived = options.session.progressMeter()
-    this.#activeAt = this.#comparedAt = options.clock.now()
-    this.#yieldedAt = this.isBehind ? -Infinity : options.clock.now()
-  }
-
+  const latestRevision = (): number => Math.max(...ranges.map(({ position }) => position.revision))
   /** Whether the watch has not reached the version of a range yet, which was listed after another one. */
-  get isBehind(): boolean {
-    const latest = this.#revision
-    return this.#ranges.some(({ position }) => position.revision < latest)
+  const isBehind = (): boolean => {
+    const latest = latestRevision()
+    return ranges.some(({ position }) => position.revision < latest)
   }
+  let yieldedAt = isBehind() ? -Infinity : clock.now()
 
-  get #revision(): number {
-    return Math.max(...this.#ranges.map(({ position }) => position.revision))
-  }
-
-  async *run(): AsyncGenerator<RevisionBatch> {
-    const { progressMs } = this.#options
+  async function* run(): AsyncGenerator<RevisionBatch> {
     for (;;) {
-      const { isBehind } = this
+      const isCatchingUp = isBehind()
       // If a comparison has found a difference, the watch delivers it.
-      const isSoon = isBehind && this.#differsSince === undefined
-      const event: InboxEvent = await this.#inbox.next(isSoon ? Math.min(QUIET_MS, progressMs) : progressMs)
+      const isSoon = isCatchingUp && differsSince === undefined
+      const event: InboxEvent = await inbox.next(isSoon ? Math.min(QUIET_MS, progressMs) : progressMs)
       if (event === 'progress-request') {
-        if (await this.#answersProgressRequest()) yield* this.#batch()
+        if (await answersProgressRequest()) yield* batch()
       } else if (event === 'silence') {
-        if (await (isBehind ? this.#catchesUp() : this.#isAlive())) yield* this.#batch()
+        if (await (isCatchingUp ? catchesUp() : isAlive())) yield* batch()
       } else {
-        this.#received(event)
-        if (event.events.length === 0 && !event.isFragment && !this.#fragments.isWaiting) {
-          if (!event.isCreated) yield* this.#progressed(event)
-        } else yield* this.#delivered(event)
+        received(event)
+        if (event.events.length === 0 && !event.isFragment && !fragments.isWaiting) {
+          if (!event.isCreated) yield* progressed(event)
+        } else yield* applied(event)
       }
     }
   }
-
-  #received(message: WatchResponse): void {
-    this.#activeAt = this.#options.clock.now()
-    this.#differsSince = undefined
+  const received = (message: WatchResponse): void => {
+    activeAt = clock.now()
+    differsSince = undefined
     if (message.isCanceled) throw canceled(message)
-    if (message.header.clusterId !== this.#options.head.clusterId) throw forked('the cluster is another')
+    if (message.header.clusterId !== head.clusterId) throw forked('the cluster is another')
   }
-
-  async *#delivered(message: WatchResponse): AsyncGenerator<RevisionBatch> {
-    const { progressMs } = this.#options
+  async function* applied(message: WatchResponse): AsyncGenerator<RevisionBatch> {
     let isQuiet = true
-    for (const part of wholeRevisions(this.#fragments.complete(message))) {
-      this.#apply(part)
-      if (this.#parts.size === 0) continue
+    for (const part of wholeRevisions(fragments.complete(message))) {
+      apply(part)
+      if (parts.size === 0) continue
       isQuiet = false
-      yield* this.#batch()
+      yield* batch()
     }
-    for (const { position } of this.#ranges) position.settle()
+    for (const { position } of ranges) position.settle()
     // A fragment in the middle of a revision shows that the watch is alive. So do changes of other keys.
-    const isAlive = message.isFragment || this.#options.clock.now() - this.#yieldedAt >= progressMs
-    if (isQuiet && isAlive) yield* this.#batch()
+    const isActive = message.isFragment || clock.now() - yieldedAt >= progressMs
+    if (isQuiet && isActive) yield* batch()
   }
-
   /** Divides whole revisions among the ranges. */
-  #apply(events: readonly EtcdEvent[]): void {
+  const apply = (events: readonly EtcdEvent[]): void => {
     const last = events.at(-1)?.kv.modRevision ?? 0
-    for (const { collection, range, position } of this.#ranges) {
+    for (const { collection, range, position } of ranges) {
       const { revision } = position
       // Old servers send some events twice. Some sent events outside of the range, which the user may not read.
       const own = events.filter(({ kv }) => kv.modRevision > revision && isEntryInRange(kv, range))
       position.apply(own)
       position.advanceTo(last)
       if (own.length === 0) continue
-      const part = this.#parts.get(collection)
-      if (part === undefined) this.#parts.set(collection, own)
+      const part = parts.get(collection)
+      if (part === undefined) parts.set(collection, own)
       else for (const event of own) part.push(event)
     }
   }
-
-  async *#progressed({ header }: WatchResponse): AsyncGenerator<RevisionBatch> {
-    this.#progress = 'supported'
-    if (this.#isTrusted) this.#advanceTo(header.revision)
-    yield* this.#batch()
+  async function* progressed({ header }: WatchResponse): AsyncGenerator<RevisionBatch> {
+    progress = 'supported'
+    if (isTrusted) advanceTo(header.revision)
+    yield* batch()
   }
-
-  #advanceTo(revision: number): void {
-    for (const { position } of this.#ranges) position.advanceTo(revision)
+  const advanceTo = (revision: number): void => {
+    for (const { position } of ranges) position.advanceTo(revision)
   }
-
   /**
    * After a short silence while the ranges have different revisions: whether they are known to be current. A watch that
    * is not synced yet does not respond to a progress request, and a proxy does not forward it.
    */
-  async #catchesUp(): Promise<boolean> {
-    if (!this.#isTrusted || ++this.#requests > MOST_REQUESTS) return await this.#compare()
-    this.#inbox.requestProgress()
+  const catchesUp = async (): Promise<boolean> => {
+    if (!isTrusted || ++requests > MOST_REQUESTS) return await compare()
+    inbox.requestProgress()
     return false
   }
-
   /** Whether the position is known to be current. If not, the response comes as a message. */
-  async #answersProgressRequest(): Promise<boolean> {
-    if (this.#isTrusted && this.#progress !== 'unsupported') {
-      this.#requestProgress()
+  const answersProgressRequest = async (): Promise<boolean> => {
+    if (isTrusted && progress !== 'unsupported') {
+      requestProgress()
       return false
     }
-    return await this.#compare()
+    return await compare()
   }
-
   /** After silence: whether the server has proved otherwise that it is alive. Throws if it seems to be gone. */
-  async #isAlive(): Promise<boolean> {
-    const { timeoutMs } = this.#options
-    const now = this.#options.clock.now()
-    if (this.#hasArrived()) {
+  const isAlive = async (): Promise<boolean> => {
+    const now = clock.now()
+    if (hasArrived()) {
       // A message is arriving: a large one over a slow connection, or the response to a read of this loop.
-      this.#activeAt = now
+      activeAt = now
       return true
     }
-    switch (this.#progress) {
+    switch (progress) {
       case 'supported':
-        if (now - this.#activeAt >= timeoutMs) throw stalled(now - this.#activeAt)
-        this.#requestProgress()
+        if (now - activeAt >= timeoutMs) throw stalled(now - activeAt)
+        requestProgress()
         return false
       case 'not requested':
-        this.#requestProgress()
+        requestProgress()
         return false
       case 'requested':
-        this.#progress = 'unsupported'
-        return await this.#compare()
+        progress = 'unsupported'
+        return await compare()
       case 'unsupported':
-        if (now - this.#comparedAt >= timeoutMs) await this.#compare()
-        else this.#assertSame(await this.#options.session.head(this.#options.cover, this.#readTimeoutMs()))
-        this.#activeAt = this.#options.clock.now()
+        if (now - comparedAt >= timeoutMs) await compare()
+        else assertSame(await session.head(cover, readTimeoutMs()))
+        activeAt = clock.now()
         return true
     }
   }
-
-  #requestProgress(): void {
-    if (this.#progress === 'not requested') this.#progress = 'requested'
-    this.#inbox.requestProgress()
+  const requestProgress = (): void => {
+    if (progress === 'not requested') progress = 'requested'
+    inbox.requestProgress()
   }
-
   /**
    * Compares the delivered state with the server's. If the number of keys and the newest entry are equal, no change is
    * missing. This proves a position without a progress notification, but the server reads all keys. A proxy keeps a
    * watch open while the server behind it is replaced: only this comparison notices it.
    */
-  async #compare(): Promise<boolean> {
-    const { timeoutMs } = this.#options
-    this.#comparedAt = this.#options.clock.now()
+  const compare = async (): Promise<boolean> => {
+    comparedAt = clock.now()
     let revision = Infinity
-    for (const each of this.#ranges) revision = Math.min(revision, await this.#unchangedUntil(each))
+    for (const each of ranges) revision = Math.min(revision, await unchangedUntil(each))
     if (revision > 0) {
-      this.#advanceTo(revision)
+      advanceTo(revision)
       return true
     }
     // The watch must deliver the difference soon. If it does not, it is dead.
-    this.#differsSince ??= this.#comparedAt
-    const silentMs = this.#options.clock.now() - this.#differsSince
+    differsSince ??= comparedAt
+    const silentMs = clock.now() - differsSince
     if (silentMs >= timeoutMs) throw stalled(silentMs)
     return false
   }
-
   /** The server's revision if the range has no change after its position, else 0. */
-  async #unchangedUntil({ range, position }: FollowedRange): Promise<number> {
+  const unchangedUntil = async ({ range, position }: FollowedRange): Promise<number> => {
     const { revision } = position
-    const fingerprint = await position.fingerprint(this.#options.session, range)
+    const fingerprint = await position.fingerprint(session, range)
     const isEqual = ({ count, kvs }: NewestEntries): boolean =>
       count === fingerprint.count && kvs.every(({ modRevision }) => modRevision <= revision)
     const read = async (hasValues: boolean): Promise<NewestEntries> => {
-      const seen = await readNewest(this.#options.session, range, fingerprint, 0, {
-        timeoutMs: this.#readTimeoutMs(),
-        hasValues,
-      })
-      this.#assertSame(seen.header)
-      this.#activeAt = this.#options.clock.now()
+      const reading = { timeoutMs: readTimeoutMs(), hasValues }
+      const seen = await readNewest(session, range, fingerprint, 0, reading)
+      assertSame(seen.header)
+      activeAt = clock.now()
       return seen
     }
     // While the watch is catching up, the values of newer entries would delay its messages.
-    const isBehind = this.#differsSince !== undefined || this.#fragments.isWaiting
-    let seen = await read(!isBehind)
-    if (isBehind && isEqual(seen)) seen = await read(true)
+    const isCatchingUp = differsSince !== undefined || fragments.isWaiting
+    let seen = await read(!isCatchingUp)
+    if (isCatchingUp && isEqual(seen)) seen = await read(true)
     if (!isEqual(seen)) return 0
     assertNewest(seen, fingerprint)
     return seen.header.revision
   }
-
   /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
-  #readTimeoutMs(): number {
-    const { timeoutMs, progressMs } = this.#options
-    return Math.max(progressMs, timeoutMs - (this.#options.clock.now() - this.#activeAt))
-  }
-
+  const readTimeoutMs = (): number => Math.max(progressMs, timeoutMs - (clock.now() - activeAt))
   /** Another term may belong to a restored backup. A new watch then runs the history check. */
-  #assertSame({ clusterId, revision, term }: Header): void {
-    const latest = this.#revision
-    if (clusterId !== this.#options.head.clusterId) throw forked('the cluster is another')
+  const assertSame = ({ clusterId, revision, term }: Header): void => {
+    const latest = latestRevision()
+    if (clusterId !== head.clusterId) throw forked('the cluster is another')
     if (revision < latest) throw forked(`the revision went back from ${latest} to ${revision}`)
-    if (term === this.#options.head.term) return
-    throw unavailable(`the term was ${this.#options.head.term}, and is ${term}`)
+    if (term === head.term) return
+    throw unavailable(`the term was ${head.term}, and is ${term}`)
   }
-
   /** The events since the last batch, if all ranges have one revision. */
-  async *#batch(): AsyncGenerator<RevisionBatch> {
-    if (this.isBehind) return
-    const parts = this.#parts
-    this.#parts = new Map()
+  async function* batch(): AsyncGenerator<RevisionBatch> {
+    if (isBehind()) return
+    const delivered = parts
+    parts = new Map()
     const versions = new Map<string, string>()
-    for (const { collection, range, position } of this.#ranges)
-      versions.set(collection, await position.version(this.#options.session, range))
-    this.#yieldedAt = this.#options.clock.now()
-    yield { parts, versions }
+    for (const { collection, range, position } of ranges)
+      versions.set(collection, await position.version(session, range))
+    yieldedAt = clock.now()
+    yield { parts: delivered, versions }
   }
+  return { isBehind: isBehind(), run }
 }
 
 function stalled(ms: number): SourceError {
