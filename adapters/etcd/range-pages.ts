@@ -36,14 +36,14 @@ export async function* rangePages(
   options: PagesOptions,
 ): AsyncGenerator<RangePage> {
   const { header, count } = first
-  const rest = new LaterPages(session, first, options)
+  const nextPage = laterPages(session, first, options)
   let received = 0
   for (let page = first; ; ) {
     assertFits(page, first, received)
     received += page.kvs.length
     const remaining = count - received
     const last = page.kvs.at(-1)
-    const next = remaining === 0 || last === undefined ? undefined : rest.next(keyAfter(last.key), remaining)
+    const next = remaining === 0 || last === undefined ? undefined : nextPage(keyAfter(last.key), remaining)
     next?.catch(() => {}) // The consumer may have stopped.
     // gRPC writes the request in the next turn of the event loop, which a busy consumer would delay.
     if (next !== undefined) await options.clock.sleep(0)
@@ -56,55 +56,42 @@ export async function* rangePages(
   }
 }
 
-/** The pages after the first one: parts of a stream, which etcd 3.7 has, or requests one after the other. */
-class LaterPages {
-  readonly #session: Session
-  readonly #header: Header
-  readonly #options: PagesOptions
+/**
+ * Returns a function for the page of the `remaining` keys from `key` on. Pages after the first one are parts of a stream,
+ * which etcd 3.7 has, or requests one after the other.
+ */
+function laterPages(session: Session, { header }: RangeResponse, options: PagesOptions) {
+  const { range, isKeysOnly, limit, clock } = options
+  const { revision } = header
   /** Requests the next part of the stream, if there is one. */
-  #part: (() => Promise<RangeResponse | undefined>) | undefined
-  #isFirst = true
+  let request: (() => Promise<RangeResponse | undefined>) | undefined
+  let isFirst = true
   /** Number of keys that the stream has. */
-  #streamed = 0
-
-  constructor(session: Session, { header }: RangeResponse, options: PagesOptions) {
-    this.#session = session
-    this.#header = header
-    this.#options = options
-  }
-
-  /** The page of the `remaining` keys from `key` on. */
-  async next(key: Buffer, remaining: number): Promise<RangeResponse> {
-    const { range, isKeysOnly, limit } = this.#options
-    const { revision } = this.#header
-    if (this.#isFirst && limit.hasStreams)
-      this.#part = this.#session.rangeStream({ key, range_end: range.end, revision, keys_only: isKeysOnly })
-    const page = this.#part && (await this.#nextPart(this.#part, remaining))
-    return page ?? (await requestPage(this.#session, this.#options, { key, revision, remaining }))
-  }
-
+  let streamed = 0
   /** The next part, as a page; undefined if there is no stream. */
-  async #nextPart(
-    request: () => Promise<RangeResponse | undefined>,
-    remaining: number,
-  ): Promise<RangeResponse | undefined> {
-    const { clock, limit } = this.#options
-    const isFirst = this.#isFirst
-    this.#isFirst = false
+  const nextPart = async (remaining: number): Promise<RangeResponse | undefined> => {
+    const wasFirst = isFirst
+    isFirst = false
     const sentAt = clock.now()
-    const part = await request().catch((error: unknown) => {
+    const part = await request?.().catch((error: unknown) => {
       limit.streamFailed(isUnimplemented(error) || isTooLarge(error), clock.now() - sentAt)
       // A token that has just expired is replaced by the request for the page.
-      if (!isFirst || (isUnavailable(error) && !isTokenError(error))) throw explained(error, this.#header.revision)
-      this.#part = undefined
+      if (!wasFirst || (isUnavailable(error) && !isTokenError(error))) throw explained(error, revision)
+      request = undefined
     })
-    if (part === undefined && this.#part === undefined) return undefined
-    if (part === undefined) throw unavailable(`the stream at revision ${this.#header.revision} ended too early`)
-    const before = this.#streamed
-    this.#streamed += part.kvs.length
+    if (part === undefined && request === undefined) return undefined
+    if (part === undefined) throw unavailable(`the stream at revision ${revision} ended too early`)
+    const before = streamed
+    streamed += part.kvs.length
     const isLast = part.header.clusterId !== NO_HEADER.clusterId
     if (isLast) return { ...part, count: part.count - before }
-    return { header: this.#header, kvs: part.kvs, hasMore: true, count: remaining }
+    return { header, kvs: part.kvs, hasMore: true, count: remaining }
+  }
+  return async (key: Buffer, remaining: number): Promise<RangeResponse> => {
+    if (isFirst && limit.hasStreams)
+      request = session.rangeStream({ key, range_end: range.end, revision, keys_only: isKeysOnly })
+    const page = request && (await nextPart(remaining))
+    return page ?? (await requestPage(session, options, { key, revision, remaining }))
   }
 }
 
