@@ -87,6 +87,7 @@ function laterPages(session: Session, { header }: RangeResponse, options: PagesO
     if (isLast) return { ...part, count: part.count - before }
     return { header, kvs: part.kvs, hasMore: true, count: remaining }
   }
+
   return async (key: Buffer, remaining: number): Promise<RangeResponse> => {
     if (isFirst && limit.hasStreams)
       request = session.rangeStream({ key, range_end: range.end, revision, keys_only: isKeysOnly })

@@ -62,6 +62,7 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
     schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
     resumeGuard.deletes.restore(mirror, elementsOf(deletedAt))
   }
+
   /** Finds the resource, and verifies the version that the watch resumes from. */
   const prepareWatch = async (context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> => {
     const { after, clock } = context
@@ -86,6 +87,7 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
       session.close()
     }
   }
+
   /** Watches with the same key deliver the same objects, and can be shared. */
   const sharingKeyOf = (requests: ApiRequests, schema: string | undefined): string => {
     const { maxWatchMs, probeMs } = options
@@ -102,6 +104,7 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
       maxObjectBytes,
     ])
   }
+
   const open = ({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession =>
     new ApiSession(credentials, { signal, clock, timeoutMs, retryAfter })
   /** Throws before the server's Retry-After has passed. */
@@ -118,6 +121,7 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
     const shardSelector = shard?.selector
     return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, shardSelector, metadataOnly })
   }
+
   const decoderFor = ({ resource }: ApiRequests): Decoder<T> => {
     const { stripManagedFields = true } = options
     const type = metadataOnly ? PARTIAL : resource
@@ -129,10 +133,12 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
       maxObjectBytes,
     })
   }
+
   const lifeSeconds = (chance: number): number => {
     const { maxWatchMs = 600_000 } = options
     return Math.max(1, Math.floor((Math.min(maxWatchMs, MAX_WATCH_MS) / 1_000) * (0.5 + chance / 2)))
   }
+
   const recordError = (error: unknown, clock?: Clock, silentSince?: number): unknown => {
     resumeGuard.recordError(error, clock, silentSince)
     if (error instanceof SourceError && error.code === 'NOT_FOUND') found = undefined

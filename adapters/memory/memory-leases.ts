@@ -100,6 +100,7 @@ export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
     for (const [session, changed] of watching)
       if (session !== writer) void Promise.resolve().then(() => changed(released))
   }
+
   const renewIn = (
     session: LeaseSession,
     ...[record, evict, signal]: Parameters<LeaseSession['renew']>
@@ -138,6 +139,7 @@ export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
     }
     return session
   }
+
   return {
     ...leases,
     get records() {

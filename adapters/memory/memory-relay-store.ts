@@ -98,6 +98,7 @@ export function memoryRelayStore(options: MemoryRelayStoreOptions = {}): MemoryR
     texts = restored
     position = collection.restore(restored)
   }
+
   const perform = (changes: readonly TextChange[], after: Version): Version => {
     if (after !== position) throw new RelayConflictError(`${name} is at ${position}`)
     const next = new Map(texts)
@@ -116,9 +117,11 @@ export function memoryRelayStore(options: MemoryRelayStoreOptions = {}): MemoryR
     texts = next
     return position
   }
+
   const assertAvailable = (): void => {
     if (!isAvailable) throw unavailable(`${name} does not respond`)
   }
+
   return {
     name,
     maxChanges,

@@ -167,17 +167,21 @@ function collectionOf<T>(options: MemorySourceOptions<T>): MemorySource<T> {
     if (Number(of) !== id) throw new SourceError('the version is of another memory source', { code: 'EPOCH_CHANGED' })
     return { epoch: Number(inEpoch), sequence: Number(sequence) }
   }
+
   const wakeAll = (): void => {
     for (const call of calls) call.wake()
   }
+
   const failOpenCalls = (fault: () => SourceError | 'stall'): void => {
     for (const call of calls) call.fault = fault()
     wakeAll()
   }
+
   const store = (entry: Entry<T>): WatchEvent<T> => {
     stored.set(entry.key, entry)
     return { type: 'put', ...entry }
   }
+
   const fill = (entries: Iterable<readonly [string, T]>): void => {
     const version = versionAt(lastSequence)
     for (const entry of entries) {
@@ -186,6 +190,7 @@ function collectionOf<T>(options: MemorySourceOptions<T>): MemorySource<T> {
       store({ key, object, version, uid: '0' })
     }
   }
+
   const commit = (events: readonly WatchEvent<T>[]): Version => {
     const sequence = ++lastSequence
     log.push({ sequence, events })
@@ -196,6 +201,7 @@ function collectionOf<T>(options: MemorySourceOptions<T>): MemorySource<T> {
     wakeAll()
     return versionAt(sequence)
   }
+
   const transaction: MemorySource<T>['transaction'] = (fn) => {
     const writes: { readonly key: string; write(version: Version, isLast: boolean): WatchEvent<T> | undefined }[] = []
     fn({
@@ -221,6 +227,7 @@ function collectionOf<T>(options: MemorySourceOptions<T>): MemorySource<T> {
     const events = writes.map(({ key, write }, at) => write(version, last.get(key) === at))
     return commit(events.filter((event) => event !== undefined))
   }
+
   const open = (signal: AbortSignal): Call => {
     if (failures !== undefined) {
       const { error } = failures

@@ -93,11 +93,13 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
       return { type: 'invalid', key, error, version }
     }
   }
+
   const stateOf = async (session: Session): Promise<BucketState> => {
     const state = await readState(session, bucket)
     await assertOwnSubjects(session, bucket, state)
     return state
   }
+
   const consumerOptions = (session: Session, { subjectPrefix }: BucketState): Omit<ConsumerOptions, 'pullSize'> => {
     const all = filters.map((filter) => subjectPrefix + filter)
     const lastSeq = async (): Promise<number> => {
@@ -107,6 +109,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
     const [stream, beatMs] = [streamOf(bucket), heartbeatMs / 2]
     return { session, stream, filters: all, heartbeatMs: beatMs, lastSeq, isExact: isWhole }
   }
+
   /** The newest message of each subject, and what was written while they were read. */
   async function* everything(
     session: Session,
@@ -122,6 +125,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
       consumer.close()
     }
   }
+
   const searchFor = (
     keys: KnownKeys,
     state: BucketState,
@@ -144,6 +148,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
       consumer: () => Consumer.create({ ...consuming, isHeadersOnly: true, pullSize: PULL_SIZE }),
     })
   }
+
   /** What the mirror has at a version; undefined if that is not known. */
   const knownAt = (mirror: object | undefined, version: Version): Known | undefined => {
     if (mirror === undefined) return undefined
@@ -156,6 +161,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
     known?.recent.settle(version)
     return known
   }
+
   /** Throws `EPOCH_CHANGED` for another history. It is `VERSION_EXPIRED` if nothing proves either. */
   const continuityOf = async (
     session: Session,
@@ -176,6 +182,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
     }
     return continuity
   }
+
   return {
     name: `nats:${bucket}${isWhole ? '' : `:${filters.join(',')}`}`,
     selection: JSON.stringify([domain, bucket, filters, String(codec)]),

@@ -104,6 +104,7 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
       session.close()
     }
   }
+
   /** Throws if the bucket removes keys by itself. No sequence shows that, so the relay would not write them again. */
   const stateIn = async (session: Session): Promise<BucketState> => {
     const state = await readState(session, bucket)
@@ -111,6 +112,7 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
     const remedy = `change it, or delete the bucket: then the relay creates it`
     throw refused(`the bucket ${bucket} removes keys by itself, because its ${state.removes}; ${remedy}`)
   }
+
   const stateIfAny = async (session: Session): Promise<BucketState | undefined> => {
     try {
       return await stateIn(session)
@@ -119,10 +121,12 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
       throw error
     }
   }
+
   const create = async (session: Session): Promise<BucketState> => {
     await createBucket(session, bucket, streamReplicas, { allow_msg_ttl: true, allow_atomic: true })
     return await stateIn(session)
   }
+
   /** Returns what throws for a message that the bucket does not take; undefined if the bucket has no limit. */
   const sizeCheck = (changes: readonly TextChange[], { maxMessageBytes: limit }: BucketState) => {
     if (limit === undefined) return undefined
@@ -135,17 +139,20 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
       )
     }
   }
+
   const subjectOf = (key: string): string => {
     const subject = `$KV.${bucket}.${encodeRelayKey(key)}`
     if (subject.length <= MAX_SUBJECT) return subject
     const remedy = 'delete it in the source, or exclude it from the mirror: until then the relay writes nothing'
     throw refused(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`)
   }
+
   const messageOf = ({ key, text }: TextChange): NewMessage => {
     const subject = subjectOf(key)
     if (text !== undefined) return { subject, payload: text, headers: {} }
     return { subject, payload: '', headers: { 'KV-Operation': 'DEL', 'Nats-TTL': MARKER_TTL } }
   }
+
   /**
    * The messages of a write at the position `after`. A purge leaves the sequence. So a message that replaces the last
    * one of the bucket is refused if that is gone.
@@ -158,6 +165,7 @@ export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
       return { ...message, headers: { ...message.headers, 'Nats-Expected-Last-Subject-Sequence': String(seq) } }
     })
   }
+
   return {
     name,
     maxChanges: MAX_CHANGES,

@@ -58,6 +58,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     if (found === undefined) throw new TypeError(`fakeKubernetes: ${kind} of ${apiVersion} is not served`)
     return found
   }
+
   const namesOf = ({ apiVersion, kind, metadata: { name, namespace } }: FakeReference): Names => {
     const resource = resourceOf(apiVersion, kind)
     const isNamespaced = resource.isNamespaced ?? true
@@ -65,6 +66,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
       throw new TypeError(`fakeKubernetes: ${kind} ${name} ${isNamespaced ? 'needs a' : 'has no'} namespace`)
     return { resource, namespace, name }
   }
+
   const failIfScripted = (request: FakeRequest, response: ServerResponse): void => {
     const at = failures.findIndex(({ isMeant }) => isMeant(request))
     const [scripted] = at === -1 ? [] : failures.splice(at, 1)
@@ -73,6 +75,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
     throw new Refusal(code, reason, message)
   }
+
   const create = (call: Call, { resource, namespace }: Target): void => {
     const { body, response } = call
     checkKind(resource, jsonOf(body))
@@ -80,6 +83,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     if (typeof name !== 'string') throw invalid('metadata.name: required (the fake server does not generate names)')
     send(response, 201, store.create({ resource, namespace, name }, jsonOf(body), writeOf(call)))
   }
+
   const patch = ({ query, body, contentType, response }: Call, names: Names, write: Write): void => {
     if (contentType !== 'application/apply-patch+yaml') {
       const change = changeOf(contentType, body, traitsOf(names.resource).isCustom)
@@ -92,6 +96,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     const object = store.apply(names, jsonOf(body), { ...write, isForced: query.get('force') === 'true' })
     send(response, isNew ? 201 : 200, object)
   }
+
   const remove = ({ query, body, response }: Call, names: Names): void => {
     const given = body === undefined ? Object.fromEntries(query) : jsonOf(body)
     const { finalizer, isAwaited } = deletionOf(given)
@@ -103,6 +108,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     const done = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
     send(response, isAwaited && !isGone ? 202 : 200, isGone && !traitsOf(resource).isReturned ? done : object)
   }
+
   const answerObject = (call: Call, target: Target, name: string): void => {
     const { request, body, response } = call
     const { resource, namespace, subresource } = target
@@ -118,6 +124,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     else if (method === 'DELETE') remove(call, names)
     else throw new Refusal(405, 'MethodNotAllowed', `${method} is not supported`)
   }
+
   const pageOf = (query: URLSearchParams, resource: FakeResource, namespace: string | undefined) => {
     const token = query.get('continue') ?? ''
     const page = pages.get(token)
@@ -133,6 +140,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
       throw expired(`too old resource version: ${requested} (${version})`)
     return { version, left: store.list(resource, namespace) }
   }
+
   const list = ({ query, response }: Call, { resource, namespace }: Target): void => {
     const limit = Number(query.get('limit') ?? 0) || Number.POSITIVE_INFINITY
     const { version, left } = pageOf(query, resource, namespace)
@@ -144,6 +152,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     const { apiVersion, kind } = resource
     send(response, 200, { kind: `${kind}List`, apiVersion, metadata, items: left.slice(0, limit) })
   }
+
   const follow = ({ query, response }: Call, target: Target): void => {
     if (query.get('sendInitialEvents') === 'true')
       throw new Refusal(422, 'Invalid', 'sendInitialEvents is forbidden for watch')
@@ -164,6 +173,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     watches.add(watch)
     response.on('close', () => watches.delete(watch))
   }
+
   const answer = (call: Call): void => {
     const { request, query, response } = call
     const target = targetOf(request.path, resources)
@@ -180,6 +190,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     else if (isWatch) follow(call, target)
     else list(call, target)
   }
+
   const take = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.on('error', () => {})
     const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://fake')
@@ -198,6 +209,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
       else response.destroy(error instanceof Error ? error : undefined) // The client has closed the connection.
     }
   }
+
   const disconnect = (): void => {
     for (const socket of sockets) socket.destroy()
     watches.clear()

@@ -59,6 +59,7 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
     const renewal = Number(text.slice(0, RENEWAL_DIGITS))
     return { member: key.toString().slice(prefix.length), renewal, body: text.slice(RENEWAL_DIGITS + 1) }
   }
+
   const open = async (signal: AbortSignal): Promise<Session> => {
     const timeoutMs = requestMs / transport.endpoints
     const options = { signal, clock: systemClock, timeoutMs }
@@ -74,12 +75,14 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
     // A record before the last confirmed one is of a restored backup.
     return [isLess(key, renewalText(renewal)), isGreater(key, renewalText(last))]
   }
+
   /** Deletes a record whose value begins with this renewal and a space. */
   const evictionOf = ({ member, renewal }: Eviction): TxnOperation => {
     const [key, text] = [keyOf(member), renewalText(renewal)]
     const compare = [isGreater(key, text), isLess(key, `${text}!`)]
     return { request_txn: { compare, success: [{ request_delete_range: { key } }], failure: [] } }
   }
+
   /** Calls `changed` if another member changed its record in more than its renewal. */
   const observe = ({ isDelete, kv }: EtcdEvent, changed: Changed): void => {
     const { member, body } = stored(kv)
@@ -87,6 +90,7 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
     const isChanged = isDelete || changes.written(member, body)
     if (isChanged && member !== own) changed(isDelete || hasReleased(body) ? member : undefined)
   }
+
   const read = async (inbox: WatchInbox, changed: Changed): Promise<never> => {
     let isSilent = false
     for (;;) {
@@ -102,6 +106,7 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
       }
     }
   }
+
   /** Watches over a connection of its own, until it is lost. */
   const listen = async (changed: Changed, signal: AbortSignal): Promise<void> => {
     const session = await open(signal)
@@ -121,6 +126,7 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
       session.close()
     }
   }
+
   return {
     renew: async (record, evict, signal) => {
       const { member } = record

@@ -185,6 +185,7 @@ function connectionTo(
     if (token.value !== undefined) own.set('token', token.value)
     return own
   }
+
   const unary = <V>(path: string, request: Buffer, { decode }: Message<V>): Call<V> => {
     const { promise: response, resolve, reject } = Promise.withResolvers<V>()
     const answered = (error: ServiceError | null, value?: V): void => {
@@ -195,6 +196,7 @@ function connectionTo(
     const call = client.makeUnaryRequest<Buffer, V>(path, asIs, decode, request, metadata(), {}, answered)
     return { response, cancel: () => call.cancel() }
   }
+
   const authenticate = async (follow: <R>(call: Call<R>) => Promise<R>): Promise<void> => {
     const { auth } = token
     if (auth === undefined) return
@@ -207,6 +209,7 @@ function connectionTo(
       if (!/authentication is not enabled/.test(String(error))) throw error
     }
   }
+
   /** Sends the request with the token. If the token has expired, it is sent once more with a new one. */
   const authorized = <V>(path: string, request: Buffer, message: Message<V>): Call<V> => {
     let current: Call<unknown> | undefined

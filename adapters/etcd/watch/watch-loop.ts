@@ -189,12 +189,14 @@ function watchLoop(
       }
     }
   }
+
   const received = (message: WatchResponse): void => {
     activeAt = clock.now()
     differsSince = undefined
     if (message.isCanceled) throw canceled(message)
     if (message.header.clusterId !== head.clusterId) throw forked('the cluster is another')
   }
+
   async function* applied(message: WatchResponse): AsyncGenerator<RevisionBatch> {
     let isQuiet = true
     for (const part of wholeRevisions(fragments.complete(message))) {
@@ -208,6 +210,7 @@ function watchLoop(
     const isActive = message.isFragment || clock.now() - yieldedAt >= progressMs
     if (isQuiet && isActive) yield* batch()
   }
+
   /** Divides whole revisions among the ranges. */
   const apply = (events: readonly EtcdEvent[]): void => {
     const last = events.at(-1)?.kv.modRevision ?? 0
@@ -223,14 +226,17 @@ function watchLoop(
       else for (const event of own) part.push(event)
     }
   }
+
   async function* progressed({ header }: WatchResponse): AsyncGenerator<RevisionBatch> {
     progress = 'supported'
     if (isTrusted) advanceTo(header.revision)
     yield* batch()
   }
+
   const advanceTo = (revision: number): void => {
     for (const { position } of ranges) position.advanceTo(revision)
   }
+
   /**
    * After a short silence while the ranges have different revisions: whether they are known to be current. A watch that
    * is not synced yet does not respond to a progress request, and a proxy does not forward it.
@@ -240,6 +246,7 @@ function watchLoop(
     inbox.requestProgress()
     return false
   }
+
   /** Whether the position is known to be current. If not, the response comes as a message. */
   const answersProgressRequest = async (): Promise<boolean> => {
     if (isTrusted && progress !== 'unsupported') {
@@ -248,6 +255,7 @@ function watchLoop(
     }
     return await compare()
   }
+
   /** After silence: whether the server has proved otherwise that it is alive. Throws if it seems to be gone. */
   const isAlive = async (): Promise<boolean> => {
     const now = clock.now()
@@ -274,10 +282,12 @@ function watchLoop(
         return true
     }
   }
+
   const requestProgress = (): void => {
     if (progress === 'not requested') progress = 'requested'
     inbox.requestProgress()
   }
+
   /**
    * Compares the delivered state with the server's. If the number of keys and the newest entry are equal, no change is
    * missing. This proves a position without a progress notification, but the server reads all keys. A proxy keeps a
@@ -297,6 +307,7 @@ function watchLoop(
     if (silentMs >= timeoutMs) throw stalled(silentMs)
     return false
   }
+
   /** The server's revision if the range has no change after its position, else 0. */
   const unchangedUntil = async ({ range, position }: FollowedRange): Promise<number> => {
     const { revision } = position
@@ -318,6 +329,7 @@ function watchLoop(
     assertNewest(seen, fingerprint)
     return seen.header.revision
   }
+
   /** The deadline of a read. It includes the silence before the read, so that a dead connection costs one timeout. */
   const readTimeoutMs = (): number => Math.max(progressMs, timeoutMs - (clock.now() - activeAt))
   /** Another term may belong to a restored backup. A new watch then runs the history check. */
@@ -328,6 +340,7 @@ function watchLoop(
     if (term === head.term) return
     throw unavailable(`the term was ${head.term}, and is ${term}`)
   }
+
   /** The events since the last batch, if all ranges have one revision. */
   async function* batch(): AsyncGenerator<RevisionBatch> {
     if (isBehind()) return
@@ -339,6 +352,7 @@ function watchLoop(
     yieldedAt = clock.now()
     yield { parts: delivered, versions }
   }
+
   return { isBehind: isBehind(), run }
 }
 

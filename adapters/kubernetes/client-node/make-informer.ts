@@ -139,6 +139,7 @@ function dropInInformer<T extends object>(
     if (namespace) return [...(delivered.get(namespace)?.values() ?? [])]
     return [...delivered.values()].flatMap((objects) => [...objects.values()])
   }
+
   /** An error of one callback affects no other callback. It is delivered to the `error` callbacks. */
   const emit = (verb: Verb, value: unknown): void => {
     const callbacks = callbacksOf.get(verb) ?? []
@@ -152,6 +153,7 @@ function dropInInformer<T extends object>(
       }
     }
   }
+
   const remove = (object: T): void => {
     const { name, namespace } = identityOf(object)
     const objects = delivered.get(namespace)
@@ -159,6 +161,7 @@ function dropInInformer<T extends object>(
     if (objects.size === 0) delivered.delete(namespace)
     emit('delete', object)
   }
+
   const put = (object: T): void => {
     const { name, namespace, uid } = identityOf(object)
     const objects = delivered.get(namespace) ?? new Map<string, T>()
@@ -169,6 +172,7 @@ function dropInInformer<T extends object>(
     objects.set(name, object)
     emit(isNew ? 'add' : 'update', object)
   }
+
   /** Whether it was delivered before a stop. While the informer runs, a replaced object is an update. */
   const isUnchanged = (object: T): boolean => {
     const { name, namespace, uid, resourceVersion } = identityOf(object)
@@ -177,6 +181,7 @@ function dropInInformer<T extends object>(
     const known = identityOf(before)
     return known.resourceVersion === resourceVersion && known.uid === uid
   }
+
   /** Delivers the deletions that happened while the informer was stopped. */
   const deliverMissedDeletes = (informer: Informer<T>): void => {
     if (current !== informer) return
@@ -187,6 +192,7 @@ function dropInInformer<T extends object>(
       else remove(object)
     }
   }
+
   /** Delivers the deletions of objects that could not be decoded. The informer delivers those that can be again. */
   const deliverUnreadDeletes = (informer: Informer<T>): void => {
     if (current !== informer) return
@@ -196,6 +202,7 @@ function dropInInformer<T extends object>(
       if (!informer.has(key)) remove(object)
     }
   }
+
   /** Warns if `listFn` selects other objects than the path: their absence would otherwise be noticed too late. */
   const compare = async (informer: Informer<T>): Promise<void> => {
     const compared = listFn
@@ -221,6 +228,7 @@ function dropInInformer<T extends object>(
       `makeInformer: ${difference} at ${path}. Only the path selects the mirrored objects: put the selectors of listFn into it (?fieldSelector=…&labelSelector=…)`,
     )
   }
+
   const run = async (): Promise<void> => {
     const informer: Informer<T> = createInformer({
       source: withBatchCallback(kubernetesSource<T>(options), () => deliverUnreadDeletes(informer)),
@@ -256,6 +264,7 @@ function dropInInformer<T extends object>(
     )
     await Promise.race([synced, isFirst.promise])
   }
+
   return {
     on: (verb: string, callback: (value: never) => void) => {
       for (const each of verbsOf(verb)) callbacksOf.get(each)?.push(callback as Callback)

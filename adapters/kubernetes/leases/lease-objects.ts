@@ -64,6 +64,7 @@ export function leaseRequests(settings: {
       },
     }
   }
+
   return {
     list: () => ({ ...target, verb: 'list', path: `${all}?${selection}` }),
     watch: () => ({ ...target, verb: 'watch', path: `${all}?watch=true&allowWatchBookmarks=true&${selection}` }),
@@ -106,5 +107,6 @@ export function leaseListOf(value: unknown): { readonly objects: readonly LeaseO
     const message = `the resourceVersion ${String(resourceVersion)} of a list of leases is not a safe integer, which a fence has to be`
     throw refused(message)
   }
+
   return { objects: elementsOf(items).map(leaseObjectOf), version }
 }

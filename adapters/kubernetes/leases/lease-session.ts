@@ -54,11 +54,13 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
     const found = await orUndefined(NOT_FOUND, api.json(requests.get(member)))
     return found === undefined ? undefined : leaseObjectOf(found)
   }
+
   /** Returns undefined if the object is another one by now, or does not exist. */
   const update = async (api: ApiSession, record: LeaseRecord, before: LeaseObject) => {
     const updated = await orUndefined(CONFLICT, orUndefined(NOT_FOUND, api.json(requests.update(record, before))))
     return updated === undefined ? undefined : leaseObjectOf(updated)
   }
+
   /** Writes the record, and returns its object. Each write depends on the object that it replaces. */
   const write = async (api: ApiSession, record: LeaseRecord): Promise<LeaseObject> => {
     if (record.renewal === 0) {
@@ -81,12 +83,14 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
     if (again === undefined) throw unavailable('the Lease object was changed at the same time')
     return again
   }
+
   const evictFrom = async (api: ApiSession, { member, renewal }: Eviction): Promise<void> => {
     const seen = known.get(member)
     const object = seen?.renewal === renewal ? seen : await read(api, member)
     if (object?.renewal !== renewal) return
     await orUndefined(CONFLICT, orUndefined(NOT_FOUND, api.json(requests.delete(member, object))))
   }
+
   /** Calls `changed` if another member changed its record in more than its renewal. */
   const observe = (event: unknown, changed: Changed): void => {
     const { type, object } = propertiesOf(event)
@@ -98,6 +102,7 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
     const isChanged = isDelete || changes.written(member, body)
     if (isChanged && member !== own) changed(isDelete || hasReleased(body) ? member : undefined)
   }
+
   /** Watches over a connection of its own, until it is lost. */
   const listen = async (changed: Changed, signal: AbortSignal): Promise<void> => {
     const api = open(signal)
@@ -116,6 +121,7 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
       api.close()
     }
   }
+
   return {
     renew: async (record, evict, signal) => {
       own = record.member

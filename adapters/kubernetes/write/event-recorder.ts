@@ -136,6 +136,7 @@ export function seriesRecorder(settings: RecorderSettings): EventRecorder {
       // Events are best effort, and a run must not fail because of them.
     }
   }
+
   const bodyOf = (
     regarding: KubernetesReference,
     { type = 'Normal', reason, action = reason, note, related }: KubernetesEvent,
@@ -149,6 +150,7 @@ export function seriesRecorder(settings: RecorderSettings): EventRecorder {
     reportingInstance: instance.slice(0, MAX_WORD),
     ...(note === undefined ? {} : { note: cut(note) }),
   })
+
   const create = (key: string, body: { readonly regarding: Reference }, now: number): Series => {
     const { name, namespace = 'default' } = body.regarding
     const observedAt = wallNowOf(clock)
@@ -159,6 +161,7 @@ export function seriesRecorder(settings: RecorderSettings): EventRecorder {
     const times = { lastAt: now, lastObservedAt: observedAt, writtenAt: now }
     return { key, namespace, name: eventName, body: whole, count: 1, written: 0, ...times }
   }
+
   const record = (regarding: KubernetesReference, event: KubernetesEvent): void => {
     const now = clock.now()
     const body = bodyOf(regarding, event)
@@ -188,12 +191,14 @@ export function seriesRecorder(settings: RecorderSettings): EventRecorder {
     }
     write()
   }
+
   const write = (): void => {
     if (writing !== undefined || waiting.size === 0) return
     writing = writeAll().finally(() => {
       writing = undefined
     })
   }
+
   const writeAll = async (): Promise<void> => {
     for (const series of waiting) {
       waiting.delete(series)
@@ -214,6 +219,7 @@ export function seriesRecorder(settings: RecorderSettings): EventRecorder {
       }
     }
   }
+
   return {
     get dropped() {
       return dropped

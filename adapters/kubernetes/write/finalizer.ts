@@ -99,6 +99,7 @@ export function finalizing<T extends KubernetesReference>(
       current = read
     }
   }
+
   return async (key, context) => {
     if (!hasObject(context)) return
     const { object, signal } = context

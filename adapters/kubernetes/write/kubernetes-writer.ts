@@ -201,6 +201,7 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
       throw withConflicts(error, `${object.kind} ${object.metadata?.name}`)
     }
   }
+
   return {
     async apply<T extends KubernetesReference>(object: T, given: KubernetesApplyOptions = {}) {
       checkOptions('apply', given, { force: isBoolean, signal: isSignal })

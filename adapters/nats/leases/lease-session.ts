@@ -67,16 +67,19 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
     const place = `the key "${token}" of the bucket "${bucket}"`
     return { seq: found.seq, state: found.isDelete ? undefined : decodeGroup(found.text, place) }
   }
+
   /** Whether a state has an earlier record than this session wrote: an older state was put back, and written further. */
   const isBehind = (state: GroupState | undefined): boolean => {
     const record = state?.records.find(({ member }) => member === confirmed?.member)
     return record !== undefined && record.renewal < (confirmed?.renewal ?? 0)
   }
+
   /** Whether a record may replace the one with the renewal that was found. */
   const mayFollow = ({ member, renewal }: LeaseRecord, found: number | undefined): boolean => {
     if (renewal === 0 || found === undefined) return renewal === 0 && found === undefined
     return found < renewal && found >= (confirmed?.member === member ? confirmed.renewal : 0)
   }
+
   const encode = (state: GroupState): string => {
     const payload = encodeGroup(state)
     const most = propertiesOf(propertiesOf(client)['info'])['max_payload']
@@ -84,6 +87,7 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
     if (typeof most !== 'number' || bytes <= most) return payload
     throw refused(`${name}: its records have ${bytes} bytes, and the server allows a message of ${most} (max_payload)`)
   }
+
   /**
    * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records,
    * and whether they seem to be older than a state that this session wrote. The write fails if that is only because the
@@ -110,10 +114,12 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
       return { state, before, sentAt }
     }
   }
+
   /** A hint to the other members. It may get lost. */
   const publish = (hint: string): void => {
     if (!client.isClosed() && !client.isDraining()) client.publish(hints, hint)
   }
+
   /** Listens until the connection is lost. */
   const listen = async (changed: (released?: string) => void, signal: AbortSignal): Promise<void> => {
     const session = open(signal)
@@ -134,6 +140,7 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
       session.close()
     }
   }
+
   return {
     renew: async (record, evict, signal) => {
       const { member, renewal } = record
