@@ -15,6 +15,8 @@ export function idleMsOf({ heartbeatMs = DEFAULT_HEARTBEAT_MS }: Pick<ListerWatc
   return 2 * heartbeatMs + 5_000
 }
 
+export const WRONG_REPLACE = 'a replace must have entries with string keys'
+
 const METHODS = ['list', 'watch', 'hasReached', 'isLaterEpoch', 'head', 'versions', 'resumeState']
 
 /** Throws a TypeError that names `call` if the value is not a source. */
@@ -99,7 +101,7 @@ export class EventValidator {
         good.push({ type: 'invalid', error })
         this.#hooks.relistSoon('an object came without a key')
       } else if (type === 'replace') {
-        throw new SourceError('a replace must have entries with string keys', { code: 'PROTOCOL' })
+        throw new SourceError(WRONG_REPLACE, { code: 'PROTOCOL' })
       } else {
         this.#reportUnknown(type)
         this.#hooks.relistSoon('an event of an unknown type came')
@@ -116,7 +118,7 @@ export class EventValidator {
   }
 }
 
-function isUnderstood(event: WatchEvent<unknown>): boolean {
+export function isUnderstood(event: WatchEvent<unknown>): boolean {
   switch (event?.type) {
     case 'put':
     case 'delete':

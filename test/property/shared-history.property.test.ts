@@ -265,6 +265,14 @@ function textOf(rows: Iterable<readonly [string, unknown]>): string {
   return JSON.stringify([...rows].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+const commit = (...writes: [to: 'a' | 'c', key: '1' | '2', isDelete?: boolean][]): Step => {
+  return { type: 'commit', writes: writes.map(([to, key, isDelete = false]) => ({ to, key, isDelete })) }
+}
+/** A deleted object was shown for five minutes. */
+const DAMAGED_LIST: Step[] = [commit(['c', '2'], ['a', '1']), { type: 'pass', ms: 900 }, commit(['a', '1'])]
+DAMAGED_LIST.push({ type: 'interrupt', name: 'c', ticks: 0 }, commit(['a', '1']), commit(['c', '2', true], ['a', '1']))
+DAMAGED_LIST.push(commit(['a', '1']), { type: 'damage', name: 'c' }, { type: 'pass', ms: 0 })
+
 test('[Q1] informers of one history show one state of it, whatever fails, is listed again, starts or stops', async () => {
   const isDrawn = fc.record({
     holdMs: fc.constantFrom(0, 3_000, 30_000, Infinity),
@@ -281,6 +289,6 @@ test('[Q1] informers of one history show one state of it, whatever fails, is lis
       await world.rest()
       await world.stop()
     }),
-    runs(100),
+    { ...runs(100), examples: [[{ holdMs: 0, isSliced: false, hasView: false, steps: DAMAGED_LIST }]] },
   )
 }, 120_000)

@@ -21,7 +21,7 @@ import {
 } from '../../contract/source.js'
 import { assertVersion, type Version } from '../../contract/version.js'
 import type { ReflectorState } from '../../reflector/reflector-state-types.js'
-import { close, idleMsOf, iterated } from '../../reflector/source-checks.js'
+import { close, idleMsOf, isUnderstood, iterated, WRONG_REPLACE } from '../../reflector/source-checks.js'
 import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'
 import type { Slices } from '../../util/steps.js'
@@ -492,6 +492,8 @@ export class HistoryMember implements ListerWatcher<unknown> {
 function listed(events: readonly WatchEvent<unknown>[]): readonly ListEvent<unknown>[] {
   return events.flatMap((event) => {
     if (event.type !== 'replace') return event
+    // As puts, entries without a key would be left out, and the list would be wrong for minutes.
+    if (!isUnderstood(event)) throw new SourceError(WRONG_REPLACE, { code: 'PROTOCOL' })
     // The list was read at this version, so it has every key, and no other.
     return event.entries.map((entry) => ({ ...entry, type: 'put' as const }))
   })

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { inspectedMirror } from '../../../cli/verify/inspected-mirror.js'
 import { portOf } from '../../support/listening.js'
 
-/** A mirror whose inspector answers like this. */
 async function mirrorOf(answer: (response: ServerResponse) => void): Promise<ReturnType<typeof inspectedMirror>> {
   const server = createServer((_request, response) => answer(response))
   const { signal } = new AbortController()

@@ -10,7 +10,6 @@ import { numbered, put, scripted } from '../../support/scripted-source.js'
 import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
 import { type Indexes, type Item, indexes, item, liveOf, type Options, sliced } from '../../support/sliced-informers.js'
 
-/** Every write runs in slices of one step. */
 const SLICES = sliceEachStep(0)
 
 /** A list that is requested begins within this time. */

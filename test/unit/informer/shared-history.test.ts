@@ -59,7 +59,6 @@ async function shop(settings: Options = {}) {
     group.start()
     await clock.advance(0)
   }
-  /** The row "1" of each collection. */
   const rows = (): (number | undefined)[] => all.map((informer) => informer.get('1')?.at)
   const write = (at: number): string => database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': at }])))
   return { clock, database, orders, customers, items, all, group, rows, write, informerOf }
