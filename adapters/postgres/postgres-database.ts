@@ -11,7 +11,6 @@ import type { Version } from '../../src/contract/version.js'
 import { uniqueName } from '../../src/util/unique-name.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
-import { refused } from '../common/source-errors.js'
 import type { PgTransaction } from './connection/pg-client.js'
 import { isLockTimeout } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -24,7 +23,7 @@ import {
   type PostgresSource,
   type PostgresSourceOptions,
 } from './postgres-options.js'
-import { postgresSource, readMark, trimmer } from './postgres-source.js'
+import { postgresSource, trim } from './postgres-source.js'
 import { formatVersion, incarnationChange, type PostgresVersion, parseVersion } from './postgres-version.js'
 import type { RowCodec } from './table/row-codec.js'
 import { TableAccess } from './table/table-access.js'
@@ -130,6 +129,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
   readonly holdMs: number | undefined
   readonly #options: Omit<PostgresDatabaseOptions, 'holdMs'>
   readonly #tables = new Map<string, TableAccess<unknown>>()
+  #marks: PostgresSource<unknown> | undefined
 
   constructor(options: Omit<PostgresDatabaseOptions, 'holdMs'>, holdMs: number | undefined) {
     this.#options = options
@@ -160,8 +160,9 @@ class TableHistory implements SharedHistory, PostgresDatabase {
     return table
   }
 
-  mark(tx: PgTransaction): Promise<Version> {
-    return readMark(tx)
+  async mark(tx: PgTransaction): Promise<Version> {
+    this.#marks ??= postgresSource({ ...this.#options, table: 'listwatch.state' })
+    return await this.#marks.mark(tx)
   }
 
   async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
@@ -184,14 +185,15 @@ class TableHistory implements SharedHistory, PostgresDatabase {
 
   async *#watch(session: Session, context: HistoryWatchContext): AsyncGenerator<CollectionBatch> {
     const { signal, clock, positions, onProgressRequest } = context
-    const { pollIntervalMs = 1_000, wake } = this.#options
+    const { pollIntervalMs = 1_000, trimEveryMs = 30_000, wake } = this.#options
     const lost = new Map<string, SourceError>()
     let tables = await this.#open(session, positions, lost)
     const timer = new PollTimer(clock, pollIntervalMs)
     onProgressRequest(() => timer.wake())
     if (wake !== 'poll' && !session.isPooled) await listenForWakeUps(session, context, { onWakeUp: () => timer.wake() })
     const poller = new Poller(session)
-    const trim = trimmer(session, clock, this.#options)
+    const trimMs = trimEveryMs === false ? Infinity : trimEveryMs
+    let trimAt = clock.now() + trimMs
     let expectsChanges = true
     for (;;) {
       const read = await poller.poll(tables, expectsChanges, lost)
@@ -202,7 +204,10 @@ class TableHistory implements SharedHistory, PostgresDatabase {
         yield batchOf(tables, parts, lost, positions)
         lost.clear()
       }
-      await trim()
+      if (clock.now() >= trimAt) {
+        trimAt = clock.now() + trimMs
+        await trim(session)
+      }
       expectsChanges = await timer.next(signal)
     }
   }
@@ -227,7 +232,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       if (access === undefined) throw new Error(`there is no table ${collection}`)
       try {
         const found = await access.findTable(session)
-        const { sql, maxDeltaRows } = access.options
+        const { sql, maxDeltaRows = 250_000 } = access.options
         tables.push({
           collection,
           table: found,
@@ -312,7 +317,8 @@ class Poller {
       const name = `listwatch_delta_${collection}`
       try {
         const delta = await readDelta(this.#session, table, sql, codec, from, fingerprint, name)
-        if (delta.version.snapshot !== snapshot) throw refused('the tables were read in two snapshots')
+        if (delta.version.snapshot !== snapshot)
+          throw new SourceError('the tables were read in two snapshots', { code: 'PROTOCOL' })
         read.set(each, { from: delta.version, fingerprint: delta.fingerprint })
         if (delta.events !== undefined && delta.events.length > 0) parts.set(collection, delta.events)
       } catch (error) {
