@@ -13,7 +13,7 @@ import { Session } from './transport/session.js'
 import type { Transport } from './transport/transport.js'
 import { type WatchedRange, type WatchOptions, watchRanges } from './watch/watch-loop.js'
 
-/** After so many watches that end without an event, the ranges are listed. The second watch uses fragments. */
+/** If this many watches in succession end without an event, the ranges are listed. The second watch uses fragments. */
 const MOST_STUCK = 2
 const NOT_STUCK = { after: '', attempts: 0 }
 

@@ -35,7 +35,7 @@ export function flavorOf(version: unknown): Server['flavor'] {
 
 export type Query = (sql: string) => Promise<readonly Properties[]>
 
-/** What was committed before the call: it counts as executed, or is in all, which may have unfinished ones. */
+/** Returns the GTIDs of finished commits, and `all`: these and the GTIDs of commits that have begun. */
 export async function readGtids(
   query: Query,
   flavor: Server['flavor'],

@@ -79,7 +79,7 @@ export class TableWatch {
     return this.#at !== this.#follower.received
   }
 
-  /** Throws if the server forgot what was received, or if the stream lacks what the server had at the last call. */
+  /** Throws if the server lacks a received transaction, or the stream one that the server had at the last call. */
   async assertComplete(): Promise<void> {
     const { received } = this.#follower
     const [last, isUnchanged] = [this.#gtids, received === this.#checked]

@@ -15,8 +15,8 @@ import { type HashNodes, KeyNodes, nodesOf, SortedNodes } from './input-nodes.js
 const MAX_READS = 100_000
 
 /**
- * What a function of a view sees of an informer of which it may read only what is `allowed`. Each other read calls
- * `refuse` with the public name of the call.
+ * Returns the reads of an informer for a function of a view, which may call only those in `allowed`. Each other read
+ * calls `refuse` with its public name.
  */
 export function refusedReads<T>(
   refuse: (call: string) => never,

@@ -162,8 +162,8 @@ const DENSE = 1 / 8
 const MERGED_AT_MOST = 1_000
 
 /**
- * What was overwritten until the next layer began. Pins without a write between them share a layer, and read it, then
- * the newer ones, then the store.
+ * The objects that were overwritten until the next layer began. Pins without a write between them share a layer. They
+ * read this layer first, then the newer layers, then the store.
  */
 export class PinLayer<T> implements Layer {
   /** Greater than those of all older layers. */

@@ -291,7 +291,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /**
    * Delivers the objects in scope again once a period, in parts that are spread over it, until `signal` aborts. A part
-   * waits until the queue is empty. Then the store holds what was delivered last, and parts never pile up.
+   * waits until the queue is empty. Then the store holds the objects that were delivered last.
    */
   async #resync(periodMs: number, signal: AbortSignal): Promise<never> {
     const { scope } = this
