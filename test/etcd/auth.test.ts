@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
@@ -71,7 +71,9 @@ describeEtcd('etcd with authentication', (server) => {
     const user = root.user('reader')
     let password = auth.password
     const source = { auth: async () => ({ ...auth, password }) }
-    const leases = etcdLeases({ ...source, endpoints: etcd.endpoint, group: 'g', prefix: '/stage/', leaseMs: 3_000 })
+    // A login takes seconds on a busy machine. A second try of this test finds no record of the first.
+    const records = { group: randomUUID(), prefix: '/stage/', leaseMs: 15_000 }
+    const leases = etcdLeases({ ...source, endpoints: etcd.endpoint, ...records })
     const session = leases.open()
     onTestFinished(() => session.close())
     const renew = (renewal: number) =>

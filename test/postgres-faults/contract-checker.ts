@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type QueryArrayConfig, type QueryArrayResult, types } from 'pg'
+import { accessSql } from '../../adapters/postgres/table/table-catalog.js'
 
 /** A row as Postgres itself writes it down, parsed; and as text, to be compared. */
 export type CheckedRow = { readonly row: Readonly<Record<string, unknown>>; readonly text: string }
+
+/** `access`: what row security granted to the reader then. No snapshot has that: each statement sees the latest roles. */
+export type CheckedTable = { readonly rows: readonly CheckedRow[]; readonly access: string }
 
 export interface ContractCheckerOptions {
   readonly config: ClientConfig
@@ -10,6 +14,8 @@ export interface ContractCheckerOptions {
   readonly where?: string | undefined
   /** How long a look is on its way to the server, in milliseconds: what makes a reader slow. */
   readonly lagMs?: () => number
+  /** Without prepared statements: their plans keep the policies of the roles that the reader had before. */
+  readonly isPlannedAnew?: boolean
 }
 
 /** The number of kept snapshots: those of the last polls. The mirror is about to show one of them. */
@@ -21,7 +27,7 @@ const MAX_SNAPSHOTS = 64
  */
 export class ContractChecker {
   readonly #options: ContractCheckerOptions
-  readonly #tables = new Map<string, readonly CheckedRow[]>()
+  readonly #tables = new Map<string, CheckedTable>()
 
   constructor(options: ContractCheckerOptions) {
     this.#options = options
@@ -52,7 +58,7 @@ export class ContractChecker {
   }
 
   /** Returns the table in that snapshot; undefined if no statement of the source had it. */
-  at(snapshot: string): readonly CheckedRow[] | undefined {
+  at(snapshot: string): CheckedTable | undefined {
     return this.#tables.get(snapshot)
   }
 
@@ -61,7 +67,7 @@ export class ContractChecker {
     const lagMs = this.#options.lagMs?.() ?? 0
     if (lagMs > 0) await sleep(lagMs)
     const text = `SELECT x.*, CASE WHEN x.kind = 'H' THEN (${this.#wholeTable}) END FROM (${delta.text}) x(kind)`
-    const result = await client.query({ ...delta, text })
+    const result = await client.query({ ...delta, text, ...(this.#options.isPlannedAnew && { name: '' }) })
     const rows = result.rows.map((row: unknown[]) => {
       this.#remember(row.at(-1))
       return row.slice(0, -1)
@@ -81,8 +87,8 @@ export class ContractChecker {
 
   #remember(said: unknown): void {
     if (typeof said !== 'string') return // Only the header's row has the table.
-    const { snapshot, rows } = parsed(said)
-    this.#tables.set(snapshot, rows)
+    const { snapshot, ...table } = parsed(said)
+    this.#tables.set(snapshot, table)
     for (const oldest of this.#tables.keys()) {
       if (this.#tables.size <= MAX_SNAPSHOTS) break
       this.#tables.delete(oldest)
@@ -98,12 +104,12 @@ export async function rowsOf(client: Client, table: string, where?: string): Pro
 /** `t` as a whole: whatever columns it has by now. */
 function wholeTable(table: string, where: string | undefined): string {
   const condition = where === undefined ? '' : ` WHERE ${where}`
-  return `SELECT json_build_object('snapshot', pg_current_snapshot()::text, 'rows', coalesce(json_agg(row_to_json(t)), '[]'))::text FROM ${table} t${condition}`
+  return `SELECT json_build_object('snapshot', pg_current_snapshot()::text, 'access', ${accessSql(`'${table}'::regclass`)}, 'rows', coalesce(json_agg(row_to_json(t)), '[]'))::text FROM ${table} t${condition}`
 }
 
-function parsed(said: string): { readonly snapshot: string; readonly rows: readonly CheckedRow[] } {
-  const { snapshot, rows }: { snapshot: string; rows: Record<string, unknown>[] } = JSON.parse(said)
-  return { snapshot, rows: rows.map((row) => ({ row, text: JSON.stringify(row) })) }
+function parsed(said: string): CheckedTable & { readonly snapshot: string } {
+  const { rows, ...others }: { snapshot: string; access: string; rows: Record<string, unknown>[] } = JSON.parse(said)
+  return { ...others, rows: rows.map((row) => ({ row, text: JSON.stringify(row) })) }
 }
 
 /** bigint as the number it is in JSON: the keys here are small enough. */

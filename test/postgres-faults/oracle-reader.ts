@@ -121,10 +121,11 @@ export class OracleReader {
   }
 
   #compare(version: string): void {
-    const { snapshot } = parseVersion(version)
-    const rows = this.#witness.at(snapshot)
-    if (rows === undefined) this.#fail(`it says it is at ${snapshot}, which no statement of its source has seen`)
-    else this.compareWith(rows, snapshot)
+    const { snapshot, access } = parseVersion(version)
+    const table = this.#witness.at(snapshot)
+    if (table === undefined) this.#fail(`it says it is at ${snapshot}, which no statement of its source has seen`)
+    // With other roles than the version's, the next poll makes it expire.
+    else if (table.access === access) this.compareWith(table.rows, snapshot)
   }
 
   compareWith(rows: readonly CheckedRow[], where: string): void {

@@ -69,10 +69,7 @@ export const composite: Subject = {
       values: [1 + random.below(150)],
     }),
   ],
-  upsets: new Map([
-    ['reshaped', reshapesOf('composite')],
-    ['access changed', accessChangesOf('composite')],
-    ['demoted', demotionsOf('composite')],
+  upsets: upsetsOf('composite', [
     [
       'truncated',
       [
@@ -119,10 +116,7 @@ export const partitioned: Subject = {
       values: [random.below(150)],
     }),
   ],
-  upsets: new Map([
-    ['reshaped', reshapesOf('partitioned')],
-    ['access changed', accessChangesOf('partitioned')],
-    ['demoted', demotionsOf('partitioned')],
+  upsets: upsetsOf('partitioned', [
     [
       'truncated',
       [
@@ -153,6 +147,11 @@ function nameOf(random: SeededRandom): string {
   const n = random.below(200)
   const odd = ['', '/', '\t', '\\N', '\n', '"', "'", '\\', '\u{1f600}', '.', 'NULL', '{}']
   return odd[n] ?? `é/${n}\\`
+}
+
+function upsetsOf(table: string, own: readonly (readonly [kind: string, upsets: readonly Upset[]])[]) {
+  const kinds = { reshaped: reshapesOf(table), 'access changed': accessChangesOf(table), demoted: demotionsOf(table) }
+  return new Map<string, readonly Upset[]>([...Object.entries(kinds), ...own])
 }
 
 function reshapesOf(table: string): readonly string[] {
