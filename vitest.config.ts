@@ -63,7 +63,12 @@ export default defineConfig({
     reporters: ['default', './test/support/project-seconds.ts'],
     projects: [
       small('unit', ['test/unit/**/*.test.{ts,tsx}'], 5_000),
-      small('property', ['test/property/**/*.test.ts'], 60_000),
+      {
+        test: {
+          ...small('property', ['test/property/**/*.test.ts'], 60_000).test,
+          setupFiles: 'test/support/property.ts',
+        },
+      },
       small('package', ['test/*.test.ts'], 120_000),
       computing('simulation', ['test/simulation/**/*.test.ts'], 600_000, simulatorProcesses),
       {
