@@ -64,7 +64,16 @@ async function figuresOf(engineName: string, engine: Engine, address: string, to
     .filter(({ isLimitedByWriter }) => isLimitedByWriter).length
   const least = together === engine.together.at(-1) ? engine.leastPerSecond : undefined
   const ofRate =
-    least === undefined ? [] : [atLeast(least, { name: `${name}, rate`, value: rate, unit: 'rows/s', peers: {} })]
+    least === undefined
+      ? []
+      : [
+          atLeast(least, {
+            name: `${name}, rate`,
+            value: rate,
+            unit: 'rows/s',
+            peers: { 'listwatch CPU µs/row': cpuOf('listwatch') },
+          }),
+        ]
   if (engine.follow === undefined) return ofRate
   const ratio = atLeast(0.8, {
     name,
