@@ -6,13 +6,28 @@ const FLUSH_TIMEOUT_MS = 1_000
 const DURATION_ELAPSED = Symbol('time is up')
 const PIPE_CLOSED = Symbol('the output is closed')
 
-/** Aborts on Ctrl-C, on SIGTERM, and when the reader of the output closes it. A second Ctrl-C ends the process at once. */
-export function shutdownSignal(): AbortController {
+/** The exit code of a command whose result is incomplete because it was interrupted. */
+export const INTERRUPTED = 130
+
+/**
+ * Aborts on Ctrl-C, on SIGTERM, and when the reader of the output closes it. A second Ctrl-C ends the process at once.
+ * `using` disposes of it after the clean-up: then a process that was shut down exits even if no reader takes its output.
+ *
+ * @param ifInterrupted The exit code after an interrupt. A closed pipe is none.
+ */
+export function shutdownSignal(ifInterrupted?: number): AbortController & Disposable {
   const shutdown = new AbortController()
+  const { signal } = shutdown
   const abort = (): void => shutdown.abort()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, abort)
   process.stdout.on('error', () => shutdown.abort(PIPE_CLOSED)) // main.ts handles the error.
-  return shutdown
+  return Object.assign(shutdown, {
+    [Symbol.dispose]() {
+      if (!signal.aborted || signal.reason === DURATION_ELAPSED) return
+      setTimeout(() => process.exit(), FLUSH_TIMEOUT_MS).unref()
+      if (signal.reason !== PIPE_CLOSED) process.exitCode = ifInterrupted ?? process.exitCode
+    },
+  })
 }
 
 export function shutDownAfter(ms: number | undefined, shutdown: AbortController): void {
@@ -22,17 +37,4 @@ export function shutDownAfter(ms: number | undefined, shutdown: AbortController)
       () => {},
     )
   }
-}
-
-const INTERRUPTED = 130
-
-/** Sets the exit code of a command whose result is incomplete because it was interrupted. A closed pipe does not count. */
-export function exitInterrupted({ signal }: AbortController): void {
-  if (signal.aborted && signal.reason !== DURATION_ELAPSED && signal.reason !== PIPE_CLOSED)
-    process.exitCode = INTERRUPTED
-}
-
-/** Call it after the clean-up: a process that was shut down exits even if no reader takes its output. */
-export function forceExit({ signal }: AbortController): void {
-  if (signal.aborted && signal.reason !== DURATION_ELAPSED) setTimeout(() => process.exit(), FLUSH_TIMEOUT_MS).unref()
 }

@@ -17,9 +17,9 @@ import { ChangeLines } from '../output/change-lines.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { RateMeter } from '../output/rate-meter.js'
-import { coloured, lagOf, sizeParts, stateLines, thousands, wrapParts } from '../output/status-view.js'
+import { coloured, counted, lagOf, sizeParts, stateLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
-import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { INTERRUPTED, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { checkPostgresUrl } from '../sources/pg-client.js'
 import type { Row } from '../sources/source-types.js'
 
@@ -41,8 +41,6 @@ interface Indexes {
 type Outcome = Awaited<ReturnType<Demo['compare']>>
 
 const NEWEST = 3
-/** The exit code if the demo was interrupted before it could compare anything. */
-const INTERRUPTED = 130
 /** The heap is first measured this long after the start, in milliseconds, when the mirror has settled. */
 const SETTLED_MS = 5_000
 
@@ -283,10 +281,6 @@ class Demo {
 
 function read(call: string, result: string): string[] {
   return wrapParts([`  ${call}`, colors.bold(result)])
-}
-
-function counted(count: number, noun: string): string {
-  return `${thousands(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** One line; on a terminal one for each part. */

@@ -2,7 +2,7 @@ import { jsonText } from '../args/fields.js'
 import { type Command, colors } from '../bundled.js'
 import type { Diagnosis, OnCheckProgress, Result } from '../doctor/check.js'
 import { ProgressLine } from '../output/progress-line.js'
-import { withoutControls } from '../output/status-view.js'
+import { counted, withoutControls } from '../output/status-view.js'
 import { type SourceFlags, targetOf } from '../sources/open-source.js'
 
 export interface DoctorFlags extends SourceFlags {
@@ -64,8 +64,4 @@ function summary({ checks, findings }: Diagnosis): string {
   const rest = unknown === 0 ? '' : `, ${unknown} could not be checked`
   const errors = counted(countOf('error'), 'error')
   return `${checks} checks: ${errors}, ${counted(countOf('warning'), 'warning')}${rest}`
-}
-
-function counted(count: number, name: string): string {
-  return `${count} ${name}${count === 1 ? '' : 's'}`
 }

@@ -10,7 +10,7 @@ import { ProgressLine } from '../output/progress-line.js'
 import { thousands, withoutControls } from '../output/status-view.js'
 import { fitted, widthOf } from '../output/text-width.js'
 import { writeAll } from '../output/write-all.js'
-import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
+import { INTERRUPTED, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
 
@@ -56,33 +56,26 @@ async function read(
   command: Command,
   print: (entries: readonly Entry[], format: ObjectFormat, of: string) => Promise<void>,
 ): Promise<void> {
-  const shutdown = shutdownSignal()
-  const open = await openSource(url, flags, command)
+  using shutdown = shutdownSignal(INTERRUPTED)
+  const { signal } = shutdown
+  using open = await openSource(url, flags, command)
   using progress = new ProgressLine(`reading ${open.of}`)
-  const rows = createInformer({ source: progress.counted(open.source), audit: false, freeze: false })
-  try {
-    reportErrors(rows, open, false)
-    await awaitFirstList(rows, open, shutdown.signal)
-    progress[Symbol.dispose]()
-    if (shutdown.signal.aborted) return
-    await rows.stop() // So that nothing changes while it is printed.
-    const entries = [...rows.entries()]
-    const hint = rows.invalid.size > 0 ? undecodedHint(rows.invalid.size, open) : open.ifEmpty
-    if (entries.length === 0 && hint !== undefined) process.stderr.write(`listwatch: ${hint}\n`)
-    const isTable = process.stdout.isTTY && flags.json !== true
-    const format = { isTable, fields: flags.fields, kind: open.kind, signal: shutdown.signal }
-    await print(entries, format, open.of)
-    // The columns of Postgres are checked already, and a path into JSON is often optional.
-    if (!shutdown.signal.aborted && open.kind !== 'postgres')
-      warnOfMissingFields(entries, [...(flags.fields ?? []), ...(flags.compared ?? [])])
-    // Without one of the objects the output would look complete.
-    if (rows.invalid.size > 0) process.exitCode = 1
-  } finally {
-    await rows.stop()
-    open.close()
-    forceExit(shutdown)
-    exitInterrupted(shutdown)
-  }
+  await using rows = createInformer({ source: progress.counted(open.source), audit: false, freeze: false })
+  reportErrors(rows, open, false)
+  await awaitFirstList(rows, open, signal)
+  progress[Symbol.dispose]()
+  if (signal.aborted) return
+  await rows.stop() // So that nothing changes while it is printed.
+  const entries = [...rows.entries()]
+  const hint = rows.invalid.size > 0 ? undecodedHint(rows.invalid.size, open) : open.ifEmpty
+  if (entries.length === 0 && hint !== undefined) process.stderr.write(`listwatch: ${hint}\n`)
+  const isTable = process.stdout.isTTY && flags.json !== true
+  await print(entries, { isTable, fields: flags.fields, kind: open.kind, signal }, open.of)
+  // The columns of Postgres are checked already, and a path into JSON is often optional.
+  if (!signal.aborted && open.kind !== 'postgres')
+    warnOfMissingFields(entries, [...(flags.fields ?? []), ...(flags.compared ?? [])])
+  // Without one of the objects the output would look complete.
+  if (rows.invalid.size > 0) process.exitCode = 1
 }
 
 function undecodedHint(count: number, { kind }: OpenSource): string {

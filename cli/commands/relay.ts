@@ -13,7 +13,7 @@ import { awaitFirstList } from '../output/first-list.js'
 import { RateMeter } from '../output/rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
-import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { assertRelayName, closeNats, connectNats } from '../sources/open-nats.js'
 import { addressOf } from '../sources/open-redis.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
@@ -37,27 +37,15 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
   const forMs = durationOf(flags) // It is checked before anything is opened.
   if (flags.retention !== undefined && !(Number.isInteger(flags.retention) && flags.retention > 0))
     throw new CliError('--retention must be a whole number above 0')
-  const open = await openSource(url, flags, command)
-  const target = await openRelayStore(flags.to, flags.as ?? open.of, flags.retention).catch((error: unknown) => {
-    open.close()
-    throw error
-  })
+  using open = await openSource(url, flags, command)
+  using target = await openRelayStore(flags.to, flags.as ?? open.of, flags.retention)
   const { store, leases } = target
-  const shutdown = shutdownSignal()
-  if (open.source.isSensitive === true && flags.showSecrets !== true) {
-    open.close()
-    target.close()
+  using shutdown = shutdownSignal()
+  if (open.source.isSensitive === true && flags.showSecrets !== true)
     throw new CliError(`the source has secrets, and ${store.name} would contain them: allow it with --show-secrets`)
-  }
-  const rows = createInformer({ source: open.source, cache: relayCache(store) })
+  await using rows = createInformer({ source: open.source, cache: relayCache(store) })
   const relaying = serveRelay(rows, store, { secrets: true, leases })
   const hasScreen = process.stdout.isTTY
-  const end = async (): Promise<void> => {
-    await relaying.stop({ drainMs: DRAIN_MS })
-    await rows.stop()
-    open.close()
-    target.close()
-  }
   let isListed = false
   try {
     const print = ({ message }: SourceError): void => {
@@ -82,9 +70,8 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     if (hasScreen) await showView({ frame, line: () => '' }, keys, shutdown.signal)
     else await printStatus(relaying, shutdown.signal)
   } finally {
-    await end()
+    await relaying.stop({ drainMs: DRAIN_MS })
     if (!hasScreen && isListed) printLine(relaying.status)
-    forceExit(shutdown)
   }
 }
 
@@ -124,11 +111,11 @@ function printLine({ state, reason, version, batches, changes, backlog, lastErro
 }
 
 /** The store that the option --to names, and the leases of its relays. */
-interface OpenRelayStore {
+interface OpenRelayStore extends Disposable {
   readonly store: RelayStore
   readonly leases: Leases
   /** Closes the client of the user's driver. Stop the relay first. */
-  close(): void
+  [Symbol.dispose](): void
 }
 
 async function openRelayStore(url: string, name: string, retention: number | undefined): Promise<OpenRelayStore> {
@@ -140,18 +127,18 @@ async function openRelayStore(url: string, name: string, retention: number | und
     return {
       store: natsRelayStore({ client: connection, relay: name }),
       leases: natsLeases({ client: connection, group: `relay:${name}`, mode: 'leader' }),
-      close: () => closeNats(connection),
+      [Symbol.dispose]: () => closeNats(connection),
     }
   }
   if (!/^rediss?:\/\//i.test(url))
     throw new CliError('--to must name an engine: redis://host:6379 (rediss://) or nats://host:4222 (tls://)')
   if (/[{}]/.test(name)) throw new CliError('the name of the relay must be without { and }: choose another one by --as')
   const { shown: _, ...address } = addressOf(url)
-  const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
+  const { Redis } = await loadPackage('ioredis', () => import('ioredis'))
   const client = new Redis({ ...address, lazyConnect: true })
   return {
     store: redisRelayStore({ client, relay: name, ...(retention === undefined ? {} : { retention }) }),
     leases: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
-    close: () => client.disconnect(),
+    [Symbol.dispose]: () => client.disconnect(),
   }
 }

@@ -6,7 +6,7 @@ import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { listenToKeys, sleepUnlessAborted } from '../output/terminal-ui.js'
-import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { type NamedSource, readConfig } from '../sources/config-file.js'
 import { openSources, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource } from '../sources/source-types.js'
@@ -27,7 +27,7 @@ const OWN_OPTIONS = ['port', 'showSecrets', 'for', 'config']
 export async function serve(url: string | undefined, flags: ServeFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
   const sources = url === undefined ? await allSources(command) : [{ name: undefined, url, flags }]
-  const shutdown = shutdownSignal()
+  using shutdown = shutdownSignal()
   const mirrors: Mirror[] = []
   try {
     for (const source of sources) mirrors.push(...(await mirrorsOf(source, command)))
@@ -51,8 +51,7 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
     await sleepUnlessAborted(Number.MAX_SAFE_INTEGER, shutdown.signal)
   } finally {
     await Promise.all(mirrors.map(({ rows }) => rows.stop()))
-    for (const { open } of mirrors) open.close()
-    forceExit(shutdown)
+    for (const { open } of mirrors) open[Symbol.dispose]()
   }
 }
 

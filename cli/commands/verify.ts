@@ -9,7 +9,7 @@ import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { ProgressLine } from '../output/progress-line.js'
 import { thousands, withoutControls } from '../output/status-view.js'
-import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
+import { INTERRUPTED, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
 import { type Comparison, compareMirror, type Difference, type Mirror } from '../verify/compare-mirror.js'
@@ -27,50 +27,17 @@ export interface VerifyFlags extends SourceFlags {
 
 /** Compares a mirror with a new list of its source. The exit code is 1 if an object differs. */
 export async function verify(url: string, flags: VerifyFlags, command: Command): Promise<void> {
-  if (flags.against === undefined && (flags.informer !== undefined || flags.keysOnly === true))
+  const { against: address, informer, keysOnly = false, limit = 10 } = flags
+  if (address === undefined && (informer !== undefined || keysOnly))
     throw new CliError('--informer and --keys-only need --against')
-  await (flags.against === undefined ? verifyOwn(url, flags, command) : verifyOther(url, flags.against, flags, command))
-}
-
-async function verifyOwn(url: string, flags: VerifyFlags, command: Command): Promise<void> {
   const forMs = parseDuration(flags.for ?? '10s', '--for')
-  await run(url, flags, command, async (open, signal, compare, progress) => {
-    const rows = mirrorOf(open, progress)
-    try {
-      reportErrors(rows, open, false)
-      await awaitFirstList(rows, open, signal)
-      progress.begin(`following ${open.of} for ${formatDuration(forMs)}`)
-      await systemClock.sleep(forMs, signal)
-      await compare(localMirror(rows, signal))
-    } finally {
-      await rows.stop()
-    }
-  })
-}
-
-async function verifyOther(url: string, address: string, flags: VerifyFlags, command: Command): Promise<void> {
-  const { informer, keysOnly = false } = flags
-  await run(url, flags, command, (_open, signal, compare) =>
-    compare(inspectedMirror({ address, informer, keysOnly, signal })),
-  )
-}
-
-type Verification = (
-  open: OpenSource,
-  signal: AbortSignal,
-  compare: (mirror: Mirror) => Promise<void>,
-  progress: ProgressLine,
-) => Promise<void>
-
-async function run(url: string, flags: VerifyFlags, command: Command, verification: Verification): Promise<void> {
-  const shutdown = shutdownSignal()
+  using shutdown = shutdownSignal(INTERRUPTED)
   const { signal } = shutdown
-  const open = await openSource(url, flags, command)
+  using open = await openSource(url, flags, command)
   using progress = new ProgressLine(`reading ${open.of}`)
   const compare = async (mirror: Mirror): Promise<void> => {
     progress.begin(`comparing ${open.of}`)
     const readFresh = (): Promise<Informer<Row>> => readSource(url, flags, command, { signal, progress })
-    const { limit = 10 } = flags
     const comparison = await compareMirror({ mirror, source: open.source, readFresh, limit, signal })
     progress[Symbol.dispose]()
     print(comparison, open, flags)
@@ -78,14 +45,15 @@ async function run(url: string, flags: VerifyFlags, command: Command, verificati
     if (comparison.differing > 0) process.exitCode = 1
   }
   try {
-    await verification(open, signal, compare, progress)
+    if (address !== undefined) return await compare(inspectedMirror({ address, informer, keysOnly, signal }))
+    await using rows = mirrorOf(open, progress)
+    reportErrors(rows, open, false)
+    await awaitFirstList(rows, open, signal)
+    progress.begin(`following ${open.of} for ${formatDuration(forMs)}`)
+    await systemClock.sleep(forMs, signal)
+    await compare(localMirror(rows, signal))
   } catch (error) {
     if (!signal.aborted) throw error
-  } finally {
-    progress[Symbol.dispose]()
-    open.close()
-    forceExit(shutdown)
-    exitInterrupted(shutdown)
   }
 }
 
@@ -101,17 +69,12 @@ async function readSource(
   command: Command,
   { signal, progress }: { readonly signal: AbortSignal; readonly progress: ProgressLine },
 ): Promise<Informer<Row>> {
-  const open = await openSource(url, flags, command)
-  const rows = mirrorOf(open, progress)
-  try {
-    rows.on('error', () => {}) // The mirror reports the same objects.
-    await awaitFirstList(rows, open, signal)
-    signal.throwIfAborted()
-    return rows
-  } finally {
-    await rows.stop()
-    open.close()
-  }
+  using open = await openSource(url, flags, command)
+  await using rows = mirrorOf(open, progress)
+  rows.on('error', () => {}) // The mirror reports the same objects.
+  await awaitFirstList(rows, open, signal)
+  signal.throwIfAborted()
+  return rows
 }
 
 function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFlags): void {

@@ -16,9 +16,9 @@ import { changesOf, type Indexes, type Mirror, nameAmong } from '../output/mirro
 import { RateMeter } from '../output/rate-meter.js'
 import { labelled, statusLines, thousands, withoutControls, wrapParts } from '../output/status-view.js'
 import { showView } from '../output/terminal-ui.js'
-import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { openSources, type SourceFlags } from '../sources/open-source.js'
-import type { OpenSource, Row } from '../sources/source-types.js'
+import type { Row } from '../sources/source-types.js'
 
 interface WatchFlags {
   readonly index: readonly string[]
@@ -30,39 +30,26 @@ interface WatchFlags {
 /** Mirrors a source, or collections with a common history. Prints their changes as NDJSON or as a live view. */
 export async function watch(url: string, flags: WatchFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
-  const opened = await openSources(url, flags, command)
-  try {
-    await run(opened, flags, forMs)
-  } finally {
-    for (const open of opened) open.close()
-  }
-}
-
-async function run(opened: readonly OpenSource[], flags: WatchFlags, forMs: number | undefined): Promise<void> {
-  const shutdown = shutdownSignal()
+  using opened = await openSources(url, flags, command)
+  using shutdown = shutdownSignal()
   const { signal } = shutdown
   const mirrors = opened.map(
     (open): Mirror => ({ open, rows: createInformer({ source: open.source, indexes: indexesOf(flags.index) }) }),
   )
-  const all = groupInformers(mirrors.map(({ rows }) => rows))
-  try {
-    const hasScreen = process.stdout.isTTY && flags.json !== true
-    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(opened.map(({ of }) => of).join(', '))} …\n`))
-    const shown = mirrors.map((mirror): Shown => {
-      const { open, rows } = mirror
-      const unnamed = reportErrors(rows, open, hasScreen)
-      const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
-      return { ...mirror, unnamed, hint, meter: new RateMeter() }
-    })
-    await Promise.all(mirrors.map(({ rows, open }) => awaitFirstList(rows, open, signal)))
-    if (signal.aborted) return
-    for (const { hint } of shown) if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
-    shutDownAfter(forMs, shutdown)
-    await (flags.json === true ? printChanges(mirrors, signal) : showMirrors(shown, flags, shutdown))
-  } finally {
-    await all.stop()
-    forceExit(shutdown)
-  }
+  await using _all = groupInformers(mirrors.map(({ rows }) => rows))
+  const hasScreen = process.stdout.isTTY && flags.json !== true
+  if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(opened.map(({ of }) => of).join(', '))} …\n`))
+  const shown = mirrors.map((mirror): Shown => {
+    const { open, rows } = mirror
+    const unnamed = reportErrors(rows, open, hasScreen)
+    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
+    return { ...mirror, unnamed, hint, meter: new RateMeter() }
+  })
+  await Promise.all(mirrors.map(({ rows, open }) => awaitFirstList(rows, open, signal)))
+  if (signal.aborted) return
+  for (const { hint } of shown) if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
+  shutDownAfter(forMs, shutdown)
+  await (flags.json === true ? printChanges(mirrors, signal) : showMirrors(shown, flags, shutdown))
 }
 
 /** Declares an index for each column. A field that is an array has one value for each element. */

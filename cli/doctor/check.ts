@@ -130,18 +130,17 @@ export function undecodableCheck<C extends Openable>(): Check<C> {
 
 /** Reads each object once, and keeps none. Returns how many cannot be decoded. Throws if the source cannot be read. */
 async function readObjects({ open }: Openable): Promise<Finding | undefined> {
-  const opened = await open()
-  const rows = createInformer({ source: opened.source, audit: false, transform: (): Row | undefined => undefined })
+  using opened = await open()
+  await using rows = createInformer({
+    source: opened.source,
+    audit: false,
+    transform: (): Row | undefined => undefined,
+  })
   const errors: string[] = []
   rows.on('error', (error) => {
     if (isDecodeError(error)) errors.push(opened.message(error.message))
   })
-  try {
-    await awaitFirstList(rows, opened, new AbortController().signal)
-  } finally {
-    await rows.stop()
-    opened.close()
-  }
+  await awaitFirstList(rows, opened, new AbortController().signal)
   const [first] = errors
   if (first === undefined) return undefined
   return {

@@ -26,7 +26,7 @@ interface RedisContext {
 export const diagnoseRedis: Diagnose<SourceOptions> = async (url, flags, onProgress) => {
   const name = checkForm(flags)
   const { shown, ...address } = addressOf(url)
-  const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
+  const { Redis } = await loadPackage('ioredis', () => import('ioredis'))
   const client: Redis = new Redis({
     ...address,
     lazyConnect: true,

@@ -11,7 +11,7 @@ export class CliError extends Error {
 }
 
 /** Returns the imported package. Throws a CliError with the install command if it is missing. */
-export async function loadPackage<M>(name: string, importing: () => Promise<M>, install: string): Promise<M> {
+export async function loadPackage<M>(name: string, importing: () => Promise<M>, install = `npm i ${name}`): Promise<M> {
   try {
     return await importing()
   } catch (error) {

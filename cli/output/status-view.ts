@@ -60,6 +60,10 @@ export function thousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 
+export function counted(count: number, noun: string): string {
+  return `${thousands(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
 const { green, red, yellow } = colors
 /** Other states are dim. */
 const COLORS: Readonly<Partial<Record<MirrorState, typeof green>>> = {

@@ -29,12 +29,12 @@ export async function openEtcd(url: string, flags: PrefixFlags, cluster?: EtcdCl
       new CliError(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
     message: (text) => adviceOf(text, prefix),
     ifEmpty: `no key begins with "${prefix}" yet: check --prefix, which must match from the first character`,
-    close: () => {},
+    [Symbol.dispose]: () => {},
   }
 }
 
 async function loadGrpc(): Promise<void> {
-  await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
+  await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'))
 }
 
 function serversOf(url: string): Pick<EtcdClusterOptions, 'endpoints' | 'auth'> {

@@ -22,7 +22,7 @@ export async function openKubernetes(url: string, flags: SourceOptions): Promise
     of: source.name,
     toCliError: ({ message }) => new CliError(adviceOf(message)),
     message: adviceOf,
-    close: () => {},
+    [Symbol.dispose]: () => {},
   }
 }
 
@@ -61,7 +61,7 @@ export async function loadConfig(context: string | undefined): Promise<KubeConfi
 
 async function loadClient(): Promise<typeof import('@kubernetes/client-node')> {
   try {
-    return await loadPackage(PACKAGE, () => import('@kubernetes/client-node'), `npm i ${PACKAGE}`)
+    return await loadPackage(PACKAGE, () => import('@kubernetes/client-node'))
   } catch (error) {
     if (error instanceof CliError) throw error
     throw new CliError(`${PACKAGE} cannot be loaded: ${messageOf(error)}; its version 2 needs Node 22.19 or later`)

@@ -28,7 +28,7 @@ export async function openMysql(
     of: table,
     toCliError: (error) => new CliError(`cannot read from ${serverOf(url)}: ${oneLine(error)}`),
     message: (text) => text,
-    close: () => {},
+    [Symbol.dispose]: () => {},
   }
 }
 
@@ -53,6 +53,6 @@ async function connector(url: string): Promise<() => Promise<Connection>> {
     throwInvalidUrl('MariaDB or MySQL', 'mysql://user:password@host:3306/database')
   // The driver does not know the other scheme.
   const uri = url.replace(/^mariadb:/, 'mysql:')
-  const { createConnection } = await loadPackage('mysql2', () => import('mysql2/promise'), 'npm i mysql2')
+  const { createConnection } = await loadPackage('mysql2', () => import('mysql2/promise'))
   return () => createConnection({ uri })
 }

@@ -28,7 +28,7 @@ export async function openNats(url: string, flags: SourceOptions): Promise<OpenS
     toCliError: engineError(`cannot read from ${shown}`, advice),
     message: advice,
     ifEmpty: emptyHint(flags),
-    close: () => closeNats(connection),
+    [Symbol.dispose]: () => closeNats(connection),
   }
 }
 
@@ -73,11 +73,7 @@ export async function connectNats(
   url: string,
 ): Promise<{ readonly connection: NatsConnection; readonly shown: string }> {
   const { shown, ...address } = addressOf(url)
-  const { connect } = await loadPackage(
-    '@nats-io/transport-node',
-    () => import('@nats-io/transport-node'),
-    'npm i @nats-io/transport-node',
-  )
+  const { connect } = await loadPackage('@nats-io/transport-node', () => import('@nats-io/transport-node'))
   const options = {
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_MS,

@@ -44,7 +44,7 @@ export async function openPostgres(url: string, flags: TableFlags, database?: Po
       return new CliError(advice(message).replace('add --rls row-local', alone), exitCode)
     },
     message: (text) => withCommands(text, target),
-    close: () => {},
+    [Symbol.dispose]: () => {},
   }
 }
 

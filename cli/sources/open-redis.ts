@@ -19,7 +19,7 @@ import type { OpenSource, Row, SourceOptions } from './source-types.js'
 export async function openRedis(url: string, flags: SourceOptions): Promise<OpenSource> {
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
-  const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
+  const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'))
   const { host, port, ...redisOptions } = address
   const advice = (message: string): string =>
     withRelayRemedy(adviceOf(message)).replace(
@@ -43,7 +43,7 @@ export async function openRedis(url: string, flags: SourceOptions): Promise<Open
     toCliError: failure,
     message: advice,
     ifEmpty: emptyHint(flags),
-    close: () => client.disconnect(),
+    [Symbol.dispose]: () => client.disconnect(),
   }
 }
 

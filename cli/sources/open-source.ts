@@ -45,7 +45,19 @@ export async function openSource(given: string, flags: SourceFlags, command: Com
 }
 
 /** The same for `watch` and `serve`, which mirror several collections with a common history. */
-export async function openSources(given: string, flags: SourceFlags, command: Command): Promise<readonly OpenSource[]> {
+export async function openSources(
+  given: string,
+  flags: SourceFlags,
+  command: Command,
+): Promise<readonly OpenSource[] & Disposable> {
+  const opened = await openAll(given, flags, command)
+  const dispose = (): void => {
+    for (const open of opened) open[Symbol.dispose]()
+  }
+  return Object.assign(opened, { [Symbol.dispose]: dispose })
+}
+
+async function openAll(given: string, flags: SourceFlags, command: Command): Promise<readonly OpenSource[]> {
   const { table = [], prefix = [] } = flags
   const names = [...table, ...prefix]
   if (names.length < 2) return [await openSource(given, flags, command)]

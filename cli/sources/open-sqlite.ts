@@ -24,7 +24,7 @@ export async function openSqlite(path: string, { table, columns, sql }: TableFla
     of: table,
     toCliError: (error) => new CliError(message(`${path}: ${error.message}`)),
     message,
-    close: () => {},
+    [Symbol.dispose]: () => {},
   }
 }
 

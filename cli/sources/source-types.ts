@@ -34,7 +34,7 @@ export type TableFlags = SourceOptions & { readonly table: string }
 export type PrefixFlags = SourceOptions & { readonly prefix: string }
 
 /** A source that a command line names, and the wording of its errors. */
-export interface OpenSource {
+export interface OpenSource extends Disposable {
   readonly source: ListerWatcher<Row>
   readonly kind: SourceKind
   readonly of: string
@@ -45,5 +45,5 @@ export interface OpenSource {
   /** A hint if the first list is empty: a misspelt name looks like a collection without objects. */
   readonly ifEmpty?: string
   /** Closes the client of the user's driver. Stop the informer first. */
-  close(): void
+  [Symbol.dispose](): void
 }

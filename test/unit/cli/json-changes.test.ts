@@ -6,7 +6,7 @@ import { printChanges } from '../../../cli/output/json-changes.js'
 import type { Row } from '../../../cli/sources/source-types.js'
 import { createInformer } from '../../../src/index.js'
 
-const named = { toCliError: ({ message }: Error) => new CliError(message), message: String, close: () => {} }
+const named = { toCliError: ({ message }: Error) => new CliError(message), message: String, [Symbol.dispose]: () => {} }
 
 test('the changes of a large transaction are written in parts', async () => {
   const source = memorySource<Row>()
