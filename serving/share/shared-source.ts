@@ -5,7 +5,7 @@ import { OptionError, SourceError } from '../../src/contract/errors.js'
 import type { MirrorCacheContext, SavedMirror } from '../../src/contract/mirror-cache.js'
 import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import type { HttpSource } from '../http/http-options.js'
-import { httpSource, sourceOver } from '../http/http-source.js'
+import { sourceOver } from '../http/http-source.js'
 import { type PortClient, portClient } from './port-client.js'
 import { BASE_URL } from './port-messages.js'
 import { savedMirrorOf } from './shared-snapshot.js'
@@ -75,7 +75,7 @@ export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
   }
   if (path !== undefined) {
     const at = resolve(path)
-    return httpSource<T>({ name: `share:${at}`, ...others, url: BASE_URL, fetch: socketFetch(at) })
+    return sourceOver<T>(socketFetch(at), { name: `share:${at}`, ...others, url: BASE_URL })
   }
   const client = portClient(port as MessagePort)
   const source = sourceOver<T>(client.fetch, { name: 'share:port', ...others, url: BASE_URL })

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import type { ReceivedResponse, SendRequest } from '../http/received-response.js'
 
-/** Returns a `fetch` that sends its requests over a Unix socket, each over a connection of its own. */
-export function socketFetch(socketPath: string): (url: string, init: RequestInit) => Promise<Response> {
+/** Sends requests over a Unix socket, each over a connection of its own. */
+export function socketFetch(socketPath: string): SendRequest {
   return async (url, { headers, signal }) => {
     // Followers over a port do not use it.
     const { request } = await import('node:http')
@@ -33,10 +34,10 @@ export function socketFetch(socketPath: string): (url: string, init: RequestInit
   }
 }
 
-/** The statuses of responses without a body. A `Response` with a body refuses them. */
+/** The statuses of responses without a body. */
 const BODILESS: readonly number[] = [204, 205, 304]
 
-/** Whether a mirror may have sent it. `Response` throws for other statuses: within an event, that ends the process. */
+/** Whether a mirror may have sent it. */
 function isOfMirror({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode <= 599 && !BODILESS.includes(statusCode)
 }
@@ -46,26 +47,24 @@ function otherProgram(socketPath: string, { statusCode }: IncomingMessage): Sour
   return new SourceError(message, { code: 'PROTOCOL' })
 }
 
-function responseOf(incoming: IncomingMessage, socketPath: string): Response {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, [value ?? []].flat().join(', '))
-  const chunks = incoming[Symbol.asyncIterator]()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { value, done } = await chunks.next()
-          if (done === true) controller.close()
-          else controller.enqueue(value as Uint8Array)
-        } catch (error) {
-          controller.error(refused(socketPath, error))
-        }
-      },
-      cancel: () => void incoming.destroy(),
-    },
-    { highWaterMark: 0 },
-  )
-  return new Response(body, { status: incoming.statusCode ?? 500, headers })
+function responseOf(incoming: IncomingMessage, socketPath: string): ReceivedResponse {
+  const { statusCode: status = 500, headers } = incoming
+  const chunks: AsyncIterator<Uint8Array, undefined> = incoming[Symbol.asyncIterator]()
+  const cancel = async (): Promise<void> => void incoming.destroy()
+  const read = async () => {
+    try {
+      const { value, done = false } = await chunks.next()
+      return { value, done }
+    } catch (error) {
+      throw refused(socketPath, error)
+    }
+  }
+  return {
+    ok: status < 300,
+    status,
+    headers: { get: (name) => headers[name]?.toString() ?? null },
+    body: { getReader: () => ({ read, cancel }), cancel },
+  }
 }
 
 const reasons: Readonly<Record<string, readonly [code: SourceErrorCode, reason: string]>> = {
