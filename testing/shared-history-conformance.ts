@@ -8,6 +8,7 @@ import {
 } from '../src/contract/shared-history.js'
 import type { ListContext, ListerWatcher } from '../src/contract/source.js'
 import type { Version } from '../src/contract/version.js'
+import { check } from './conformance/run/assertions.js'
 import { defineTests } from './conformance/vitest-suite.js'
 
 /**
@@ -71,17 +72,17 @@ export async function describeSharedHistory(
   name: string,
   create: () => SharedHistorySubject | Promise<SharedHistorySubject>,
 ): Promise<void> {
-  const run = async (check: HistoryCase): Promise<undefined> => {
+  const run = async (historyCase: HistoryCase): Promise<undefined> => {
     const subject = await create()
-    const follower = followerOf(subject)
+    const follower = new Follower(subject)
     try {
-      await check(subject, follower)
+      await historyCase(subject, follower)
     } finally {
       await follower.close()
       await subject.dispose?.()
     }
   }
-  const tests = Array.from(historyCases, ([title, check]) => ({ name: title, run: () => run(check) }))
+  const tests = Array.from(historyCases, ([title, each]) => ({ name: title, run: () => run(each) }))
   await defineTests('describeSharedHistory', name, tests, 4 * BATCH_MS)
 }
 
@@ -101,7 +102,7 @@ export const historyCases: ReadonlyMap<string, HistoryCase> = new Map<string, Hi
         ])
         await follower.until((batch) => {
           const [a, b] = follower.sizesOf(batch)
-          assert(a === b, `a batch has ${a} of the changes of one collection, and ${b} of the other one`)
+          check(a === b, `a batch has ${a} of the changes of one collection, and ${b} of the other one`)
           return (a ?? 0) > 0
         })
       }
@@ -119,14 +120,13 @@ export const historyCases: ReadonlyMap<string, HistoryCase> = new Map<string, Hi
       await write([{ to: 1, key: 'late', value: '1' }])
       await follower.open(first, second)
       const batch = await follower.next()
-      assert(follower.has(batch, 0, 'early'), 'the first batch lacks a change after the version of the earlier list')
+      check(follower.has(batch, 0, 'early'), 'the first batch lacks a change after the version of the earlier list')
       for (const at of [0, 1] as const) {
         const { source, version } = follower.versionOf(batch, at)
         const position = at === 0 ? first : second
-        assert(source.hasReached?.(version, position) !== false, 'the first batch is before the version of a list')
+        check(source.hasReached?.(version, position) !== false, 'the first batch is before the version of a list')
       }
-      if (follower.sizesOf(batch)[0] === 1) return
-      throw new Error('a collection has the changes of another one')
+      check(follower.sizesOf(batch)[0] === 1, 'a collection has the changes of another one')
     },
   ],
   [
@@ -144,15 +144,7 @@ export const historyCases: ReadonlyMap<string, HistoryCase> = new Map<string, Hi
 ])
 
 /** @internal */
-export function followerOf(subject: SharedHistorySubject, batchMs: number = BATCH_MS): Follower {
-  return new Follower(subject, batchMs)
-}
-
-function assert(isSo: boolean, message: string): asserts isSo {
-  if (!isSo) throw new Error(message)
-}
-
-class Follower {
+export class Follower {
   readonly #sources: readonly [CollectionSource<unknown>, CollectionSource<unknown>]
   #batches: AsyncIterator<CollectionBatch> | undefined
   #ending = new AbortController()
@@ -160,9 +152,9 @@ class Follower {
   readonly #batchMs: number
   readonly #keyOf: (key: string, to: 0 | 1) => string
 
-  constructor({ sources, keyOf }: SharedHistorySubject, batchMs: number) {
+  constructor({ sources, keyOf }: SharedHistorySubject, batchMs: number = BATCH_MS) {
     const [a, b] = sources
-    assert(isCollection(a) && isCollection(b) && a.history === b.history, 'the sources have no common history')
+    check(isCollection(a) && isCollection(b) && a.history === b.history, 'the sources have no common history')
     this.#sources = [a, b]
     this.#batchMs = batchMs
     this.#keyOf = keyOf ?? ((key) => key)
@@ -172,7 +164,7 @@ class Follower {
     const context: ListContext = { ...this.#context(), pageSize: 1_000 }
     let version: Version | undefined
     for await (const page of this.#sources[at].list(context)) version = page.version ?? version
-    assert(version !== undefined, 'a list has no version')
+    check(version !== undefined, 'a list has no version')
     return version
   }
 
@@ -194,7 +186,7 @@ class Follower {
     const late = systemClock.sleep(this.#batchMs, this.#ending.signal).then(() => undefined)
     late.catch(() => {})
     const next = await Promise.race([this.#batches?.next(), late])
-    assert(next !== undefined && next.done !== true, `no batch within ${this.#batchMs} ms`)
+    check(next !== undefined && next.done !== true, `no batch within ${this.#batchMs} ms`)
     const { lost } = next.value
     for (const [collection, error] of lost ?? []) throw new Error(`${collection} is lost`, { cause: error })
     return next.value
@@ -202,7 +194,7 @@ class Follower {
 
   async until(isDone: (batch: CollectionBatch) => boolean): Promise<void> {
     const deadline = systemClock.now() + this.#batchMs
-    while (!isDone(await this.next())) assert(systemClock.now() < deadline, 'an expected change does not come')
+    while (!isDone(await this.next())) check(systemClock.now() < deadline, 'an expected change does not come')
   }
 
   has({ parts }: CollectionBatch, to: 0 | 1, key: string): boolean {

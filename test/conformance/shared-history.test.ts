@@ -6,7 +6,7 @@ import { redisDatabase } from '../../adapters/redis/index.js'
 import { type CollectionBatch, isCollection, type SharedHistory } from '../../src/contract/shared-history.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeSharedHistory, type SharedHistorySubject } from '../../testing/index.js'
-import { followerOf, historyCases } from '../../testing/shared-history-conformance.js'
+import { Follower, historyCases } from '../../testing/shared-history-conformance.js'
 import { useEtcd } from '../etcd/support.js'
 import { useServer } from '../postgres/support.js'
 import { userClient } from '../redis/drivers.js'
@@ -120,7 +120,7 @@ const defects: readonly (readonly [string, (history: SharedHistory) => SharedHis
 
 test.each(defects)('a broken history fails the case: %s', async (name, breakIt) => {
   const subject = inMemory(breakIt)
-  const follower = followerOf(subject, 2_000)
+  const follower = new Follower(subject, 2_000)
   await expect(historyCases.get(name)?.(subject, follower)).rejects.toThrow()
   await follower.close()
 })

@@ -57,7 +57,7 @@ export class TestMember {
   }
 }
 
-export class LeasesContext {
+export class LeasesContext implements AsyncDisposable {
   readonly timeoutMs: number
   readonly #harness: LeasesHarness
   readonly #sessions: LeaseSession[] = []
@@ -87,7 +87,7 @@ export class LeasesContext {
     return member
   }
 
-  async dispose(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled(this.#sessions.map((session) => session.close()))
   }
 }

@@ -30,18 +30,11 @@ export interface LeasesCase {
 }
 
 function leasesCase(name: string, body: (context: LeasesContext) => Promise<void>, needsHints = false): LeasesCase {
-  return {
-    name,
-    needsHints,
-    run: async (harness) => {
-      const context = new LeasesContext(harness)
-      try {
-        await body(context)
-      } finally {
-        await context.dispose()
-      }
-    },
+  const run = async (harness: LeasesHarness): Promise<void> => {
+    await using context = new LeasesContext(harness)
+    await body(context)
   }
+  return { name, needsHints, run }
 }
 
 /** A case that needs `watch`. */

@@ -33,7 +33,7 @@ export interface RelayStoreCase {
 /** Keys and texts that a store must neither change nor refuse. */
 const STRANGE = [' ', "'", '"', '\\', '\0', '\0"a"', '\n\r\t', '{}', 'a/b c%20', 'ü€😀', '\u2028', '$1', '*', '>', '.']
 
-class StoreContext {
+class StoreContext implements AsyncDisposable {
   readonly #harness: RelayStoreHarness
   readonly #name = Array.from({ length: 12 }, () => Math.floor(systemRandom.next() * 36).toString(36)).join('')
   readonly #abort = new AbortController()
@@ -102,24 +102,18 @@ class StoreContext {
     }
   }
 
-  async dispose(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#abort.abort()
     await Promise.allSettled(this.#stores.map((store) => store.close()))
   }
 }
 
 function storeCase(name: string, body: (context: StoreContext) => Promise<void>): RelayStoreCase {
-  return {
-    name,
-    run: async (harness) => {
-      const context = new StoreContext(harness)
-      try {
-        await body(context)
-      } finally {
-        await context.dispose()
-      }
-    },
+  const run = async (harness: RelayStoreHarness): Promise<void> => {
+    await using context = new StoreContext(harness)
+    await body(context)
   }
+  return { name, run }
 }
 
 /**
