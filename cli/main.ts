@@ -7,6 +7,7 @@ import { Command, CommanderError } from './bundled.js'
 import { defineCommands } from './commands/define-commands.js'
 import { CliError } from './output/cli-error.js'
 import { oneLine } from './output/error-hints.js'
+import { wrapParts } from './output/status-view.js'
 import { widthOf } from './output/text-width.js'
 import { useNamedSource } from './sources/config-file.js'
 
@@ -99,15 +100,8 @@ function wrappedHelp(text: string, columns: number): string {
   return [lines.join('\n'), ...examples].join(EXAMPLES)
 }
 
-/** Only a word that is longer than a line is left as it is. */
 function wrapped(text: string, indent: string, columns: number): string[] {
-  const lines: string[] = []
-  for (const word of text.trim().split(/ +/)) {
-    const longer = `${lines.at(-1)} ${word}`
-    if (lines.length === 0 || widthOf(longer) > columns) lines.push(indent + word)
-    else lines.splice(-1, 1, longer)
-  }
-  return lines
+  return wrapParts(text.trim().split(/ +/), columns - indent.length, ' ').map((line) => indent + line)
 }
 
 main().catch(fail)

@@ -16,6 +16,7 @@ import { colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { withCommands } from '../output/error-hints.js'
 import { thousands } from '../output/status-view.js'
+import { say } from '../output/write-all.js'
 import { withPg } from '../sources/pg-client.js'
 
 const LARGE_LOG_BYTES = 1024 ** 3
@@ -30,21 +31,15 @@ export interface InstallFlags extends Omit<ChangeLogOptions, 'bulk'> {
 
 export async function pgInstall(url: string | undefined, { print, bulk, ...rest }: InstallFlags): Promise<void> {
   const options: ChangeLogOptions = bulk === undefined ? rest : { ...rest, bulk: wholeNumber(bulk, '--bulk') }
-  if (print === true) {
-    process.stdout.write(installChangeLogSql(options))
-    return
-  }
+  if (print === true) return void process.stdout.write(installChangeLogSql(options))
   await withPg({ url: urlOf(url), table: options.table }, async (client) => {
     await installChangeLog(client, options)
     const log = (await changeLogStatus(client)).tables.find(({ table }) => isSameTable(table, options.table))
     const what =
       log === undefined ? '' : ` (key ${log.keyColumns.join(', ')}; triggers for each ${log.level}; wake ${log.wake})`
-    process.stdout.write(`installed on ${options.table}${what}\n`)
-    if (log?.wake === 'none') {
-      process.stdout.write(
-        'no transaction wakes readers, because transactions may be prepared here; readers poll once a second\n',
-      )
-    }
+    say(`installed on ${options.table}${what}`)
+    if (log?.wake === 'none')
+      say('no transaction wakes readers, because transactions may be prepared here; readers poll once a second')
   })
 }
 
@@ -59,12 +54,9 @@ export async function pgInstallLeases(
   if ((grant === undefined) !== (group === undefined))
     throw new CliError('give --grant and --group together: a role is granted the use of named groups')
   const options = grant === undefined || group === undefined ? {} : { grant, groups: group }
-  if (print === true) {
-    process.stdout.write(installLeasesSql(options))
-    return
-  }
+  if (print === true) return void process.stdout.write(installLeasesSql(options))
   await withPg({ url: urlOf(url) }, (client) => installLeases(client, options))
-  process.stdout.write('installed the tables and functions of leases\n')
+  say('installed the tables and functions of leases')
 }
 
 export async function pgUninstall(
@@ -72,10 +64,7 @@ export async function pgUninstall(
   { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
 ): Promise<void> {
   const what = oneOrAll({ table, all })
-  if (print === true) {
-    process.stdout.write(uninstallChangeLogSql(what))
-    return
-  }
+  if (print === true) return void process.stdout.write(uninstallChangeLogSql(what))
   const isRemoved = await withPg({ url: urlOf(url), table }, (client) => uninstallChangeLog(client, what))
   const done = isRemoved ? `removed from ${table}` : `there was no change log of ${table}`
   process.stdout.write(table === undefined ? 'removed the schema listwatch and all triggers\n' : `${done}\n`)
@@ -105,12 +94,12 @@ export async function pgStatus(url: string, { json }: { readonly json?: boolean 
         ]
       : []),
   ]
-  if (json === true) process.stdout.write(`${JSON.stringify({ ...status, warnings })}\n`)
-  else if (status.schemaVersion === undefined) process.stdout.write('listwatch is not installed in this database\n')
+  if (json === true) say(JSON.stringify({ ...status, warnings }))
+  else if (status.schemaVersion === undefined) say('listwatch is not installed in this database')
   else {
-    for (const log of status.tables) process.stdout.write(`${describe(log)}\n`)
-    if (status.tables.length === 0) process.stdout.write('the schema listwatch is installed, and no table is tracked\n')
-    for (const warning of warnings) process.stdout.write(`${colors.yellow('warning')} ${warning}\n`)
+    for (const log of status.tables) say(describe(log))
+    if (status.tables.length === 0) say('the schema listwatch is installed, and no table is tracked')
+    for (const warning of warnings) say(`${colors.yellow('warning')} ${warning}`)
   }
   if (warnings.length > 0) process.exitCode = 1
 }
@@ -118,7 +107,7 @@ export async function pgStatus(url: string, { json }: { readonly json?: boolean 
 export async function pgTrim(url: string, { keep }: { readonly keep?: string }): Promise<void> {
   const keepMs = keep === undefined ? 3_600_000 : keep === '0' ? 0 : parseDuration(keep, '--keep')
   const removed = await withPg({ url }, (client) => trimChangeLogs(client, keepMs / 1_000))
-  process.stdout.write(`removed ${thousands(removed)} rows from the logs\n`)
+  say(`removed ${thousands(removed)} rows from the logs`)
 }
 
 function describe({ table, keyColumns, level, wake, logRows, logBytes, readers, problems }: ChangeLog): string {

@@ -13,6 +13,7 @@ import { awaitFirstList } from '../output/first-list.js'
 import { RateMeter } from '../output/rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
+import { say } from '../output/write-all.js'
 import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { assertRelayName, closeNats, connectNats } from '../sources/open-nats.js'
 import { addressOf } from '../sources/open-redis.js'
@@ -105,9 +106,7 @@ async function printStatus(relaying: RelayServing, signal: AbortSignal): Promise
 
 function printLine({ state, reason, version, batches, changes, backlog, lastError }: RelayStatus): void {
   const error = lastError === undefined ? undefined : oneLine(lastError.message)
-  process.stdout.write(
-    `${JSON.stringify({ type: 'status', state, reason, version, batches, changes, backlog, error })}\n`,
-  )
+  say(JSON.stringify({ type: 'status', state, reason, version, batches, changes, backlog, error }))
 }
 
 /** The store that the option --to names, and the leases of its relays. */

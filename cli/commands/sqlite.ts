@@ -9,6 +9,7 @@ import {
 import { oneOrAll } from '../args/parsers.js'
 import { colors } from '../bundled.js'
 import { thousands } from '../output/status-view.js'
+import { say } from '../output/write-all.js'
 import { withSqlite } from '../sources/open-sqlite.js'
 
 interface InstallFlags {
@@ -19,10 +20,8 @@ interface InstallFlags {
 }
 
 export async function sqliteInstall(file: string, { print, ...options }: InstallFlags): Promise<void> {
-  if (print === true) {
-    process.stdout.write(await withSqlite(file, (database) => installChangeLogSql(database, options)))
-    return
-  }
+  if (print === true)
+    return void process.stdout.write(await withSqlite(file, (database) => installChangeLogSql(database, options)))
   const { tables, journalMode } = await withSqlite(
     file,
     (database) => {
@@ -32,9 +31,9 @@ export async function sqliteInstall(file: string, { print, ...options }: Install
     'write',
   )
   const log = tables.find(({ table }) => table.toLowerCase() === options.table.toLowerCase())
-  process.stdout.write(`installed on ${options.table} (key ${log?.key.join(', ') ?? ''})\n`)
-  for (const problem of log?.problems ?? []) process.stdout.write(`${colors.yellow('warning')} ${problem}\n`)
-  if (journalMode !== 'wal') process.stdout.write(`${colors.yellow('warning')} ${NO_WAL}\n`)
+  say(`installed on ${options.table} (key ${log?.key.join(', ') ?? ''})`)
+  for (const problem of log?.problems ?? []) say(`${colors.yellow('warning')} ${problem}`)
+  if (journalMode !== 'wal') say(`${colors.yellow('warning')} ${NO_WAL}`)
 }
 
 const NO_WAL = 'without WAL readers and writers wait for each other; run: PRAGMA journal_mode = WAL'
@@ -43,19 +42,17 @@ const NO_WAL = 'without WAL readers and writers wait for each other; run: PRAGMA
 export async function sqliteStatus(file: string, { json }: { readonly json?: boolean }): Promise<void> {
   const status = await withSqlite(file, changeLogStatus)
   const { epoch, tables, logRows, keepRows, journalMode } = status
-  if (json === true) process.stdout.write(`${JSON.stringify(status)}\n`)
-  else if (epoch === undefined) process.stdout.write(`listwatch is not installed in ${file}\n`)
+  if (json === true) say(JSON.stringify(status))
+  else if (epoch === undefined) say(`listwatch is not installed in ${file}`)
   else {
-    process.stdout.write(
-      `epoch ${epoch}, log ${thousands(logRows)} of ${thousands(keepRows)} rows, journal mode ${journalMode}\n`,
-    )
-    if (tables.length === 0) process.stdout.write('no table has triggers\n')
+    say(`epoch ${epoch}, log ${thousands(logRows)} of ${thousands(keepRows)} rows, journal mode ${journalMode}`)
+    if (tables.length === 0) say('no table has triggers')
     for (const { table, key, problems } of tables) {
       const mark = problems.length === 0 ? colors.green('ok') : colors.red('broken')
-      process.stdout.write(`${mark} ${colors.bold(table)} (key ${key.join(', ')})\n`)
-      for (const problem of problems) process.stdout.write(`${colors.yellow('warning')} ${table}: ${problem}\n`)
+      say(`${mark} ${colors.bold(table)} (key ${key.join(', ')})`)
+      for (const problem of problems) say(`${colors.yellow('warning')} ${table}: ${problem}`)
     }
-    if (journalMode !== 'wal') process.stdout.write(`${colors.yellow('warning')} ${NO_WAL}\n`)
+    if (journalMode !== 'wal') say(`${colors.yellow('warning')} ${NO_WAL}`)
   }
   if (tables.some(({ problems }) => problems.length > 0)) process.exitCode = 1
 }
@@ -65,16 +62,14 @@ export async function sqliteUninstall(
   { table, all, print }: { readonly table?: string; readonly all?: boolean; readonly print?: boolean },
 ): Promise<void> {
   const what = oneOrAll({ table, all })
-  if (print === true) {
-    process.stdout.write(await withSqlite(file, (database) => uninstallChangeLogSql(database, what)))
-    return
-  }
+  if (print === true)
+    return void process.stdout.write(await withSqlite(file, (database) => uninstallChangeLogSql(database, what)))
   const isRemoved = await withSqlite(file, (database) => uninstallChangeLog(database, what), 'write')
   const where = table ?? file
-  process.stdout.write(isRemoved ? `removed from ${where}\n` : `there was no change log of ${where}\n`)
+  say(isRemoved ? `removed from ${where}` : `there was no change log of ${where}`)
 }
 
 export async function sqliteEpoch(file: string): Promise<void> {
   await withSqlite(file, startEpoch, 'write')
-  process.stdout.write(`began another epoch of ${file}; each mirror lists again\n`)
+  say(`began another epoch of ${file}; each mirror lists again`)
 }

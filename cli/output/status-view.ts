@@ -36,10 +36,14 @@ export function labelled(label: string, value: string): string {
 }
 
 /** Wraps the parts into as few lines as the width of the terminal allows. A part is never split. */
-export function wrapParts(parts: readonly string[], width: number = process.stdout.columns || 80): string[] {
+export function wrapParts(
+  parts: readonly string[],
+  width: number = process.stdout.columns || 80,
+  gap = '   ',
+): string[] {
   const lines: string[] = []
   for (const part of parts) {
-    const longer = lines.length === 0 ? part : `${lines.at(-1)}   ${part}`
+    const longer = lines.length === 0 ? part : `${lines.at(-1)}${gap}${part}`
     if (lines.length > 0 && widthOf(longer) > width) lines.push(part)
     else lines.splice(-1, 1, longer)
   }

@@ -18,3 +18,7 @@ export async function writeAll(texts: Iterable<string>, signal: AbortSignal): Pr
 async function write(text: string, signal: AbortSignal): Promise<void> {
   if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain', { signal }).catch(() => {})
 }
+
+export function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
