@@ -420,8 +420,7 @@ class RetryDelay {
   readonly #random: Random
   #next: Backoff = backoff(FIRST_RETRY_MS, MAX_RETRY_MS)
   #parts = 0
-  /** Ends the delay that is in progress. */
-  #end = (): void => {}
+  #hurry = new AbortController()
 
   constructor(clock: Clock, random: Random) {
     this.#clock = clock
@@ -440,20 +439,15 @@ class RetryDelay {
 
   hurry(): void {
     this.reset()
-    this.#end()
+    this.#hurry.abort(ABORTED)
   }
 
   /** Waits before the next attempt. `hurry` does not shorten a fixed delay. */
   async wait(signal: AbortSignal, fixedMs?: number): Promise<void> {
     const delayMs = fixedMs ?? drawDelay(this.#next, this.#random)
     this.#next = grown(this.#next)
-    const ending = new AbortController()
-    const end = (): void => ending.abort(ABORTED)
-    signal.addEventListener('abort', end, { once: true })
-    if (signal.aborted) end()
-    if (fixedMs === undefined) this.#end = end
-    await this.#clock.sleep(delayMs, ending.signal).catch(() => {})
-    this.#end = () => {}
-    signal.removeEventListener('abort', end)
+    this.#hurry = new AbortController()
+    const ending = fixedMs === undefined ? AbortSignal.any([signal, this.#hurry.signal]) : signal
+    await this.#clock.sleep(delayMs, ending).catch(() => {})
   }
 }
