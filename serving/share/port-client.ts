@@ -16,87 +16,75 @@ import type { OpenedSnapshot } from './shared-snapshot.js'
 /** The reader reports the bytes of frames that it has taken after this many. */
 const REPORT_BYTES = WINDOW_BYTES / 4
 
+export interface PortClient {
+  readonly fetch: SendRequest
+  /** Requests a snapshot. Undefined if the share has none. */
+  open(signal: AbortSignal, alive?: () => void): Promise<OpenedSnapshot | undefined>
+}
+
 /** All sources of a port use the same client. */
 const clients = new WeakMap<MessagePort, PortClient>()
 
 export function portClient(port: MessagePort): PortClient {
-  let client = clients.get(port)
-  if (client === undefined) {
-    client = new PortClient(port)
-    clients.set(port, client)
-  }
+  const client = clients.get(port) ?? newClient(port)
+  clients.set(port, client)
   return client
 }
 
-export class PortClient {
-  readonly #port: MessagePort
-  readonly #exchanges = new Map<number, Exchange>()
-  #lastId = 0
-
-  constructor(port: MessagePort) {
-    this.#port = port
-    port.on('message', (received: unknown) => this.#receive(received))
-    port.on('close', () => this.#endAll(closedPort()))
-    port.unref()
-  }
-
-  readonly fetch: SendRequest = async (url, { signal }) => {
-    const path = url.slice(BASE_URL.length)
-    const exchange = this.#begin(signal ?? undefined, (id) => ({ type: 'request', id, path }))
-    const { status = 500, headers = [] } = await exchange.answer
-    return {
-      ok: status >= 200 && status < 300,
-      status,
-      headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
-      body: exchange,
-    }
-  }
-
-  /** Requests a snapshot. Undefined if the share has none. */
-  async open(signal: AbortSignal, alive?: () => void): Promise<OpenedSnapshot | undefined> {
-    return (await this.#begin(signal, (id) => ({ type: 'open', id }), alive).answer).snapshot
-  }
-
-  #begin(
+function newClient(port: MessagePort): PortClient {
+  const exchanges = new Map<number, Exchange>()
+  let lastId = 0
+  const begin = (
     signal: AbortSignal | undefined,
     requestOf: (id: number) => FollowerMessage,
     alive: () => void = () => {},
-  ): Exchange {
+  ): Exchange => {
     signal?.throwIfAborted() // It has no later event for that.
-    this.#port.ref()
+    port.ref()
     // A port that was closed before has no event for it, and cannot be referenced.
-    if (!this.#port.hasRef()) throw closedPort()
-    const id = ++this.#lastId
+    if (!port.hasRef()) throw closedPort()
+    const id = ++lastId
     const ended = (): void => {
-      this.#exchanges.delete(id)
+      exchanges.delete(id)
       unlink()
       // A port without requests does not keep the process alive.
-      if (this.#exchanges.size === 0) this.#port.unref()
+      if (exchanges.size === 0) port.unref()
     }
-    const exchange = new Exchange(id, (message) => this.#port.postMessage(message), alive, ended)
-    this.#exchanges.set(id, exchange)
+    const exchange = newExchange(id, (message) => port.postMessage(message), alive, ended)
+    exchanges.set(id, exchange)
     const unlink = onAbort(signal, () => {
-      this.#port.postMessage({ type: 'abort', id } satisfies FollowerMessage)
+      port.postMessage({ type: 'abort', id } satisfies FollowerMessage)
       exchange.fail(signal?.reason)
     })
-    this.#port.postMessage(requestOf(id))
+    port.postMessage(requestOf(id))
     return exchange
   }
-
-  #receive(received: unknown): void {
-    const message = shareMessage(received)
-    if (message === undefined) {
-      const hint =
-        'it received an unknown message: the port is not one of share.port(), or its thread has another version of ' +
-        'listwatch, which must be the same'
-      this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))
-      return
-    }
-    this.#exchanges.get(message.id)?.receive(message) // Undefined if it was aborted.
+  const endAll = (error: SourceError): void => {
+    for (const exchange of [...exchanges.values()]) exchange.fail(error)
   }
-
-  #endAll(error: SourceError): void {
-    for (const exchange of [...this.#exchanges.values()]) exchange.fail(error)
+  port.on('message', (received: unknown) => {
+    const message = shareMessage(received)
+    if (message !== undefined) return exchanges.get(message.id)?.receive(message) // Undefined if it was aborted.
+    const hint =
+      'it received an unknown message: the port is not one of share.port(), or its thread has another version of ' +
+      'listwatch, which must be the same'
+    endAll(new SourceError(hint, { code: 'PROTOCOL' }))
+  })
+  port.on('close', () => endAll(closedPort()))
+  port.unref()
+  return {
+    async fetch(url, { signal }) {
+      const path = url.slice(BASE_URL.length)
+      const { answer, body } = begin(signal ?? undefined, (id) => ({ type: 'request', id, path }))
+      const { status = 500, headers = [] } = await answer
+      return {
+        ok: status >= 200 && status < 300,
+        status,
+        headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
+        body,
+      }
+    },
+    open: async (signal, alive) => (await begin(signal, (id) => ({ type: 'open', id }), alive).answer).snapshot,
   }
 }
 
@@ -105,105 +93,76 @@ type ReadResult = Awaited<ReturnType<BodyReader['read']>>
 /** The first message of a response. */
 type Answer = Partial<Pick<ResponseMessage, 'status' | 'headers'> & Pick<OpenedMessage, 'snapshot'>>
 
-/** A request whose response has not arrived completely. It is the body of the response, which has one reader. */
-class Exchange implements ReceivedBody, BodyReader {
-  readonly #id: number
-  readonly #send: (message: FollowerMessage) => void
-  readonly #alive: () => void
-  /** Called when nothing more of the response is expected. */
-  readonly #ended: () => void
-  readonly #answered = Promise.withResolvers<Answer>()
-  readonly answer: Promise<Answer> = this.#answered.promise
-  #frames: Uint8Array[] = []
-  #next = 0
+type Exchange = ReturnType<typeof newExchange>
+
+/** A request whose response has not arrived completely. `ended` is called when nothing more of it is expected. */
+function newExchange(id: number, send: (message: FollowerMessage) => void, alive: () => void, ended: () => void) {
+  const answered = Promise.withResolvers<Answer>()
+  const frames: Uint8Array[] = []
   /** The bytes of taken frames that were not reported. */
-  #takenBytes = 0
+  let takenBytes = 0
   /** The read that waits for a frame. */
-  #waiting: PromiseWithResolvers<ReadResult> | undefined
-  #end: { readonly error?: unknown } | undefined
-
-  constructor(id: number, send: (message: FollowerMessage) => void, alive: () => void, ended: () => void) {
-    this.#id = id
-    this.#send = send
-    this.#alive = alive
-    this.#ended = ended
-  }
-
-  receive(message: ShareMessage): void {
-    if (message.type === 'alive') this.#alive()
-    else if (message.type === 'frame') this.#push(message.bytes)
-    else {
-      if (message.type !== 'end') this.#answered.resolve(message)
-      if (message.type === 'response' && message.body === undefined) return
-      if (message.type === 'response' && message.body !== undefined) this.#push(message.body)
-      this.#finish()
-    }
-  }
-
-  /** Drops the frames that were not read. Reads reject from now on. */
-  fail(error: unknown): void {
-    this.#ended()
-    this.#answered.reject(error) // Without effect after the response.
-    if (this.#end !== undefined) return
-    this.#end = { error }
-    this.#drop()
-    this.#waiting?.reject(error)
-    this.#waiting = undefined
-  }
-
-  getReader(): BodyReader {
-    return this
-  }
-
-  async read(): Promise<ReadResult> {
-    const frame = this.#frames[this.#next]
-    if (frame !== undefined) {
-      this.#next++
-      if (this.#next === this.#frames.length) this.#drop()
-      return { done: false, value: this.#taken(frame) }
-    }
-    if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error
-    if (this.#end !== undefined) return { done: true }
-    this.#waiting = Promise.withResolvers()
-    return await this.#waiting.promise
-  }
-
-  async cancel(): Promise<void> {
-    this.#drop()
-    if (this.#end !== undefined) return
-    this.#send({ type: 'abort', id: this.#id })
-    this.#finish()
-  }
-
-  #push(frame: Uint8Array): void {
-    if (this.#end !== undefined) return
-    if (this.#waiting === undefined) this.#frames.push(frame)
-    else {
-      this.#waiting.resolve({ done: false, value: this.#taken(frame) })
-      this.#waiting = undefined
-    }
-  }
-
-  #finish(): void {
-    this.#ended()
-    this.#end ??= {}
-    this.#waiting?.resolve({ done: true })
-    this.#waiting = undefined
-  }
-
-  #drop(): void {
-    this.#frames = []
-    this.#next = 0
-  }
-
-  #taken(frame: Uint8Array): Uint8Array {
-    this.#takenBytes += frame.length
-    if (this.#takenBytes >= REPORT_BYTES) {
-      this.#send({ type: 'read', id: this.#id, bytes: this.#takenBytes })
-      this.#takenBytes = 0
+  let waiting: PromiseWithResolvers<ReadResult> | undefined
+  let end: { readonly error?: unknown } | undefined
+  const taken = (frame: Uint8Array): ReadResult => {
+    takenBytes += frame.length
+    if (takenBytes >= REPORT_BYTES) {
+      send({ type: 'read', id, bytes: takenBytes })
+      takenBytes = 0
     }
     // The decoder does not take bytes in shared memory: a copy has memory of its own.
-    return frame.buffer instanceof ArrayBuffer ? frame : frame.slice()
+    return { done: false, value: frame.buffer instanceof ArrayBuffer ? frame : frame.slice() }
+  }
+  const push = (frame: Uint8Array): void => {
+    if (end !== undefined) return
+    if (waiting === undefined) frames.push(frame)
+    else waiting.resolve(taken(frame))
+    waiting = undefined
+  }
+  const finish = (): void => {
+    ended()
+    end ??= {}
+    waiting?.resolve({ done: true })
+    waiting = undefined
+  }
+  const cancel = async (): Promise<void> => {
+    frames.length = 0
+    if (end !== undefined) return
+    send({ type: 'abort', id })
+    finish()
+  }
+  const read = async (): Promise<ReadResult> => {
+    const frame = frames.shift()
+    if (frame !== undefined) return taken(frame)
+    if (end !== undefined && 'error' in end) throw end.error
+    if (end !== undefined) return { done: true }
+    waiting = Promise.withResolvers()
+    return await waiting.promise
+  }
+  const body: ReceivedBody = { getReader: () => ({ read, cancel }), cancel }
+  return {
+    answer: answered.promise,
+    body,
+    receive(message: ShareMessage): void {
+      if (message.type === 'alive') alive()
+      else if (message.type === 'frame') push(message.bytes)
+      else {
+        if (message.type !== 'end') answered.resolve(message)
+        if (message.type === 'response' && message.body === undefined) return
+        if (message.type === 'response' && message.body !== undefined) push(message.body)
+        finish()
+      }
+    },
+    /** Drops the frames that were not read. Reads reject from now on. */
+    fail(error: unknown): void {
+      ended()
+      answered.reject(error) // Without effect after the response.
+      if (end !== undefined) return
+      end = { error }
+      frames.length = 0
+      waiting?.reject(error)
+      waiting = undefined
+    },
   }
 }
 
