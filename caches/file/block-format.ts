@@ -78,18 +78,9 @@ export function decodeFrame({ salt }: Prelude, index: number, frame: Buffer): Fr
   return { length: frame.readUInt32LE(0), kind: frame.readUInt32LE(4), index, checksum: frame.readUInt32LE(12) }
 }
 
-/** Returns the checksum of the first bytes of a payload; `before` is that of the bytes before them. */
-export function checksumOf({ salt }: Prelude, bytes: Uint8Array, before: number = crc32(salt)): number {
-  return crc32(bytes, before)
-}
-
 /** @throws UnusableFile if the payload is damaged. */
-export function checkPayload(
-  prelude: Prelude,
-  { checksum, index }: Pick<Frame, 'checksum' | 'index'>,
-  payload: Buffer,
-): void {
-  if (checksumOf(prelude, payload) !== checksum) throw damaged(index)
+export function checkPayload({ salt }: Prelude, { checksum, index }: Frame, payload: Buffer): void {
+  if (crc32(payload, crc32(salt)) !== checksum) throw damaged(index)
 }
 
 export function damaged(index: number): UnusableFile {

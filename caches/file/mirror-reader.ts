@@ -8,7 +8,6 @@ import { membersOf } from '../../src/util/type-guards.js'
 import { BlockCipher } from './block-cipher.js'
 import {
   checkPayload,
-  checksumOf,
   damaged,
   decodeFrame,
   decodePrelude,
@@ -40,17 +39,12 @@ export async function readHeader(handle: FileHandle, encryptionKey: Uint8Array |
   const { bytesRead } = await handle.read(first, 0, first.length, 0)
   const prelude = decodePrelude(first.subarray(0, bytesRead))
   const cipher = cipherFor(prelude, encryptionKey)
-  let header: FileHeader | undefined
-  const visit = (frame: Frame): Payload => {
+  for await (const { frame, plain, position } of blocksIn({ handle, prelude, cipher, size }, PRELUDE_BYTES, 0)) {
     if (frame.kind !== KIND.header) throw damaged(0)
-    return collected(frame, cipher, (plain) => {
-      header = parseHeader(plain.toString())
-      return true
-    })
+    const contentAt = position + frame.length
+    return { handle, prelude, cipher, header: parseHeader(plain.toString()), contentAt, size }
   }
-  const contentAt = await scanFile(handle, prelude, { from: PRELUDE_BYTES, end: size, index: 0 }, visit)
-  if (header === undefined) throw damaged(0)
-  return { handle, prelude, cipher, header, contentAt, size }
+  throw damaged(0)
 }
 
 function cipherFor(prelude: Prelude, encryptionKey: Uint8Array | undefined): BlockCipher | undefined {
@@ -82,12 +76,6 @@ function isProof(proof: unknown): proof is Proof {
   return typeof version === 'string' && typeof at === 'number'
 }
 
-/** Collects a payload in memory, and passes it on as plain bytes. */
-function collected(frame: Frame, cipher: BlockCipher | undefined, take: (plain: Buffer) => boolean): Payload {
-  const memory = Buffer.allocUnsafe(frame.length)
-  return { memory, checked: () => take(cipher?.decrypt(frame, memory) ?? memory) }
-}
-
 export function savedMirror(file: OpenedFile, path: string): SavedMirror {
   const { version, resumeState, proof, size, savedAt } = file.header
   const content = new FileContent(file)
@@ -113,8 +101,6 @@ class FileContent implements PackedContent {
   readonly sections: Map<string, Uint8Array> = new Map()
   readonly #file: OpenedFile
   readonly #places: { readonly frame: Frame; readonly position: number }[] = []
-  /** The section whose bytes follow, and how many of them were read. */
-  #section: { readonly bytes: Uint8Array; length: number } | undefined
   #isClosed = false
 
   constructor(file: OpenedFile) {
@@ -123,72 +109,36 @@ class FileContent implements PackedContent {
 
   /** Reads the whole file, and checks it. */
   async check(): Promise<this> {
-    const { handle, prelude, contentAt, size } = this.#file
+    const { contentAt, size, header } = this.#file
     this.sections.clear()
     this.#places.length = 0
-    const end = await scanFile(handle, prelude, { from: contentAt, end: size, index: 1 }, (frame, position) =>
-      this.#payloadOf(frame, position),
-    )
-    if (end < size) throw new UnusableFile('it has bytes after its end')
+    /** The section whose bytes follow, and how many of them were read. */
+    let section: { readonly bytes: Uint8Array; length: number } | undefined
+    for await (const { frame, plain, position } of blocksIn(this.#file, contentAt, 1)) {
+      const { kind, index } = frame
+      if ((section !== undefined) !== (kind === KIND.sectionBytes)) throw damaged(index)
+      if (kind === KIND.objects) this.#places.push({ frame, position })
+      else if (kind === KIND.section) section = this.#begin(plain.toString(), index)
+      else if (section !== undefined) {
+        if (section.length + plain.length > section.bytes.length) throw damaged(index)
+        section.bytes.set(plain, section.length)
+        section.length += plain.length
+        if (section.length === section.bytes.length) section = undefined
+      } else if (kind === KIND.footer) {
+        if (membersOf(JSON.parse(plain.toString()))['records'] !== header.size) throw damaged(index)
+        if (position + frame.length < size) throw new UnusableFile('it has bytes after its end')
+        break
+      } else throw damaged(index)
+    }
     return this
   }
 
-  #payloadOf(frame: Frame, position: number): Payload {
-    const { cipher } = this.#file
-    if (this.#section !== undefined && frame.kind !== KIND.sectionBytes) throw damaged(frame.index)
-    switch (frame.kind) {
-      case KIND.objects: {
-        this.#places.push({ frame, position })
-        return cipher === undefined
-          ? { memory: undefined, checked: () => false }
-          : collected(frame, cipher, () => false)
-      }
-      case KIND.section:
-        return collected(frame, cipher, (plain) => this.#begin(plain.toString(), frame))
-      case KIND.sectionBytes:
-        return this.#sectionBytes(frame)
-      case KIND.footer:
-        return collected(frame, cipher, (plain) => {
-          if (membersOf(JSON.parse(plain.toString()))['records'] !== this.#file.header.size) throw damaged(frame.index)
-          return true
-        })
-      default:
-        throw damaged(frame.index)
-    }
-  }
-
-  #begin(text: string, frame: Frame): false {
+  #begin(text: string, index: number): { readonly bytes: Uint8Array; length: number } | undefined {
     const { name, length } = membersOf(JSON.parse(text))
-    if (typeof name !== 'string' || typeof length !== 'number' || length > this.#file.size) throw damaged(frame.index)
+    if (typeof name !== 'string' || typeof length !== 'number' || length > this.#file.size) throw damaged(index)
     const bytes = new Uint8Array(length)
     this.sections.set(name, bytes)
-    this.#section = length === 0 ? undefined : { bytes, length: 0 }
-    return false
-  }
-
-  #sectionBytes(frame: Frame): Payload {
-    const section = this.#section
-    if (section === undefined) throw damaged(frame.index)
-    const { bytes } = section
-    const added = (length: number): false => {
-      section.length += length
-      if (section.length === bytes.length) this.#section = undefined
-      return false
-    }
-    const { cipher } = this.#file
-    const assertFits = (length: number): void => {
-      if (section.length + length > bytes.length) throw damaged(frame.index)
-    }
-    if (cipher !== undefined) {
-      return collected(frame, cipher, (plain) => {
-        assertFits(plain.length)
-        bytes.set(plain, section.length)
-        return added(plain.length)
-      })
-    }
-    assertFits(frame.length)
-    const memory = bytes.subarray(section.length, section.length + frame.length)
-    return { memory, checked: () => added(frame.length) }
+    return length === 0 ? undefined : { bytes, length: 0 }
   }
 
   block(index: number): Uint8Array {
@@ -219,72 +169,56 @@ class FileContent implements PackedContent {
 /** How much of a file is read at a time. The event loop turns between two reads. */
 const CHUNK_BYTES = 1024 * 1024
 
-interface ScanRange {
-  readonly from: number
-  readonly end: number
-  readonly index: number
-}
-
-/** What a scan does with the payload of a block. */
-interface Payload {
-  /** The memory for the payload. Undefined if its checksum is enough. */
-  readonly memory: Uint8Array | undefined
-  /** Called when the payload is complete and its checksum is right. Returns whether the scan is to end. */
-  checked(): boolean
+interface Block {
+  readonly frame: Frame
+  /** The checked payload, decrypted. It is valid until the next block is read. */
+  readonly plain: Buffer
+  /** Where the payload begins in the file. */
+  readonly position: number
 }
 
 /**
- * Reads blocks from a file, and checks all of their bytes. `visit` is called with each frame and the position of its
- * payload. Returns the position after the last block.
+ * Yields the blocks of a file from a position on, of which the first one has the number `first`. It checks all bytes.
  *
- * @throws UnusableFile if a byte is not the one that was written, or the file ends before the scan.
+ * @throws UnusableFile if a byte is not the one that was written, or the file ends within a block.
  */
-async function scanFile(
-  handle: FileHandle,
-  prelude: Prelude,
-  { from, end, index }: ScanRange,
-  visit: (frame: Frame, position: number) => Payload,
-): Promise<number> {
-  const frameBytes = Buffer.alloc(FRAME_BYTES)
-  let position = from
-  let nextIndex = index
-  /** The number of bytes of the frame, or of the payload, that were taken. */
-  let taken = 0
-  let current: { readonly frame: Frame; readonly payload: Payload; checksum: number } | undefined
-  /** A frame or a payload is complete. Returns whether the scan has ended. */
-  const isOver = (): boolean => {
-    taken = 0
-    if (current === undefined) {
-      const frame = decodeFrame(prelude, nextIndex++, frameBytes)
-      if (frame.length > end - position) throw new UnusableFile('it ends early')
-      current = { frame, payload: visit(frame, position), checksum: checksumOf(prelude, new Uint8Array(0)) }
-      return frame.length === 0 && isOver()
+async function* blocksIn(
+  { handle, prelude, cipher, size }: Pick<OpenedFile, 'handle' | 'prelude' | 'cipher' | 'size'>,
+  from: number,
+  first: number,
+): AsyncGenerator<Block, void> {
+  const chunks = chunksOf(handle, from, size)
+  let chunk: Buffer = Buffer.alloc(0)
+  const take = async (length: number): Promise<Buffer> => {
+    let taken = chunk.subarray(0, length)
+    chunk = chunk.subarray(taken.length)
+    if (taken.length === length) return taken
+    const bytes = Buffer.allocUnsafe(length)
+    for (let filled = taken.copy(bytes); filled < length; filled += taken.copy(bytes, filled)) {
+      const { value, done } = await chunks.next()
+      if (done === true) throw new UnusableFile('it ends early')
+      taken = value.subarray(0, length - filled)
+      chunk = value.subarray(taken.length)
     }
-    const { frame, payload, checksum } = current
-    current = undefined
-    if (checksum !== frame.checksum) throw damaged(frame.index)
-    return payload.checked()
+    return bytes
   }
-  for await (const chunk of chunksOf(handle, from, end)) {
-    for (let at = 0; at < chunk.length; ) {
-      const missing: number = (current?.frame.length ?? FRAME_BYTES) - taken
-      const bytes = chunk.subarray(at, at + missing)
-      if (current === undefined) bytes.copy(frameBytes, taken)
-      else {
-        current.checksum = checksumOf(prelude, bytes, current.checksum)
-        current.payload.memory?.set(bytes, taken)
-      }
-      at += bytes.length
-      position += bytes.length
-      taken += bytes.length
-      if (bytes.length === missing && isOver()) return position
+  try {
+    for (let [index, position] = [first, from]; ; index++) {
+      const frame = decodeFrame(prelude, index, await take(FRAME_BYTES))
+      position += FRAME_BYTES
+      if (frame.length > size - position) throw new UnusableFile('it ends early')
+      const payload = await take(frame.length)
+      checkPayload(prelude, frame, payload)
+      yield { frame, plain: cipher?.decrypt(frame, payload) ?? payload, position }
+      position += frame.length
     }
+  } finally {
+    await chunks.return()
   }
-  throw new UnusableFile('it ends early')
 }
 
 /** Yields the bytes of a part of a file. While one chunk is used, the next one is read into another buffer. */
-async function* chunksOf(handle: FileHandle, from: number, end: number): AsyncGenerator<Buffer> {
+async function* chunksOf(handle: FileHandle, from: number, end: number): AsyncGenerator<Buffer, void> {
   const buffers = [Buffer.allocUnsafeSlow(CHUNK_BYTES), Buffer.allocUnsafeSlow(CHUNK_BYTES)] as const
   let askedTo = from
   const ask = (nth: number): Promise<Buffer> => {
