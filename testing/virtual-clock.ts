@@ -2,7 +2,6 @@ import type { Clock } from '../src/contract/clock.js'
 
 interface Sleeper {
   readonly due: number
-  readonly order: number
   wake(): void
 }
 
@@ -20,7 +19,6 @@ interface Sleeper {
 export class VirtualClock implements Clock {
   readonly #sleepers = new Set<Sleeper>()
   #now: number
-  #order = 0
 
   /** `start`: the first time, in milliseconds since the epoch. Default 2026-01-01. */
   constructor(start: number = Date.UTC(2026, 0, 1)) {
@@ -54,7 +52,6 @@ export class VirtualClock implements Clock {
       }
       const sleeper: Sleeper = {
         due: this.#now + Math.max(0, ms),
-        order: this.#order++,
         wake: () => {
           end()
           resolve()
@@ -85,9 +82,8 @@ export class VirtualClock implements Clock {
   #next(end: number): Sleeper | undefined {
     let first: Sleeper | undefined
     for (const sleeper of this.#sleepers) {
-      if (sleeper.due > end) continue
-      if (first === undefined || sleeper.due < first.due || (sleeper.due === first.due && sleeper.order < first.order))
-        first = sleeper
+      // Of sleepers that are due together, the one that began first is the first one of the set.
+      if (sleeper.due <= end && (first === undefined || sleeper.due < first.due)) first = sleeper
     }
     return first
   }
