@@ -1,4 +1,5 @@
-import { SourceError } from '../../src/contract/errors.js'
+import { isEpochChange, SourceError } from '../../src/contract/errors.js'
+import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { OptionCheck } from '../../src/util/validate-options.js'
 import { hasMethods } from './properties.js'
@@ -81,4 +82,30 @@ export function isLaterUpstreamEpoch({
 
 export function isComparable(upstream: string): boolean {
   return upstream !== '' && upstream !== SEVERAL_SOURCES
+}
+
+/** What mirrors show of an epoch that has ended, until their next watch: the engine or another server may still be in it. */
+export class EndedEpochs<S> {
+  readonly #byMirror = new WeakMap<object, { readonly shown: S; readonly endedAt: number }>()
+
+  shownBy({ mirror = this }: SourceContext): S | undefined {
+    return this.#byMirror.get(mirror)?.shown
+  }
+
+  /** Returns what a list must not be behind. The time is limited, because nobody may know that the upstream was restored. */
+  refusedBy(context: SourceContext): S | undefined {
+    const { endedAt = -Infinity } = this.#byMirror.get(context.mirror ?? this) ?? {}
+    return context.clock.now() - endedAt >= REFUSAL_MS ? undefined : this.shownBy(context)
+  }
+
+  /** A watch begins: the mirror has a list. */
+  watching({ mirror = this }: SourceContext): void {
+    this.#byMirror.delete(mirror)
+  }
+
+  /** Returns the error of a list or a watch. If it is the end of an epoch, it notes what the mirror shows of it. */
+  ended(error: unknown, { mirror = this, clock }: SourceContext, shown: S | undefined): unknown {
+    if (isEpochChange(error) && shown !== undefined) this.#byMirror.set(mirror, { shown, endedAt: clock.now() })
+    return error
+  }
 }

@@ -2,10 +2,10 @@ import { assertCollectionName, placeOf } from '../../adapters/common/database-co
 import { OwnSignal, withOwnSignal } from '../../adapters/common/own-signal.js'
 import type { Properties } from '../../adapters/common/properties.js'
 import {
+  EndedEpochs,
   isBehindUpstream,
   isComparable,
   isUpstream,
-  REFUSAL_MS,
   type UpstreamVersions,
 } from '../../adapters/common/upstream-versions.js'
 import { wallNowOf } from '../../src/contract/clock.js'
@@ -135,13 +135,21 @@ const isUrl: OptionCheck = (value) => {
   return URL.canParse(url) && /^https?:/.test(url) ? undefined : 'must be an address with http: or https:'
 }
 
+interface EndedEpoch {
+  /** The feed that was followed. Its server knows that it has ended. */
+  readonly feed: string
+  /** The last version of the epoch that the mirror has. */
+  readonly at: HttpVersion
+}
+
 class Http<T> implements HttpSource<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly silenceHint: string
   readonly #requests: MirrorRequests
   readonly #upstream: UpstreamVersions | undefined
-  readonly #endedEpochs: EndedEpochs
+  /** What mirrors show of the epochs that servers have ended. Other servers may not have detected their ends yet. */
+  readonly #endedEpochs = new EndedEpochs<EndedEpoch>()
   /** The feed that a mirror follows, at the version of its last list, or after which its last watch began. */
   readonly #followedFeeds = new WeakMap<object, HttpVersion>()
   /** Whether it is the source of several collections, which are one mirror. */
@@ -162,7 +170,6 @@ class Http<T> implements HttpSource<T> {
     const codeOfOtherFeed = upstream === undefined ? 'EPOCH_CHANGED' : 'VERSION_EXPIRED'
     this.#requests = new MirrorRequests(address, headers, send, codeOfOtherFeed)
     this.#upstream = upstream
-    this.#endedEpochs = new EndedEpochs(upstream)
     this.silenceHint = `the server sends something every ${heartbeatMs} ms, unless its heartbeatMs differs, or a proxy buffers or compresses the response`
   }
 
@@ -203,7 +210,9 @@ class Http<T> implements HttpSource<T> {
   async *#list(context: ListContext, signal: AbortSignal): AsyncGenerator<ListPage<T>> {
     let version: Version | undefined
     const collection = this.#hasCollections ? context.collection : undefined
-    const query = new URLSearchParams(this.#endedEpochs.queryFor(context))
+    const query = new URLSearchParams()
+    const ended = this.#endedEpochs.shownBy(context)
+    if (ended !== undefined) query.set('ended', ended.feed)
     if (collection !== undefined) query.set('collection', collection)
     for await (const received of this.#listed(query, signal)) {
       context.alive?.()
@@ -211,13 +220,13 @@ class Http<T> implements HttpSource<T> {
       const { type, fields } = received
       if (type === 'error') {
         const { feed = '' } = parseVersion(version ?? context.floor ?? '') ?? {}
-        throw this.#endedEpochs.ended(endOf(fields), context, feed, context.floor)
+        throw this.#ended(endOf(fields), context, feed, context.floor)
       }
       if (version === undefined) {
         const listed = receivedVersion(fields['version'], 'a list')
         version = String(fields['version'])
-        this.#endedEpochs.assertSameEpoch(version, context)
-        if (fields['hasEnded'] !== true) this.#endedEpochs.assertNotBehind(listed, context)
+        this.#assertSameEpoch(version, context)
+        if (fields['hasEnded'] !== true) this.#assertNotBehind(listed, context)
         if (fields['collection'] !== collection)
           throw collection === undefined ? notServed('a list of all objects') : withoutCollections(this.name)
         this.#listedFeed = listed.feed
@@ -264,7 +273,7 @@ class Http<T> implements HttpSource<T> {
     } catch (error) {
       if (isResumed) return
       if (error instanceof OtherFeed || isEpochChange(error)) this.#listedFeed = undefined
-      throw this.#endedEpochs.ended(error, context, position.feed, at)
+      throw this.#ended(error, context, position.feed, at)
     } finally {
       removeListener()
     }
@@ -306,6 +315,38 @@ class Http<T> implements HttpSource<T> {
       at = first.value.version
       yield first.value
     }
+  }
+
+  /**
+   * Throws `EPOCH_CHANGED` for a list of another epoch than that of the version which readers have seen. The next list
+   * may be of a server that is in the earlier epoch.
+   */
+  #assertSameEpoch(listed: Version, context: ListContext): void {
+    const { floor } = context
+    const shown = floor === undefined ? undefined : parseVersion(floor)
+    if (floor === undefined || shown === undefined || this.#upstream === undefined) return
+    try {
+      hasReached(listed, floor, this.#upstream, 'a follower')
+    } catch (error) {
+      throw this.#ended(error, context, shown.feed, floor)
+    }
+  }
+
+  /**
+   * Throws `STALE_LIST` for the list of another server that may be an earlier state of the ended epoch. A restored
+   * upstream may count versions from a smaller number, and only the server that has ended the epoch knows that.
+   */
+  #assertNotBehind(listed: HttpVersion, context: SourceContext): void {
+    const ended = this.#endedEpochs.refusedBy(context)
+    if (ended === undefined || !isBehindUpstream(listed.upstream, ended.at.upstream, this.#upstream)) return
+    const message = 'the list is of another server, which may not have detected the end of the epoch yet'
+    throw new SourceError(message, { code: 'STALE_LIST' })
+  }
+
+  /** `shown` is undefined if the mirror has no version, or is listing since the end of an epoch. */
+  #ended(error: unknown, context: SourceContext, feed: string, shown: Version | undefined): unknown {
+    const at = shown === undefined ? this.#endedEpochs.shownBy(context)?.at : parseVersion(shown)
+    return this.#endedEpochs.ended(error, context, at && { feed, at })
   }
 
   #follows({ mirror = this }: SourceContext, at: HttpVersion | undefined): void {
@@ -417,73 +458,4 @@ function onPageReturn(listener: (isOnline: boolean) => void): () => void {
   browser.addEventListener?.('pageshow', returned, { signal })
   document?.addEventListener('visibilitychange', returned, { signal })
   return () => removing.abort()
-}
-
-/** An epoch that a server has ended, until the next watch. */
-interface EndedEpoch {
-  /** The feed that was followed. Its server knows that it has ended. */
-  readonly feed: string
-  /** The last version of the epoch that the mirror has. */
-  readonly shown: HttpVersion
-  readonly endedAt: number
-}
-
-/** The epochs that servers have ended, by mirror. Other servers may not have detected their ends yet. */
-class EndedEpochs {
-  readonly #byMirror = new WeakMap<object, EndedEpoch>()
-  readonly #compare: UpstreamVersions | undefined
-
-  constructor(compare: UpstreamVersions | undefined) {
-    this.#compare = compare
-  }
-
-  /** The query of a list request: the server is asked whether it has ended the feed. */
-  queryFor({ mirror = this }: SourceContext): Record<string, string> {
-    const ended = this.#byMirror.get(mirror)
-    return ended === undefined ? {} : { ended: ended.feed }
-  }
-
-  /**
-   * Throws `EPOCH_CHANGED` for a list of another epoch than that of the version which readers have seen. The next list
-   * may be of a server that is in the earlier epoch.
-   */
-  assertSameEpoch(listed: Version, context: ListContext): void {
-    const { floor } = context
-    const shown = floor === undefined ? undefined : parseVersion(floor)
-    if (floor === undefined || shown === undefined || this.#compare === undefined) return
-    try {
-      hasReached(listed, floor, this.#compare, 'a follower')
-    } catch (error) {
-      throw this.ended(error, context, shown.feed, floor)
-    }
-  }
-
-  /**
-   * Throws `STALE_LIST` for the list of another server that may be an earlier state of the ended epoch. A restored
-   * upstream may count versions from a smaller number, and only the server that has ended the epoch knows that. It may
-   * not respond any more, so the time of the refusals is limited.
-   */
-  assertNotBehind(listed: HttpVersion, { mirror = this, clock }: SourceContext): void {
-    const ended = this.#byMirror.get(mirror)
-    if (ended === undefined || clock.now() - ended.endedAt >= REFUSAL_MS) return
-    if (!isBehindUpstream(listed.upstream, ended.shown.upstream, this.#compare)) return
-    const message = 'the list is of another server, which may not have detected the end of the epoch yet'
-    throw new SourceError(message, { code: 'STALE_LIST' })
-  }
-
-  /** A watch begins: the mirror has a list. */
-  watching({ mirror = this }: SourceContext): void {
-    this.#byMirror.delete(mirror)
-  }
-
-  /**
-   * The changes of a feed ended with an error, which is returned. `shown` is the version that the mirror has; undefined
-   * if it has none, or is listing since the end of an epoch.
-   */
-  ended(error: unknown, { mirror = this, clock }: SourceContext, feed: string, shown: Version | undefined): unknown {
-    const version = shown === undefined ? this.#byMirror.get(mirror)?.shown : parseVersion(shown)
-    if (isEpochChange(error) && version !== undefined)
-      this.#byMirror.set(mirror, { feed, shown: version, endedAt: clock.now() })
-    return error
-  }
 }

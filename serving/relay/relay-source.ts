@@ -1,12 +1,12 @@
 import { OwnSignal } from '../../adapters/common/own-signal.js'
 import { unavailable } from '../../adapters/common/source-errors.js'
 import {
+  EndedEpochs,
   isBehindUpstream,
   isUpstream,
-  REFUSAL_MS,
   type UpstreamVersions,
 } from '../../adapters/common/upstream-versions.js'
-import { isEpochChange, messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -119,8 +119,7 @@ class Relayed<T> implements RelaySource<T> {
   readonly heartbeatMs?: number
   readonly #store: RelayStore
   readonly #comparison: Comparison
-  /** By mirror: what it shows of an epoch that has ended, and since when, until the next watch. */
-  readonly #ended = new WeakMap<object, { readonly shown: RelayVersion; readonly endedAt: number }>()
+  readonly #ended = new EndedEpochs<RelayVersion>()
 
   constructor({ store, upstream }: RelaySourceOptions) {
     const { collection, name } = store
@@ -149,15 +148,16 @@ class Relayed<T> implements RelaySource<T> {
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const { floor } = context
     try {
       yield* this.#list(context)
     } catch (error) {
-      throw this.#failed(error, context, context.floor)
+      throw this.#ended.ended(error, context, floor === undefined ? undefined : parsedVersion(floor))
     }
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    this.#ended.delete(context.mirror ?? this)
+    this.#ended.watching(context)
     let at = context.after
     try {
       for await (const batch of this.#watch(context)) {
@@ -165,7 +165,7 @@ class Relayed<T> implements RelaySource<T> {
         yield batch
       }
     } catch (error) {
-      throw this.#failed(error, context, at)
+      throw this.#ended.ended(error, context, parsedVersion(at))
     }
   }
 
@@ -239,23 +239,15 @@ class Relayed<T> implements RelaySource<T> {
     }
   }
 
-  /** Remembers what a mirror shows if its epoch has ended with this error, which is returned. */
-  #failed(error: unknown, { mirror = this, clock }: SourceContext, at: Version | undefined): unknown {
-    if (isEpochChange(error) && at !== undefined)
-      this.#ended.set(mirror, { shown: parsedVersion(at), endedAt: clock.now() })
-    return error
-  }
-
   /**
    * Throws `STALE_LIST` for an earlier state: the engine has lost writes, which a relay will write again. If the upstream
    * has another history, the epoch of the relay is later. If engine and upstream were restored, no relay may know that,
    * so the time of the refusals is limited.
    */
-  #assertNotBehind({ epoch, version = '' }: RelayHeader, { mirror = this, clock }: SourceContext): void {
+  #assertNotBehind({ epoch, version = '' }: RelayHeader, context: SourceContext): void {
     const { upstream } = this.#comparison
-    const ended = this.#ended.get(mirror)
-    if (upstream === undefined || ended === undefined || clock.now() - ended.endedAt >= REFUSAL_MS) return
-    const { shown } = ended
+    const shown = upstream && this.#ended.refusedBy(context)
+    if (shown === undefined) return
     if (epoch > shown.epoch) return
     if (epoch === shown.epoch && !isBehindUpstream(version, shown.upstream, upstream)) return
     const message = `${this.name} has lost writes, and no relay has written them again yet`
