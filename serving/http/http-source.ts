@@ -3,8 +3,10 @@ import { OwnSignal, withOwnSignal } from '../../adapters/common/own-signal.js'
 import type { Properties } from '../../adapters/common/properties.js'
 import {
   EndedEpochs,
+  hasReachedUpstream,
   isBehindUpstream,
   isComparable,
+  isLaterUpstreamEpoch,
   isUpstream,
   type UpstreamVersions,
 } from '../../adapters/common/upstream-versions.js'
@@ -35,8 +37,6 @@ import { eventsIn } from './event-json.js'
 import type { HttpCollections, HttpCollectionsOptions, HttpSource, HttpSourceOptions } from './http-options.js'
 import {
   type HttpVersion,
-  hasReached,
-  isLaterEpoch,
   notServed,
   parsedVersion,
   parseVersion,
@@ -195,11 +195,16 @@ class Http<T> implements HttpSource<T> {
   }
 
   hasReached(at: Version, mark: Version): boolean {
-    return hasReached(at, mark, this.#upstream, this.name)
+    const here = parsedVersion(at, this.name)
+    const there = parseVersion(mark)
+    if (there?.feed === here.feed) return here.sequence >= there.sequence
+    const [compare, of, isOfFollower] = [this.#upstream, this.name, there !== undefined]
+    return hasReachedUpstream({ compare, at: here.upstream, mark: there?.upstream ?? mark, isOfFollower, of })
   }
 
   isLaterEpoch(at: Version, mark: Version): boolean {
-    return isLaterEpoch(at, mark, this.#upstream, this.name)
+    const { upstream } = parsedVersion(at, this.name)
+    return isLaterUpstreamEpoch({ compare: this.#upstream, at: upstream, mark: parseVersion(mark)?.upstream ?? mark })
   }
 
   /** All collections are one mirror. `splitSource` has names of its own for collections of a source without them. */
@@ -326,7 +331,7 @@ class Http<T> implements HttpSource<T> {
     const shown = floor === undefined ? undefined : parseVersion(floor)
     if (floor === undefined || shown === undefined || this.#upstream === undefined) return
     try {
-      hasReached(listed, floor, this.#upstream, 'a follower')
+      this.hasReached(listed, floor)
     } catch (error) {
       throw this.#ended(error, context, shown.feed, floor)
     }

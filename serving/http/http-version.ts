@@ -1,8 +1,3 @@
-import {
-  hasReachedUpstream,
-  isLaterUpstreamEpoch,
-  type UpstreamVersions,
-} from '../../adapters/common/upstream-versions.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { MAX_VERSION_BYTES, type Version } from '../../src/contract/version.js'
 
@@ -64,28 +59,6 @@ export function notServed(what: string): SourceError {
 /** The part of a version that a server needs to resume a watch. Versions of an upstream can be too long for a URL. */
 export function resumePoint({ feed, sequence }: HttpVersion): Version {
   return formatVersion({ feed, sequence, upstream: '' })
-}
-
-/**
- * Whether a follower at `at` has everything up to `mark`: a version of its feed, or with `compare` one of another feed
- * or a mark of the upstream source. `of` names the source in errors.
- */
-export function hasReached(at: Version, mark: Version, compare: UpstreamVersions | undefined, of: string): boolean {
-  const here = parsedVersion(at, of)
-  const there = parseVersion(mark)
-  if (there?.feed === here.feed) return here.sequence >= there.sequence
-  const upstream = there === undefined ? mark : there.upstream
-  const isOfFollower = there !== undefined
-  return hasReachedUpstream({ compare, at: here.upstream, mark: upstream, isOfFollower, of })
-}
-
-/** Whether `mark` belongs to a later epoch of the upstream source. */
-export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined, of: string): boolean {
-  return isLaterUpstreamEpoch({
-    compare,
-    at: parsedVersion(at, of).upstream,
-    mark: parseVersion(mark)?.upstream ?? mark,
-  })
 }
 
 /** @throws SourceError PROTOCOL if it is not a version of a follower. `of` names the source. */

@@ -2,11 +2,14 @@ import { OwnSignal } from '../../adapters/common/own-signal.js'
 import { unavailable } from '../../adapters/common/source-errors.js'
 import {
   EndedEpochs,
+  hasReachedUpstream,
   isBehindUpstream,
+  isLaterUpstreamEpoch,
   isUpstream,
   type UpstreamVersions,
 } from '../../adapters/common/upstream-versions.js'
-import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { notAVersion } from '../../adapters/common/version-format.js'
+import { isEpochChange, messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -18,19 +21,10 @@ import type {
   WatchContext,
   WatchEvent,
 } from '../../src/contract/source.js'
-import type { Version } from '../../src/contract/version.js'
+import { MAX_VERSION_BYTES, type Version } from '../../src/contract/version.js'
 import { backoff, drawDelay, grown } from '../../src/reflector/backoff.js'
 import { checkOptions } from '../../src/util/validate-options.js'
 import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
-import {
-  type Comparison,
-  formatVersion,
-  hasReached,
-  isLaterEpoch,
-  parsedVersion,
-  type RelayVersion,
-  upstreamChanged,
-} from './relay-version.js'
 import { isStore } from './store-check.js'
 
 /**
@@ -118,7 +112,8 @@ class Relayed<T> implements RelaySource<T> {
   readonly selection: string
   readonly heartbeatMs?: number
   readonly #store: RelayStore
-  readonly #comparison: Comparison
+  readonly #collection: RelayStore['collection']
+  readonly #upstream: UpstreamVersions | undefined
   readonly #ended = new EndedEpochs<RelayVersion>()
 
   constructor({ store, upstream }: RelaySourceOptions) {
@@ -127,15 +122,42 @@ class Relayed<T> implements RelaySource<T> {
     this.selection = JSON.stringify(['relay', collection.selection ?? collection.name])
     if (collection.heartbeatMs !== undefined) this.heartbeatMs = collection.heartbeatMs
     this.#store = store
-    this.#comparison = { collection, upstream }
+    this.#collection = collection
+    this.#upstream = upstream
   }
 
   hasReached(at: Version, mark: Version): boolean {
-    return hasReached(at, mark, this.#comparison)
+    const { epoch, position, upstream } = parsedVersion(at)
+    const there = parseVersion(mark)
+    const isIn = there && this.#reached(position, there.position)
+    if (there === undefined || isIn === undefined) {
+      const isOfFollower = there !== undefined
+      const [compare, of] = [this.#upstream, OF]
+      return hasReachedUpstream({ compare, at: upstream, mark: there?.upstream ?? mark, isOfFollower, of })
+    }
+    if (epoch !== there.epoch) throw upstreamChanged()
+    return isIn
   }
 
+  /** Of the relay, of the engine, or of the upstream. */
   isLaterEpoch(at: Version, mark: Version): boolean {
-    return isLaterEpoch(at, mark, this.#comparison)
+    const { epoch, position, upstream } = parsedVersion(at)
+    const there = parseVersion(mark)
+    if (there !== undefined) {
+      if (this.#reached(position, there.position) !== undefined) return there.epoch > epoch
+      if (this.#collection.isLaterEpoch?.(position, there.position) === true) return true
+    }
+    return isLaterUpstreamEpoch({ compare: this.#upstream, at: upstream, mark: there?.upstream ?? mark })
+  }
+
+  /** Undefined if the positions are of different histories of the engine. */
+  #reached(at: Version, mark: Version): boolean | undefined {
+    try {
+      return this.#collection.hasReached?.(at, mark) === true
+    } catch (error) {
+      if (isEpochChange(error)) return undefined
+      throw error
+    }
   }
 
   async head(context: SourceContext): Promise<Version> {
@@ -144,7 +166,7 @@ class Relayed<T> implements RelaySource<T> {
   }
 
   resumeState(mirror: object): string | undefined {
-    return this.#store.collection.resumeState?.(mirror)
+    return this.#collection.resumeState?.(mirror)
   }
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
@@ -190,7 +212,7 @@ class Relayed<T> implements RelaySource<T> {
       }
       return events
     }
-    for await (const page of this.#store.collection.list({ ...context, floor: floor?.position })) {
+    for await (const page of this.#collection.list({ ...context, floor: floor?.position })) {
       const events = decoded(page.events)
       const remaining = page.remaining === undefined ? {} : { remaining: page.remaining }
       end = page.version
@@ -218,7 +240,7 @@ class Relayed<T> implements RelaySource<T> {
     let isWhole = true
     /** The changes of a batch whose last part has not arrived. */
     let pending: WatchEvent<T>[] = []
-    for await (const batch of this.#store.collection.watch({ ...context, after: after.position })) {
+    for await (const batch of this.#collection.watch({ ...context, after: after.position })) {
       for (const event of batch.events) {
         const change = changeIn(event)
         if (change.key !== HEADER_KEY) pending.push(...eventsOf<T>(change))
@@ -245,7 +267,7 @@ class Relayed<T> implements RelaySource<T> {
    * so the time of the refusals is limited.
    */
   #assertNotBehind({ epoch, version = '' }: RelayHeader, context: SourceContext): void {
-    const { upstream } = this.#comparison
+    const upstream = this.#upstream
     const shown = upstream && this.#ended.refusedBy(context)
     if (shown === undefined) return
     if (epoch > shown.epoch) return
@@ -281,7 +303,7 @@ class Relayed<T> implements RelaySource<T> {
       () => {},
     )
     try {
-      yield* this.#store.collection.watch({ ...context, signal, after, onProgressRequest: () => {} })
+      yield* this.#collection.watch({ ...context, signal, after, onProgressRequest: () => {} })
     } catch (error) {
       if (context.signal.aborted || !signal.aborted) throw error
     } finally {
@@ -317,4 +339,38 @@ function laterHeaderIn(event: ListEvent<string>): RelayHeader | undefined {
   } catch (cause) {
     throw new SourceError(messageOf(cause), { code: 'VERSION_EXPIRED', cause })
   }
+}
+
+/** A version of a follower: a position of the store, the epoch of the relay, and the version of the upstream. */
+interface RelayVersion {
+  readonly epoch: number
+  readonly position: Version
+  /** Empty if the upstream mirror had none. */
+  readonly upstream: string
+}
+
+const OF = 'a relay'
+const pattern = /^relay1\.(\d{1,15})\.([\x21-\x7e]+) ([\x20-\x7e]*)$/
+
+/** `relay1.<epoch>.<position> <upstream>` */
+function formatVersion({ epoch, position, upstream }: RelayVersion): Version {
+  const own = `relay1.${epoch}.${position} `
+  return own.length + upstream.length > MAX_VERSION_BYTES ? own : own + upstream
+}
+
+/** Returns undefined if the text is not a version of a follower. */
+function parseVersion(version: Version): RelayVersion | undefined {
+  const [, epoch, position, upstream = ''] = pattern.exec(version) ?? []
+  return position === undefined ? undefined : { epoch: Number(epoch), position, upstream }
+}
+
+/** Throws PROTOCOL for any other text. */
+function parsedVersion(version: Version): RelayVersion {
+  const known = parseVersion(version)
+  if (known === undefined) throw notAVersion(version, OF)
+  return known
+}
+
+function upstreamChanged(): SourceError {
+  return new SourceError('the upstream source has another history', { code: 'EPOCH_CHANGED' })
 }

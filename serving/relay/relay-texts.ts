@@ -101,25 +101,6 @@ export function hasSameVersion(text: string | undefined, other: string | undefin
   return version !== undefined && other !== undefined && parsed(other)['version'] === version
 }
 
-export interface RelayedObject {
-  readonly entry: Entry<unknown> | undefined
-  readonly invalid: string | undefined
-}
-
-/** Throws if the text is not that of an object. */
-export function parseObject(stored: string, text: string): RelayedObject {
-  const key = decodeKey(stored)
-  const fields = parsed(text)
-  const version = textOf(fields['version'])
-  const uid = textOf(fields['uid'])
-  const invalid = textOf(fields['invalid'])
-  const hasObject = 'object' in fields || 'encoded' in fields
-  if (!hasObject && invalid === undefined) throw new SyntaxError('it is not the text of a relayed object')
-  const object = 'encoded' in fields ? decodeValue(fields['encoded']) : fields['object']
-  const own = { ...(version === undefined ? {} : { version }), ...(uid === undefined ? {} : { uid }) }
-  return { entry: hasObject ? { key, object, ...own } : undefined, invalid }
-}
-
 /** A text that is not one of a relay, or one of another version. */
 export class UnreadableText extends Error {
   override readonly name: string = 'UnreadableText'
@@ -135,11 +116,15 @@ export function eventsOf<T>(event: ListEvent<string>): readonly ListEvent<T>[] {
     return [{ ...event, key, error: new UnreadableText(messageOf(cause), { cause }) }]
   }
   try {
-    const { entry, invalid } = parseObject(event.key, event.object)
+    const fields = parsed(event.object)
+    const [version, uid, invalid] = [textOf(fields['version']), textOf(fields['uid']), textOf(fields['invalid'])]
+    const hasObject = 'object' in fields || 'encoded' in fields
+    if (!hasObject && invalid === undefined) throw new SyntaxError('it is not the text of a relayed object')
+    const object = ('encoded' in fields ? decodeValue(fields['encoded']) : fields['object']) as T
+    const own = { ...(version === undefined ? {} : { version }), ...(uid === undefined ? {} : { uid }) }
     const events: ListEvent<T>[] = []
-    if (entry !== undefined) events.push({ type: 'put', ...(entry as Entry<T>) })
-    if (invalid !== undefined)
-      events.push({ type: 'invalid', key, error: new Error(invalid), hasLastValid: entry !== undefined })
+    if (hasObject) events.push({ type: 'put', key, object, ...own })
+    if (invalid !== undefined) events.push({ type: 'invalid', key, error: new Error(invalid), hasLastValid: hasObject })
     return events
   } catch (cause) {
     const remedy = 'if a relay of a later version of listwatch has written it, update this process'
