@@ -47,7 +47,7 @@ export const leakCases: readonly ConformanceCase[] = buildCases('leaks', [], {
   },
   'a failed watch leaves no listener and no timer': needs(['outage'], async (context) => {
     const watch = await context.openWatch()
-    await context.callHook('disconnect')
+    await context.subject.disconnect?.()
     const end = watch.until('the end of the watch', () => false)
     await sourceErrorOf('the watch', end)
     await expectNoLeak(context, watch.signal)

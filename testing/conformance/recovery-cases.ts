@@ -12,19 +12,19 @@ export const recoveryCases: readonly ConformanceCase[] = [
       const listing = await context.list()
       await context.delete('k1')
       await context.put('k0', 'again')
-      await context.callHook('compact')
+      await context.subject.compact?.()
       await expectEnd(context, listing, 'VERSION_EXPIRED')
     },
     'a version before the compaction is expired at every attempt': async (context) => {
       const listing = await context.list()
       await writeMany(context, 3)
-      await context.callHook('compact')
+      await context.subject.compact?.()
       await context.put('k0', 'after')
       for (let times = 0; times < 3; times++) await expectEnd(context, listing, 'VERSION_EXPIRED')
     },
     'a list after the compaction works, and so does a watch from it': async (context) => {
       await writeMany(context, 3)
-      await context.callHook('compact')
+      await context.subject.compact?.()
       await listAndWatch(context)
     },
     'an open watch that is up to date continues after the compaction, or fails with VERSION_EXPIRED': async (
@@ -33,7 +33,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       const watch = context.watch(await context.list())
       await writeMany(context, 3)
       await watch.untilEqual(context.current)
-      await context.callHook('compact')
+      await context.subject.compact?.()
       await context.delete('k1')
       try {
         await watch.untilEqual(context.current)
@@ -48,27 +48,27 @@ export const recoveryCases: readonly ConformanceCase[] = [
     'a watch from another incarnation fails with EPOCH_CHANGED and delivers nothing': async (context) => {
       await writeMany(context, 3)
       const listing = await context.list()
-      await context.callHook('restore')
+      await context.subject.restore?.()
       await writeMany(context, 5, 'after')
       await expectEnd(context, listing, 'EPOCH_CHANGED')
     },
     'an open watch ends at a new incarnation and delivers none of its changes': async (context) => {
       await writeMany(context, 3)
       const watch = await context.openWatch()
-      await context.callHook('restore')
+      await context.subject.restore?.()
       await context.put('k1', 'of another incarnation')
       await expectOtherEpoch(context, watch)
     },
     'a new incarnation can be listed and watched': async (context) => {
       await writeMany(context, 3)
       await context.list()
-      await context.callHook('restore')
+      await context.subject.restore?.()
       await listAndWatch(context)
     },
     'hasReached() throws EPOCH_CHANGED for versions of two incarnations': needs(['hasReached'], async (context) => {
       await writeMany(context, 3)
       const before = (await context.list()).version
-      await context.callHook('restore')
+      await context.subject.restore?.()
       await writeMany(context, 3, 'after')
       const after = (await context.list()).version
       for (const [at, mark] of [
@@ -87,7 +87,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
     ) => {
       await writeMany(context, 3)
       const watch = await context.openWatch()
-      await context.callHook('disconnect')
+      await context.subject.disconnect?.()
       await context.delete('k1')
       await context.put('k0', 'while disconnected')
       const code = await endCode(watch)

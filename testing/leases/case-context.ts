@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/contract/clock.js'
 import type { Eviction, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
 import { systemRandom } from '../../src/contract/random.js'
 import { ContractViolation, check, withTimeout } from '../conformance/run/assertions.js'
@@ -101,10 +100,6 @@ export function namesIn(view: LeaseView): string {
     .map(({ member }) => member)
     .sort()
     .join(' ')
-}
-
-export async function sleep(ms: number): Promise<void> {
-  await systemClock.sleep(ms)
 }
 
 /** 12 characters of a–z and 0–9, as names of members are. */

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/contract/clock.js'
 import { check, eventually } from '../conformance/run/assertions.js'
 import { defineTests } from '../conformance/vitest-suite.js'
-import { LeasesContext, namesIn, recordOf, sleep, type TestMember } from './case-context.js'
+import { LeasesContext, namesIn, recordOf, type TestMember } from './case-context.js'
 import type { LeasesHarness } from './harness.js'
 
 /**
@@ -82,11 +82,11 @@ const hints: readonly LeasesCase[] = (
       let renewal = 1
       const isOpen = async (): Promise<boolean> => {
         await b.renew(renewal, { holds: [String(renewal++)] })
-        await sleep(20)
+        await systemClock.sleep(20)
         return calls > 0
       }
       await eventually(context.timeoutMs, 'the watch is open', isOpen)
-      await sleep(PAUSE_MS)
+      await systemClock.sleep(PAUSE_MS)
       const before = calls
       if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
       else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
@@ -259,7 +259,7 @@ export const leasesCases: readonly LeasesCase[] = [
     for (let renewal = 1; renewal < 4; renewal++) {
       const since = systemClock.now()
       await a.renew(renewal)
-      await sleep(PAUSE_MS / 4)
+      await systemClock.sleep(PAUSE_MS / 4)
       const found = recordOf(await b.renew(renewal), a)
       const most = systemClock.now() - since
       check(found !== undefined && found.ageMs <= most, `the age is ${found?.ageMs} ms after ${most} ms`)
@@ -268,7 +268,7 @@ export const leasesCases: readonly LeasesCase[] = [
   leasesCase('an age grows while the record is not renewed', async (context) => {
     const [a, b] = [await context.joined(), await context.joined()]
     await b.renew(1)
-    await sleep(PAUSE_MS)
+    await systemClock.sleep(PAUSE_MS)
     const found = recordOf(await b.renew(2), a)
     check(found !== undefined && found.ageMs >= PAUSE_MS * 0.75, `after ${PAUSE_MS} ms the age is ${found?.ageMs} ms`)
     await a.renew(1)
@@ -281,11 +281,11 @@ export const leasesCases: readonly LeasesCase[] = [
     const signal = new AbortController()
     let calls = 0
     a.session.watch?.(() => calls++, signal.signal)
-    await sleep(PAUSE_MS)
+    await systemClock.sleep(PAUSE_MS)
     signal.abort()
     const before = calls
     await b.renew(1, { holds: ['x'] })
-    await sleep(PAUSE_MS)
+    await systemClock.sleep(PAUSE_MS)
     check(calls === before, 'the listener was called')
   }),
   leasesCase('a renewal whose signal has aborted rejects, and later ones succeed', async (context) => {

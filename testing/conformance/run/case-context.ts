@@ -84,11 +84,6 @@ export class CaseContext {
     return (await this.subject.connections?.()) ?? 0
   }
 
-  /** Calls a hook of the harness. The capabilities that the case needs guarantee that it exists. */
-  async callHook(name: 'compact' | 'restore' | 'disconnect'): Promise<void> {
-    await this.subject[name]?.()
-  }
-
   /** Makes the changes in a transaction. It stays open until the returned function is called. */
   async begin(...changes: readonly ConformanceChange[]): Promise<() => Promise<void>> {
     const commit = await this.subject.begin?.(changes)

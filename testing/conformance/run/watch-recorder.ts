@@ -44,10 +44,6 @@ export class WatchRecorder implements Position {
     return this.#stop.signal
   }
 
-  get values(): Values {
-    return this.contents.values
-  }
-
   /** The current version with a copy of the contents. */
   position(): Position {
     return { version: this.version, contents: this.contents.copy() }
@@ -76,10 +72,10 @@ export class WatchRecorder implements Position {
 
   async untilEqual(values: Values): Promise<void> {
     try {
-      await this.until('the written values', () => areEqual(this.values, values))
+      await this.until('the written values', () => areEqual(this.contents.values, values))
     } catch (error) {
       if (!(error instanceof ContractViolation)) throw error
-      throw new ContractViolation(`${error.message}: ${difference(this.values, values)}`, { cause: error })
+      throw new ContractViolation(`${error.message}: ${difference(this.contents.values, values)}`, { cause: error })
     }
   }
 
@@ -92,13 +88,9 @@ export class WatchRecorder implements Position {
     await withTimeout(this.#timeoutMs, 'the end of an abandoned watch', Promise.resolve(this.#iterator.return?.()))
   }
 
-  abort(): void {
-    this.#stop.abort()
-  }
-
   /** Aborts the watch and reads it to its end. Throws if it does not end in time. */
   async stop(): Promise<void> {
-    this.abort()
+    this.#stop.abort()
     await assertEndsInTime('a watch', this.#drain())
   }
 
