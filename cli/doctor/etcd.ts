@@ -70,8 +70,8 @@ export const diagnoseEtcd: Diagnose<PrefixFlags> = async (url, flags, onProgress
 
 /** Throws for a server with the protocol of etcd, in part, and without its JSON gateway: kine. */
 async function assertEtcd(url: string, flags: PrefixFlags): Promise<void> {
-  const { endpoints, auth } = addressOf(url)
-  const source = etcdSource({ endpoints, prefix: flags.prefix, ...(auth === undefined ? {} : { auth }) })
+  const { shown: _, ...servers } = addressOf(url)
+  const source = etcdSource({ ...servers, prefix: flags.prefix })
   const context = { signal: AbortSignal.timeout(TIMEOUT_MS), clock: systemClock, random: systemRandom }
   await source.head(context).catch((error: unknown) => {
     if (fieldOf(error, 'code') === 'PROTOCOL') throw new CliError(oneLine(error))

@@ -1,4 +1,4 @@
-import { type EtcdCluster, type EtcdClusterOptions, etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
+import { type EtcdCluster, etcdCluster, etcdSource } from '../../adapters/etcd/index.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import type { OpenSource, PrefixFlags, Row, SourceOptions } from './source-types.js'
@@ -9,18 +9,17 @@ export async function openPrefixes(
   flags: SourceOptions,
 ): Promise<readonly OpenSource[]> {
   await loadGrpc()
-  const cluster = etcdCluster(serversOf(url))
+  const { shown: _, ...servers } = addressOf(url)
+  const cluster = etcdCluster(servers)
   return await Promise.all(prefixes.map((prefix) => openEtcd(url, { ...flags, prefix }, cluster)))
 }
 
 export async function openEtcd(url: string, flags: PrefixFlags, cluster?: EtcdCluster): Promise<OpenSource> {
-  const { shown } = addressOf(url)
+  const { shown, ...servers } = addressOf(url)
   await loadGrpc()
   const { prefix, codec = 'json' } = flags
   const source =
-    cluster === undefined
-      ? etcdSource<Row>({ ...serversOf(url), prefix, codec })
-      : cluster.collection<Row>({ prefix, codec })
+    cluster === undefined ? etcdSource<Row>({ ...servers, prefix, codec }) : cluster.collection<Row>({ prefix, codec })
   return {
     source,
     kind: 'etcd',
@@ -37,15 +36,10 @@ async function loadGrpc(): Promise<void> {
   await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'))
 }
 
-function serversOf(url: string): Pick<EtcdClusterOptions, 'endpoints' | 'auth'> {
-  const { endpoints, auth } = addressOf(url)
-  return auth === undefined ? { endpoints } : { endpoints, auth }
-}
-
 /** `etcd://user:password@host:2379,host2:2379` */
 export function addressOf(url: string): {
   readonly endpoints: readonly string[]
-  readonly auth: { readonly username: string; readonly password: string } | undefined
+  readonly auth?: { readonly username: string; readonly password: string }
   readonly shown: string
 } {
   const match = /^(etcds?):\/\/(?:([^:@/?#]+):([^@/?#]*)@)?([^@/?#]+)\/?$/.exec(url)
@@ -54,7 +48,7 @@ export function addressOf(url: string): {
   const lead = scheme === 'etcds' ? 'https://' : 'http://'
   return {
     endpoints: hosts.split(',').map((host) => `${lead}${/:\d+$/.test(host) ? host : `${host}:2379`}`),
-    auth: username === undefined ? undefined : { username: decodedPart(username), password: decodedPart(password) },
+    ...(username !== undefined && { auth: { username: decodedPart(username), password: decodedPart(password) } }),
     shown: shownAddress(scheme, username ?? '', password, hosts),
   }
 }
