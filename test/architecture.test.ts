@@ -344,7 +344,7 @@ describe('[D22] state by the identity of an object', () => {
       'adapters/kubernetes/history/resume-guard.ts',
       'adapters/kubernetes/history/schema.ts',
       'adapters/nats/nats-source.ts',
-      'serving/relay/relay-source.ts',
+      'adapters/common/upstream-versions.ts',
     ],
     // All users of an object of a driver, a thread or the language share its state.
     'objects of others': [
@@ -400,7 +400,7 @@ describe('time and chance come from outside', () => {
     // The id of a feed must not be guessed, and differ from that of each other server.
     'serving/http/random-id.ts': ['getRandomValues'],
     // The seed of the hashes of keys, in code that does not load node:crypto.
-    'serving/share/snapshot-packer.ts': ['getRandomValues'],
+    'serving/share/shared-snapshots.ts': ['getRandomValues'],
     // Inboxes and consumers of several processes must differ.
     'adapters/nats/connection/session.ts': ['randomUUID'],
     // The inspector serves people, in real time.

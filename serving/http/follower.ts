@@ -1,4 +1,5 @@
 import type { SourceErrorCode } from '../../src/contract/errors.js'
+import { membersOf } from '../../src/util/type-guards.js'
 import type { FrameLog } from './frame-log.js'
 
 const encoder = new TextEncoder()
@@ -101,4 +102,38 @@ export class Follower {
     if (this.#lastFrame !== undefined) this.#sink?.write(this.#lastFrame)
     this.#sink?.end()
   }
+}
+
+/** A read of a stream costs more than the delivery of a small frame. So the body can be sent without its stream. */
+export function directResponse(body: Follower, headers: Readonly<Record<string, string>>): Response {
+  return new Response(Object.assign(streamOf(body), { follower: body }), { headers })
+}
+
+/** Returns the watch or list that a response sends; undefined if only its stream is known, or another reader has it. */
+export function directBodyOf({ body }: Response): Follower | undefined {
+  if (body === null || body.locked) return undefined
+  const { follower } = membersOf(body)
+  return follower instanceof Follower ? follower : undefined
+}
+
+/** The follower sends nothing before the first read, so that another sink may be attached instead. */
+function streamOf(follower: Follower): ReadableStream<Uint8Array> {
+  let isAttached = false
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (isAttached) return follower.resume()
+        isAttached = true
+        follower.attach({
+          write(frame) {
+            controller.enqueue(frame)
+            return (controller.desiredSize ?? 0) > 0
+          },
+          end: () => controller.close(),
+        })
+      },
+      cancel: () => follower.close(),
+    },
+    { highWaterMark: 0 },
+  )
 }

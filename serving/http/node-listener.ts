@@ -1,7 +1,6 @@
 import { messageOf, OptionError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
-import { directBodyOf } from './direct-body.js'
-import type { Follower } from './follower.js'
+import { directBodyOf, type Follower } from './follower.js'
 
 /**
  * The part of `http.IncomingMessage` that is used.

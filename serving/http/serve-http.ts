@@ -16,8 +16,7 @@ import {
   isPositive,
   isSignal,
 } from '../../src/util/validate-options.js'
-import { directResponse } from './direct-body.js'
-import type { Follower } from './follower.js'
+import { directResponse, type Follower } from './follower.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
