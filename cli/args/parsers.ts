@@ -30,11 +30,16 @@ export function list(value: string): readonly string[] {
   return value.split(',').map((each) => name(each.trim()))
 }
 
-export function count(value: string): number {
-  const number = value.trim() === '' ? Number.NaN : Number(value)
-  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return number
+/** Returns a parser of whole numbers in this range. */
+export function wholeNumber(from: number, to?: number): (value: string) => number {
+  return (value) => {
+    const number = value.trim() === '' ? Number.NaN : Number(value)
+    if (Number.isSafeInteger(number) && number >= from && number <= (to ?? number)) return number
+    throw new InvalidArgumentError(`It must be a whole number from ${from}${to === undefined ? '' : ` to ${to}`}.`)
+  }
 }
+
+export const count: (value: string) => number = wholeNumber(1)
 
 export interface Condition {
   readonly field: string
@@ -50,12 +55,6 @@ export function conditions(text: string, before: readonly Condition[] | undefine
   if (/[\s<>]$/.test(field) || /^'.*'$/s.test(value))
     throw new InvalidArgumentError('It is not SQL: it must look like status=open. A condition in SQL is --sql.')
   return [...(before ?? []), { field, isNegated: negation === '!', value }]
-}
-
-export function portNumber(text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
 }
 
 export function oneOrAll(flags: {

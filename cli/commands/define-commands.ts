@@ -1,4 +1,4 @@
-import { collect, conditions, count, list, name, portNumber } from '../args/parsers.js'
+import { collect, conditions, count, list, name, wholeNumber } from '../args/parsers.js'
 import { addSourceOptions } from '../args/source-options.js'
 import { Argument, type Command, Option } from '../bundled.js'
 import { completionScript, SHELLS, type Shell } from '../output/completion-script.js'
@@ -172,7 +172,7 @@ shows all sources of the configuration file: docs/reference/cli.md.`,
   )
   addSourceOptions(serve, { argument: '[url]' })
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
-    .option('--port <number>', 'the TCP port of the page; default: a free one', portNumber)
+    .option('--port <number>', 'the TCP port of the page; default: a free one', wholeNumber(0, 65_535))
     .option('--show-secrets', 'show the values of Kubernetes Secrets')
     .option('--for <duration>', 'stop this long after the first list: 20s, 10m; default: until Ctrl-C')
     .action(async (url: string | undefined, flags, command) => (await import('./serve.js')).serve(url, flags, command))
@@ -198,7 +198,7 @@ status; in a pipe it prints each change of its status as one line of JSON.`,
   addSourceOptions(relay)
     .requiredOption('--to <url>', 'the engine: redis://host:6379, nats://host:4222 (rediss://, tls:// with TLS)', name)
     .option('--as <name>', 'the name of the relay in the engine; default: that of the table, prefix or resource', name)
-    .option('--retention <batches>', 'Redis: how many batches followers may be behind; default: 10000', Number)
+    .option('--retention <batches>', 'Redis: how many batches followers may be behind; default: 10000', count)
     .option('--show-secrets', 'publish Kubernetes Secrets, too')
     .option('--for <duration>', 'stop this long after the first list: 20s, 10m; default: until Ctrl-C')
     .action(async (url: string, flags, command) => (await import('./relay.js')).relay(url, flags, command))
@@ -221,7 +221,11 @@ function definePg(program: Command): void {
     .addOption(
       new Option('--wake <wake>', 'which transactions wake readers').choices(['auto', 'bucket', 'each', 'none']),
     )
-    .option('--bulk <rows>', 'after a statement that changes more rows, readers list the table again; default 100000')
+    .option(
+      '--bulk <rows>',
+      'after a statement that changes more rows, readers list the table again; default 100000',
+      wholeNumber(1, 2 ** 31 - 1),
+    )
     .option('--grant <role>', 'let this role mirror the table; may be given more than once', collect)
     .option('--print', 'print the SQL and do nothing')
     .action(async (url: string | undefined, flags) => (await import('./pg.js')).pgInstall(url, flags))
@@ -313,7 +317,11 @@ function defineDemo(program: Command): void {
         'sqlite',
       ]),
     )
-    .option('--disconnects <count>', "kill the mirror's connection, or the writer of sqlite, this many times")
+    .option(
+      '--disconnects <count>',
+      "kill the mirror's connection, or the writer of sqlite, this many times",
+      wholeNumber(0),
+    )
     .option('--no-inspect', 'do not serve the page of the inspector')
     .option('--json', 'print only the result, as JSON')
     .action(async (url: string | undefined, flags) => (await import('./demo.js')).demo(url, flags))

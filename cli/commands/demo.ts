@@ -25,7 +25,7 @@ import type { Row } from '../sources/source-types.js'
 
 export interface DemoFlags {
   readonly for?: string
-  readonly disconnects?: string
+  readonly disconnects?: number
   /** Default: Postgres; SQLite if a server can neither be found nor downloaded. */
   readonly engine?: 'postgres' | 'sqlite'
   readonly json?: boolean
@@ -52,7 +52,7 @@ export async function demo(given: string | undefined, flags: DemoFlags): Promise
   const url = given === undefined ? undefined : checkPostgresUrl(given)
   if (url !== undefined && flags.engine === 'sqlite') throw new CliError('--engine sqlite needs no URL')
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
-  const disconnects = countOf(flags.disconnects)
+  const { disconnects = 0 } = flags
   if (disconnects > 0 && forMs === undefined)
     throw new CliError('--disconnects needs --for, over which they are spread')
   const shutdown = shutdownSignal()
@@ -296,12 +296,6 @@ function summaryOf(outcome: Outcome): string {
     `heap ${outcome.heapStartMb} → ${outcome.heapEndMb} MB`,
   ]
   return parts.join(process.stdout.isTTY ? '\n' : '; ')
-}
-
-function countOf(text: string | undefined): number {
-  const count = text === '' ? Number.NaN : Number(text ?? 0)
-  if (Number.isSafeInteger(count) && count >= 0) return count
-  throw new CliError(`--disconnects needs a whole number, got "${text}"`)
 }
 
 /** The used heap after a garbage collection, in megabytes with one decimal. */

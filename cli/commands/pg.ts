@@ -22,15 +22,11 @@ import { withPg } from '../sources/pg-client.js'
 const LARGE_LOG_BYTES = 1024 ** 3
 const LONG_TRANSACTION_MS = 10 * 60_000
 
-const LARGEST_INTEGER = 2_147_483_647
-
-export interface InstallFlags extends Omit<ChangeLogOptions, 'bulk'> {
-  readonly bulk?: string
+export interface InstallFlags extends ChangeLogOptions {
   readonly print?: boolean
 }
 
-export async function pgInstall(url: string | undefined, { print, bulk, ...rest }: InstallFlags): Promise<void> {
-  const options: ChangeLogOptions = bulk === undefined ? rest : { ...rest, bulk: wholeNumber(bulk, '--bulk') }
+export async function pgInstall(url: string | undefined, { print, ...options }: InstallFlags): Promise<void> {
   if (print === true) return void process.stdout.write(installChangeLogSql(options))
   await withPg({ url: urlOf(url), table: options.table }, async (client) => {
     await installChangeLog(client, options)
@@ -122,12 +118,6 @@ function megabytes(bytes: number): string {
 
 function isSameTable(regclass: string, given: string): boolean {
   return regclass === given || regclass.endsWith(`.${given}`) || given.endsWith(`.${regclass}`)
-}
-
-function wholeNumber(text: string, option: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1 && value <= LARGEST_INTEGER) return value
-  throw new CliError(`${option} needs a whole number from 1 to ${LARGEST_INTEGER}, got "${text}"`)
 }
 
 function urlOf(url: string | undefined): string {

@@ -36,8 +36,6 @@ const LINE_MS = 10_000
 
 export async function relay(url: string, flags: RelayFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
-  if (flags.retention !== undefined && !(Number.isInteger(flags.retention) && flags.retention > 0))
-    throw new CliError('--retention must be a whole number above 0')
   using open = await openSource(url, flags, command)
   using target = await openRelayStore(flags.to, flags.as ?? open.of, flags.retention)
   const { store, leases } = target

@@ -193,7 +193,7 @@ describe('a relay of a table behind Redis', () => {
         expect(await refused(urlOf(db), '--table', 'no', ...to)).toContain('"no"')
         expect(await refused(urlOf(db), '--table', 'pairs', '--to', 'mysql://a')).toContain('--to must name an engine')
         expect(await refused(urlOf(db), '--table', 'pairs', ...to, '--as', '{a}')).toContain('without { and }')
-        expect(await refused(urlOf(db), '--table', 'pairs', ...to, '--retention', 'x')).toContain('--retention must be')
+        expect(await refused(urlOf(db), '--table', 'pairs', ...to, '--retention', 'x')).toContain('a whole number')
         expect(await refusalOf(listwatch(['watch', own.redis.url, '--relay', 'a', '--codec', 'json']))).toContain(
           '--codec',
         )

@@ -57,10 +57,10 @@ const mistakes: Refusals = [
   [`${INSTALL} --wake often`, 'Allowed choices are auto, bucket, each, none'],
   ['demo --disconnects 2', '--disconnects needs --for'],
   ...['x', 'NaN', '-1', '1.5', '1e20', ''].map(
-    (text) => [`demo --for 1s --disconnects=${text}`, `--disconnects needs a whole number, got "${text}"`] as const,
+    (text) => [`demo --for 1s --disconnects=${text}`, 'It must be a whole number from 0'] as const,
   ),
   ...['x', 'NaN', '-1', '0', '1.5', '2147483648', ''].map(
-    (text) => [`${INSTALL} --bulk=${text}`, `--bulk needs a whole number from 1 to 2147483647, got "${text}"`] as const,
+    (text) => [`${INSTALL} --bulk=${text}`, 'It must be a whole number from 1 to 2147483647'] as const,
   ),
   ...['x', 'NaN', '-1s', '0s', '5', '1e9s', ''].flatMap((text) => [
     [`${ORDERS} --for=${text}`, `--for ${DURATION}, got "${text}"`] as const,
