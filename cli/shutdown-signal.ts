@@ -13,7 +13,7 @@ export const INTERRUPTED = 130
  * Aborts on Ctrl-C, on SIGTERM, and when the reader of the output closes it. A second Ctrl-C ends the process at once.
  * `using` disposes of it after the clean-up: then a process that was shut down exits even if no reader takes its output.
  *
- * @param ifInterrupted The exit code after an interrupt. A closed pipe is none.
+ * @param ifInterrupted The exit code after an interrupt. A closed pipe is not an interrupt.
  */
 export function shutdownSignal(ifInterrupted?: number): AbortController & Disposable {
   const shutdown = new AbortController()

@@ -84,7 +84,7 @@ export function isComparable(upstream: string): boolean {
   return upstream !== '' && upstream !== SEVERAL_SOURCES
 }
 
-/** What mirrors show of an epoch that has ended, until their next watch: the engine or another server may still be in it. */
+/** What mirrors show of an epoch that has ended, until their next watch. Another server may still be in it. */
 export class EndedEpochs<S> {
   readonly #byMirror = new WeakMap<object, { readonly shown: S; readonly endedAt: number }>()
 
@@ -92,7 +92,7 @@ export class EndedEpochs<S> {
     return this.#byMirror.get(mirror)?.shown
   }
 
-  /** Returns what a list must not be behind. The time is limited, because nobody may know that the upstream was restored. */
+  /** Returns what a list must not be behind. The time is limited: the server that knows of the end may be gone. */
   refusedBy(context: SourceContext): S | undefined {
     const { endedAt = -Infinity } = this.#byMirror.get(context.mirror ?? this) ?? {}
     return context.clock.now() - endedAt >= REFUSAL_MS ? undefined : this.shownBy(context)

@@ -173,7 +173,7 @@ interface Block {
   readonly frame: Frame
   /** The checked payload, decrypted. It is valid until the next block is read. */
   readonly plain: Buffer
-  /** Where the payload begins in the file. */
+  /** The position of the payload in the file. */
   readonly position: number
 }
 
