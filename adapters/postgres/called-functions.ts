@@ -22,7 +22,6 @@ export function definitionsSql(ids: string): string {
 /** A table, and the functions that the option `sql` of its source calls. */
 interface Definition {
   readonly relid: string
-  /** The object ids of the functions of users that the condition calls. */
   readonly functions: readonly string[]
 }
 

@@ -10,7 +10,6 @@ import { quoteLiteral } from './schema/quoting.js'
 import type { RowCodec } from './table/row-codec.js'
 import { accessSql, type Table } from './table/table-catalog.js'
 
-/** The changes of a table since a version. */
 export interface Delta<T> {
   /** Undefined if there are changes, and row security does not allow to read which. */
   readonly events: readonly (Put<T> | Delete<T> | Invalid)[] | undefined
@@ -36,7 +35,7 @@ export interface Delta<T> {
  *
  * If row security applies to the reader, the statement reads no keys, but only whether there are any.
  */
-export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
+export function deltaSql(table: Table, where: string | undefined, maxKeys = 250_000): string {
   const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
   const isKey = table.keyColumns.map((column, i) => `t.${column} OPERATOR(pg_catalog.=) d.k${i + 1}`).join(' AND ')
   // The planner removes this. Arrays of two types have no equality, and are not converted.
@@ -81,9 +80,7 @@ function headerSql(table: Table): string {
 /** Whether the version ($3) misses nothing that was trimmed. */
 const COVERS_FLOOR = `NOT EXISTS (SELECT FROM listwatch.floor g WHERE NOT listwatch.covers($3::pg_catalog.text::pg_catalog.pg_snapshot, g.snap))`
 
-/**
- * Runs the delta. Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll.
- */
+/** Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll. */
 export async function readDelta<T>(
   session: Session,
   table: Table,
@@ -154,7 +151,6 @@ export async function readProbe(
   return isLater ? { ...from, snapshot } : undefined
 }
 
-/** A table at a version with a known fingerprint. */
 export interface ProbedTable {
   readonly table: Table
   readonly from: PostgresVersion
@@ -172,7 +168,6 @@ export function probesSql(tables: readonly ProbedTable[]): string {
   return probes.join('\nUNION ALL ')
 }
 
-/** Runs these probes. Returns the tables that may have changed. */
 export async function changedTables<P extends ProbedTable>(
   session: Session,
   sql: string,

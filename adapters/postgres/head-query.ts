@@ -1,5 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
+import { unavailable } from '../common/source-errors.js'
 import { shapeSql } from './called-functions.js'
 import type { Session } from './connection/session.js'
 import { formatHead, incarnationChange, type PostgresVersion } from './postgres-version.js'
@@ -26,9 +27,8 @@ export async function readListVersion(session: Session, table: Table, unlocked: 
   const facts = `${shapeSql(table)} AS shape, ${accessSql(relid)} AS access, pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid::pg_catalog.text AS relid, pg_catalog.to_regclass($2::pg_catalog.text) IS NOT NULL AS has_log`
   const [row] = await session.query(HEAD_SQL.replace('SELECT ', `SELECT ${facts}, `), [name, log])
   const isSame = row?.['relid'] === relid && name === unlocked.name && (row['access'] !== '') === isSecured
-  if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame) {
-    throw new SourceError(`${name} was changed during its look-up`, { code: 'UNAVAILABLE' })
-  }
+  if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame)
+    throw unavailable(`${name} was changed during its look-up`)
   return {
     system: String(row['system']),
     database: String(row['database']),

@@ -11,6 +11,7 @@ import type { Version } from '../../src/contract/version.js'
 import { uniqueName } from '../../src/util/unique-name.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
+import { refused } from '../common/source-errors.js'
 import type { PgTransaction } from './connection/pg-client.js'
 import { isLockTimeout } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -23,7 +24,7 @@ import {
   type PostgresSource,
   type PostgresSourceOptions,
 } from './postgres-options.js'
-import { postgresSource, trim } from './postgres-source.js'
+import { postgresSource, readMark, trimmer } from './postgres-source.js'
 import { formatVersion, incarnationChange, type PostgresVersion, parseVersion } from './postgres-version.js'
 import type { RowCodec } from './table/row-codec.js'
 import { TableAccess } from './table/table-access.js'
@@ -129,7 +130,6 @@ class TableHistory implements SharedHistory, PostgresDatabase {
   readonly holdMs: number | undefined
   readonly #options: Omit<PostgresDatabaseOptions, 'holdMs'>
   readonly #tables = new Map<string, TableAccess<unknown>>()
-  #marks: PostgresSource<unknown> | undefined
 
   constructor(options: Omit<PostgresDatabaseOptions, 'holdMs'>, holdMs: number | undefined) {
     this.#options = options
@@ -160,9 +160,8 @@ class TableHistory implements SharedHistory, PostgresDatabase {
     return table
   }
 
-  async mark(tx: PgTransaction): Promise<Version> {
-    this.#marks ??= postgresSource({ ...this.#options, table: 'listwatch.state' })
-    return await this.#marks.mark(tx)
+  mark(tx: PgTransaction): Promise<Version> {
+    return readMark(tx)
   }
 
   async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
@@ -185,15 +184,14 @@ class TableHistory implements SharedHistory, PostgresDatabase {
 
   async *#watch(session: Session, context: HistoryWatchContext): AsyncGenerator<CollectionBatch> {
     const { signal, clock, positions, onProgressRequest } = context
-    const { pollIntervalMs = 1_000, trimEveryMs = 30_000, wake } = this.#options
+    const { pollIntervalMs = 1_000, wake } = this.#options
     const lost = new Map<string, SourceError>()
     let tables = await this.#open(session, positions, lost)
     const timer = new PollTimer(clock, pollIntervalMs)
     onProgressRequest(() => timer.wake())
     if (wake !== 'poll' && !session.isPooled) await listenForWakeUps(session, context, { onWakeUp: () => timer.wake() })
     const poller = new Poller(session)
-    const trimMs = trimEveryMs === false ? Infinity : trimEveryMs
-    let trimAt = clock.now() + trimMs
+    const trim = trimmer(session, clock, this.#options)
     let expectsChanges = true
     for (;;) {
       const read = await poller.poll(tables, expectsChanges, lost)
@@ -204,10 +202,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
         yield batchOf(tables, parts, lost, positions)
         lost.clear()
       }
-      if (clock.now() >= trimAt) {
-        trimAt = clock.now() + trimMs
-        await trim(session)
-      }
+      await trim()
       expectsChanges = await timer.next(signal)
     }
   }
@@ -232,7 +227,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
       if (access === undefined) throw new Error(`there is no table ${collection}`)
       try {
         const found = await access.findTable(session)
-        const { sql, maxDeltaRows = 250_000 } = access.options
+        const { sql, maxDeltaRows } = access.options
         tables.push({
           collection,
           table: found,
@@ -317,8 +312,7 @@ class Poller {
       const name = `listwatch_delta_${collection}`
       try {
         const delta = await readDelta(this.#session, table, sql, codec, from, fingerprint, name)
-        if (delta.version.snapshot !== snapshot)
-          throw new SourceError('the tables were read in two snapshots', { code: 'PROTOCOL' })
+        if (delta.version.snapshot !== snapshot) throw refused('the tables were read in two snapshots')
         read.set(each, { from: delta.version, fingerprint: delta.fingerprint })
         if (delta.events !== undefined && delta.events.length > 0) parts.set(collection, delta.events)
       } catch (error) {

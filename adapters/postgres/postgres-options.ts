@@ -6,10 +6,12 @@ import {
   isCount,
   isDelayOrInfinity,
   isName,
+  isNames,
   isOneOf,
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { elementsOf } from '../common/properties.js'
 import { clientFlaw } from './connection/client-factory.js'
 import type { PgClient, PgTransaction } from './connection/pg-client.js'
 
@@ -130,15 +132,10 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-const isColumns: OptionCheck = (value) =>
-  Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string' && each !== '')
-    ? undefined
-    : 'must be an array of at least one column name'
-
 const optionChecks: Readonly<Record<keyof PostgresSourceOptions, OptionCheck>> = {
   connect: clientFlaw,
   table: isName,
-  columns: isColumns,
+  columns: (value) => isNames(value) ?? (elementsOf(value).length === 0 ? 'must have at least one name' : undefined),
   sql: isName,
   rls: isOneOf('row-local'),
   pollIntervalMs: isPositive,

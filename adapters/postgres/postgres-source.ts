@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import {
   type Entry,
@@ -14,7 +15,7 @@ import { joinKey } from '../../src/util/join-key.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
 import { hasMethods, type Properties, propertiesOf } from '../common/properties.js'
-import { isPool } from './connection/connected-client.js'
+import { isPool } from './connection/client-factory.js'
 import type { PgTransaction } from './connection/pg-client.js'
 import { codeOf, isLockTimeout, postgresError } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -48,12 +49,6 @@ export function postgresSource<T = unknown>(options: PostgresSourceOptions): Pos
 
 const NO_TRANSACTION = 'mark: the argument must be the client on which the transaction is open'
 
-/** Throws a TypeError for a pool, each query of which may be in another transaction. */
-function assertTransaction(tx: unknown): void {
-  if (hasMethods(tx, 'query') && !isPool(tx)) return
-  throw new TypeError(`${NO_TRANSACTION}, not a pool`)
-}
-
 /** A statement of its own transaction has not written yet. */
 const WRITING_SQL = `SELECT ${UNTRUSTED_SQL} AS untrusted, pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL AS is_writing`
 /** The server refuses this outside of a transaction. The mark reads the same table. */
@@ -63,28 +58,19 @@ class ChangeLogSource<T> implements PostgresSource<T> {
   readonly name: string
   readonly selection: string
   readonly heartbeatMs: number
+  readonly hasReached: PostgresSource<T>['hasReached'] = includesMark
+  readonly isLaterEpoch: (at: Version, mark: Version) => boolean = isLaterEpoch
   readonly #access: TableAccess<T>
-  readonly #pollIntervalMs: number
-  readonly #maxDeltaRows: number
-  readonly #trimEveryMs: number
   /** The session of the watch that is open. */
   #watching: Session | undefined
-  #waking: 'notify' | 'poll' | undefined
+  waking: PostgresSource<T>['waking']
 
   constructor(options: PostgresSourceOptions) {
-    const { table, pollIntervalMs = 1_000, maxDeltaRows = 250_000, trimEveryMs = 30_000 } = options
+    const { table, columns, sql: where, rls, maxObjectBytes } = options
     this.#access = new TableAccess<T>(options)
-    this.#pollIntervalMs = pollIntervalMs
-    this.#maxDeltaRows = maxDeltaRows
-    this.#trimEveryMs = trimEveryMs === false ? Infinity : trimEveryMs
     this.name = `postgres:${table}`
-    const { columns, sql: where, rls, maxObjectBytes } = options
     this.selection = JSON.stringify({ columns, where, rls, maxObjectBytes })
-    this.heartbeatMs = pollIntervalMs + this.#access.timeoutMs
-  }
-
-  get waking(): 'notify' | 'poll' | undefined {
-    return this.#waking
+    this.heartbeatMs = this.#access.pollIntervalMs + this.#access.timeoutMs
   }
 
   list(context: ListContext): AsyncIterable<ListPage<T>> {
@@ -128,19 +114,19 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       let fingerprint: string | undefined
       let expectsChanges = false
       await session.isolated(() => assertSameDatabase(session, version))
-      const timer = new PollTimer(clock, this.#pollIntervalMs)
+      const timer = new PollTimer(clock, this.#access.pollIntervalMs)
       onProgressRequest(() => timer.wake())
       this.#watching = session
-      this.#waking = 'poll'
+      this.waking = 'poll'
       if (this.#access.options.wake !== 'poll' && !session.isPooled) {
         await listenForWakeUps(session, context, {
           onWakeUp: () => timer.wake(),
           onWorking: () => {
-            this.#waking = 'notify'
+            this.waking = 'notify'
           },
         })
       }
-      let trimAt = clock.now() + this.#trimEveryMs
+      const trim = trimmer(session, clock, this.#access.options)
       for (;;) {
         const delta = await poll(session, () => readChanges(version, fingerprint, !expectsChanges))
         if (delta === undefined) {
@@ -156,16 +142,13 @@ class ChangeLogSource<T> implements PostgresSource<T> {
           if (batch.events.length > 0) timer.changed(batch.events.length)
           yield batch
         }
-        if (clock.now() >= trimAt) {
-          trimAt = clock.now() + this.#trimEveryMs
-          await trim(session)
-        }
+        await trim()
         expectsChanges = await timer.next(signal)
       }
     } finally {
       if (this.#watching === session) {
         this.#watching = undefined
-        this.#waking = undefined
+        this.waking = undefined
       }
     }
   }
@@ -200,7 +183,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const table = await this.#access.findTable(session)
     await session.preparePolls()
     const codec = this.#access.codec(session, table)
-    const sql = deltaSql(table, this.#access.options.sql, this.#maxDeltaRows)
+    const { sql: where, maxDeltaRows } = this.#access.options
+    const sql = deltaSql(table, where, maxDeltaRows)
     const probe = probeSql(table)
     return async (from, fingerprint, mayProbe) => {
       if (fingerprint !== undefined && mayProbe) {
@@ -228,30 +212,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     }
   }
 
-  hasReached(at: Version, mark: Version): boolean {
-    return includesMark(at, mark)
-  }
-
-  isLaterEpoch(at: Version, mark: Version): boolean {
-    return isLaterEpoch(at, mark)
-  }
-
-  async mark(tx: PgTransaction): Promise<Version> {
-    assertTransaction(tx)
-    const run = async (sql: string): Promise<Properties> => {
-      const { rows } = await tx.query(sql).catch((error: unknown) => {
-        if (codeOf(error) === '25P01')
-          throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
-        throw postgresError(error, tx, this.#access.options.table)
-      })
-      return propertiesOf(rows[0])
-    }
-    // A statement of its own: the planner of the last one may already call the function.
-    const { untrusted, is_writing } = await run(WRITING_SQL)
-    assertTrusted(untrusted)
-    // The mark of another transaction would say nothing about the caller's writes.
-    if (is_writing !== true) await run(OPEN_SQL)
-    return String((await run('SELECT listwatch.mark() AS mark'))['mark'])
+  mark(tx: PgTransaction): Promise<Version> {
+    return readMark(tx, this.#access.options.table)
   }
 
   key(...columns: readonly (string | number | bigint)[]): string {
@@ -267,6 +229,26 @@ class ChangeLogSource<T> implements PostgresSource<T> {
   }
 }
 
+/** `table`: for errors. */
+export async function readMark(tx: PgTransaction, table?: string): Promise<Version> {
+  // Each query of a pool may be in another transaction.
+  if (!hasMethods(tx, 'query') || isPool(tx)) throw new TypeError(`${NO_TRANSACTION}, not a pool`)
+  const run = async (sql: string): Promise<Properties> => {
+    const { rows } = await tx.query(sql).catch((error: unknown) => {
+      if (codeOf(error) === '25P01')
+        throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
+      throw postgresError(error, tx, table)
+    })
+    return propertiesOf(rows[0])
+  }
+  // A statement of its own: the planner of the last one may already call the function.
+  const { untrusted, is_writing } = await run(WRITING_SQL)
+  assertTrusted(untrusted)
+  // The mark of another transaction would say nothing about the caller's writes.
+  if (is_writing !== true) await run(OPEN_SQL)
+  return String((await run('SELECT listwatch.mark() AS mark'))['mark'])
+}
+
 /** Returns what `read` resolves with; undefined if the table is locked, although the server is alive. */
 async function poll<V>(session: Session, read: () => Promise<V>): Promise<V | undefined> {
   try {
@@ -277,11 +259,20 @@ async function poll<V>(session: Session, read: () => Promise<V>): Promise<V | un
   }
 }
 
-/** Trims the log. An error of the server is ignored: other readers and writers trim too. */
-export async function trim(session: Session): Promise<void> {
-  try {
-    await session.write('SELECT listwatch.tend()')
-  } catch (error) {
-    if (!(error instanceof SourceError) || codeOf(error.cause) === undefined) throw error
+/** Returns a function that trims the log if it is due. */
+export function trimmer(
+  session: Session,
+  clock: Clock,
+  { trimEveryMs = 30_000 }: Pick<PostgresSourceOptions, 'trimEveryMs'>,
+): () => Promise<void> {
+  const everyMs = trimEveryMs === false ? Infinity : trimEveryMs
+  let dueAt = clock.now() + everyMs
+  return async () => {
+    if (clock.now() < dueAt) return
+    dueAt = clock.now() + everyMs
+    await session.write('SELECT listwatch.tend()').catch((error: unknown) => {
+      // An error of the server is ignored: other readers and writers trim too.
+      if (!(error instanceof SourceError) || codeOf(error.cause) === undefined) throw error
+    })
   }
 }

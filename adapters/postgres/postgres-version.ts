@@ -1,6 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
-import { notAVersion } from '../common/version-format.js'
+import { notAVersion, textField, type VersionField, versionFormat } from '../common/version-format.js'
 
 /** A `pg_snapshot`. A transaction had ended when it was taken if it is below `xmax` and not among `running`. */
 export interface TransactionSnapshot {
@@ -38,39 +38,39 @@ const OF = 'a Postgres source'
 /** The epoch of a head that was read before an epoch was seeded. */
 const UNSEEDED = '-'
 
-/** `pg1.<system>.<database>.<epoch>.<generation>.<shape>.<access>.<snapshot>` */
-export function formatVersion(version: PostgresVersion): Version {
-  const { system, database, epoch, generation, shape, access, snapshot } = version
-  return ['pg1', system, database, epoch, generation, shape, access, snapshot].join('.')
-}
+const SNAPSHOT = /^\d{1,20}:(\d{1,20}):((?:\d{1,20},)*\d{1,20})?$/
+const word = textField(/./)
+const incarnation = { system: word, database: word, epoch: word }
+const snapshot = textField(SNAPSHOT)
+const id: VersionField<bigint> = { allows: (text) => /^\d{1,20}$/.test(text), parse: BigInt, format: String }
 
-/** `pgs1.<system>.<database>.<epoch>.<snapshot>`: the current version of the database, for any table. */
+const versions = versionFormat<PostgresVersion>('pg1', OF, {
+  ...incarnation,
+  generation: word,
+  shape: word,
+  access: textField(/^/),
+  snapshot,
+})
+/** The current version of the database, for any table. */
+const heads = versionFormat<Incarnation & { snapshot: string }>('pgs1', OF, { ...incarnation, snapshot })
+/** A result of `listwatch.mark()`. */
+const marks = versionFormat<Incarnation & { transaction: bigint }>('pgm1', OF, { ...incarnation, transaction: id })
+
+export const formatVersion: (version: PostgresVersion) => Version = versions.format
+export const parseVersion: (version: Version) => PostgresVersion = versions.parse
+
 export function formatHead(
-  { system, database, epoch }: Omit<Incarnation, 'epoch'> & { readonly epoch: string | undefined },
-  snapshot: string,
+  { epoch, ...database }: Omit<Incarnation, 'epoch'> & { readonly epoch: string | undefined },
+  shown: string,
 ): Version {
-  return ['pgs1', system, database, epoch ?? UNSEEDED, snapshot].join('.')
+  return heads.format({ ...database, epoch: epoch ?? UNSEEDED, snapshot: shown })
 }
 
-export function parseVersion(version: Version): PostgresVersion {
-  const [kind, system, database, epoch, generation, shape, access, snapshot, ...rest] = version.split('.')
-  const isComplete = system && database && epoch && generation && shape && access !== undefined && snapshot
-  if (kind !== 'pg1' || !isComplete || rest.length > 0) throw notAVersion(version, OF)
-  parseSnapshot(snapshot, version)
-  return { system, database, epoch, generation, shape, access, snapshot }
-}
-
-/** Parses a version, a head, or a result of `listwatch.mark()`. */
 function parseMark(mark: Version): Mark {
-  if (mark.startsWith('pg1.')) return { ...parseVersion(mark), mayBeAhead: false }
-  const [kind, system, database, epoch, at, ...rest] = mark.split('.')
-  if (!system || !database || !epoch || !at || rest.length > 0) throw notAVersion(mark, OF)
-  if (kind === 'pgs1') {
-    parseSnapshot(at, mark)
-    return { system, database, epoch: epoch === UNSEEDED ? at : epoch, snapshot: at, mayBeAhead: true }
-  }
-  if (kind !== 'pgm1' || !/^\d{1,20}$/.test(at)) throw notAVersion(mark, OF)
-  return { system, database, epoch, transaction: BigInt(at), mayBeAhead: true }
+  if (mark.startsWith('pg1.')) return { ...versions.parse(mark), mayBeAhead: false }
+  if (mark.startsWith('pgm1.')) return { ...marks.parse(mark), mayBeAhead: true }
+  const head = heads.parse(mark)
+  return { ...head, epoch: head.epoch === UNSEEDED ? head.snapshot : head.epoch, mayBeAhead: true }
 }
 
 /**
@@ -151,7 +151,7 @@ function hasEnded(transaction: bigint, snapshot: TransactionSnapshot): boolean {
 
 /** Parses `xmin:xmax:xip,xip,…`. Names `of` in the error. */
 export function parseSnapshot(text: string, of: string): TransactionSnapshot {
-  const match = /^\d{1,20}:(\d{1,20}):((?:\d{1,20},)*\d{1,20})?$/.exec(text)
+  const match = SNAPSHOT.exec(text)
   if (match?.[1] === undefined) throw notAVersion(of, OF)
   const running = match[2] === undefined ? [] : match[2].split(',')
   return { xmax: BigInt(match[1]), running: new Set(running.map(BigInt)) }

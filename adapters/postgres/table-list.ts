@@ -9,7 +9,6 @@ import type { Table } from './table/table-catalog.js'
 
 const TRANSACTION = 'ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-/** Lists the table by one COPY in one transaction. */
 export async function* listTable<T>(access: TableAccess<T>, context: ListContext): AsyncGenerator<ListPage<T>> {
   const session = await access.connect(context)
   const stopReports = session.reportActivity(() => context.alive?.())
@@ -103,10 +102,7 @@ async function beginGuarded(
   }
 }
 
-/**
- * Returns whether the server still runs a silent COPY: it may be reading rows that the condition excludes. Uses a
- * second connection.
- */
+/** Over a second connection. A silent COPY may be reading rows that the condition excludes. */
 async function isCopying(access: TableAccess<unknown>, copying: Session, context: ListContext): Promise<boolean> {
   const session = await access.connect(context)
   try {

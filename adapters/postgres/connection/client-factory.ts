@@ -1,21 +1,10 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import { hasMethods, propertiesOf } from '../../common/properties.js'
-import { isPool } from './connected-client.js'
 import type { PgClient } from './pg-client.js'
 
 /** A query that handles the server's messages itself, by pg's own protocol. */
 export interface Submittable {
   submit(connection: PgConnection): void
-  handleError(error: unknown): void
-  handleReadyForQuery(): void
-  handleCopyData(message: { readonly chunk: Buffer }): void
-  handleCommandComplete(): void
-  handleRowDescription(): void
-  handleDataRow(): void
-  handleEmptyQuery(): void
-  handlePortalSuspended(): void
-  handleCopyInResponse(): void
-  callback: () => void
 }
 
 export interface PgConnection {
@@ -37,12 +26,9 @@ export interface QueryConfig {
   readonly types: { getTypeParser(): (text: string) => string }
 }
 
-/** A row as an object, by the names of its columns. */
 export type TextRecord = Record<string, string | null>
-/** A row as an array. */
 export type TextRow = (string | null)[]
 
-/** The members of a client of pg 8 that a source uses. */
 export interface NodePostgresClient {
   connect(): Promise<unknown>
   query(config: QueryConfig & { readonly rowMode: 'array' }): Promise<{ rows: TextRow[] }>
@@ -57,7 +43,6 @@ export interface NodePostgresClient {
   getTypeParser(typeId: number, format: 'text'): (text: string) => unknown
   readonly connection: PgConnection
   readonly processID: number | null
-  /** Whether the server sends values in binary form. */
   binary?: boolean
 }
 
@@ -71,10 +56,7 @@ export function clientFlaw(client: unknown): string | undefined {
   return `must be ${ALLOWED}${poolHint(client)}`
 }
 
-/**
- * Creates the user's clients, one for each connection. Throws an OptionError if the option `connect` returns another
- * value.
- */
+/** Throws an OptionError if the option `connect` returns anything but a new client. */
 export class ClientFactory {
   readonly #make: () => PgClient | Promise<PgClient>
   readonly #call: string
@@ -83,7 +65,6 @@ export class ClientFactory {
   /** A client that the option has returned and no connection uses yet. */
   #spare: NodePostgresClient | undefined
 
-  /** `call` is for errors. */
   constructor(make: () => PgClient | Promise<PgClient>, call = 'postgresSource') {
     this.#make = make
     this.#call = call
@@ -134,4 +115,27 @@ function isNodePostgres(client: unknown): client is NodePostgresClient {
 
 function poolHint(value: unknown): string {
   return isPool(value) ? '; a Pool cannot be used' : ''
+}
+
+/**
+ * Throws a TypeError for a value that is not a connected client: pg keeps the queries of a client without a connection
+ * in its queue, and they never end. `isMigration`: a pool is refused too.
+ */
+export function assertConnected(call: string, client: unknown, isMigration = false): void {
+  const flaw = flawOf(client, isMigration)
+  if (flaw !== undefined) throw new TypeError(`${call}: the first argument must be a connected client of pg: ${flaw}`)
+}
+
+function flawOf(client: unknown, isMigration: boolean): string | undefined {
+  const { query, _connecting: isConnecting, _connected: isConnected } = propertiesOf(client)
+  if (typeof query !== 'function') return 'it has no method "query"'
+  if (isConnecting === false && isConnected === false) return 'call its method "connect" first'
+  // After an error, ROLLBACK would go to another session of the pool.
+  if (isMigration && isPool(client)) return 'a Pool has several sessions; use a client of pool.connect()'
+  return undefined
+}
+
+/** Whether a value is a Pool of pg: each query of it may use another connection. */
+export function isPool(value: unknown): boolean {
+  return propertiesOf(value)['totalCount'] !== undefined
 }

@@ -1,10 +1,7 @@
 import type { PgConnection, Submittable } from './client-factory.js'
 import { LineBuffer, type OnLine, type OnLongLine } from './line-buffer.js'
 
-/**
- * Reads `COPY … TO STDOUT` as pages of rows, on a client of pg. It keeps at most a few pages in memory: further lines
- * wait in the socket, and then at the server.
- */
+/** Keeps at most a few pages of a COPY in memory: further lines wait in the socket, and then at the server. */
 export class CopyOut<R> implements Submittable {
   readonly #text: string
   readonly #pageSize: number

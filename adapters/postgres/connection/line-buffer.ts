@@ -23,7 +23,6 @@ export class LineBuffer {
   #bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   #used = 0
 
-  /** `longest`: the number of bytes that can become a string. */
   constructor(onLine: OnLine, onLongLine: OnLongLine, longest: number = constants.MAX_STRING_LENGTH) {
     this.#onLine = onLine
     this.#onLongLine = onLongLine

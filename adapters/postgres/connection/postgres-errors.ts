@@ -3,23 +3,11 @@ import { redact, redactError } from '../../../src/util/redact.js'
 import { shellQuoted } from '../../../src/util/shell-quoted.js'
 import { propertiesOf } from '../../common/properties.js'
 
-/** Why a watch can no longer resume from a version. */
-export type ExpiredReason =
-  | 'trimmed'
-  | 'shape'
-  | 'access'
-  | 'truncate or bulk change'
-  | 'generation'
-  | 'too many changes'
-  | 'too large'
-  | 'prepared transaction'
-
 /** The history after the version was removed or is incomplete: the core lists the table once. */
-export function expired(reason: ExpiredReason, detail: string): SourceError {
+export function expired(reason: string, detail: string): SourceError {
   return new SourceError(`the version has expired (${reason}): ${detail}`, { code: 'VERSION_EXPIRED' })
 }
 
-/** Returns the SQLSTATE of an error of Postgres, or the code of a network error. */
 export function codeOf(thrown: unknown): string | undefined {
   const { code } = propertiesOf(thrown)
   return typeof code === 'string' ? code : undefined
@@ -90,18 +78,15 @@ export function grantCommand(client: unknown, table: string | undefined): string
   return `npx listwatch pg install <url> --table ${table === undefined ? '<table>' : shellWord(table)} --grant ${role}`
 }
 
-/** One word for a shell, without unnecessary quotes. */
 export function shellWord(word: string): string {
   return /^[\w.-]+$/.test(word) ? word : shellQuoted(word)
 }
 
-/** The host and the port of a client of pg. */
 function addressOf(client: unknown): string {
   const { host, port } = propertiesOf(client)
   return typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : 'the server'
 }
 
-/** Whether a text of the server was longer than a string can be. */
 export function isTooLong(error: unknown): boolean {
   return error instanceof SourceError && codeOf(error.cause) === 'ERR_STRING_TOO_LONG'
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { hasMethods } from '../../common/properties.js'
+import { unavailable } from '../../common/source-errors.js'
 import { assertTrusted, UNTRUSTED_SQL } from '../schema/trusted-owner.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
@@ -10,12 +11,8 @@ import { grantCommand, postgresError } from './postgres-errors.js'
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /**
-   * A connection that receives nothing for this many milliseconds while a response is pending counts as lost, and is
-   * closed.
-   */
+  /** A connection that receives nothing for this many milliseconds during a response counts as lost. */
   readonly timeoutMs: number
-  /** The table that the session should read, for errors. */
   readonly table?: string
 }
 
@@ -48,9 +45,7 @@ const POLL_PLANS = [
 /** Names the connection in pg_stat_activity, unless the client has named it. */
 const SET_NAME = `SELECT pg_catalog.set_config('application_name', 'listwatch', false) WHERE pg_catalog.current_setting('application_name') OPERATOR(pg_catalog.=) ''::pg_catalog.text`
 
-/**
- * After this silence, in milliseconds, a list checks the server: the core waits 30 s for a page or a call of `alive`.
- */
+/** After this silence a list checks the server: the core waits 30 s for a page or a call of `alive`. */
 const MAX_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
@@ -59,24 +54,17 @@ const TEXTS = { getTypeParser: () => (text: string) => text }
 /** How long the server may take to answer the end of a session, in milliseconds. Then the socket is destroyed. */
 const CLOSE_TIMEOUT_MS = 250
 
-/**
- * One connection from the user's factory. Every query has a deadline, because no driver notices a peer that
- * disappeared. After an error of the connection the session cannot be used again.
- */
+/** No driver notices a peer that disappeared. After an error of the connection the session cannot be used again. */
 export class Session {
   readonly #client: NodePostgresClient
   readonly #options: SessionOptions
-  /**
-   * Behind a pooler each transaction may use another server process, which has settings and the role of other clients:
-   * no own settings, no LISTEN, no named statements.
-   */
+  /** Each transaction may use another process, with settings of other clients: no LISTEN, no named statements. */
   isPooled = false
   /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
   /** Whether the encoding of the database is SQL_ASCII: its texts may be of any encoding. */
   isAscii = false
   #canRestrict = false
-  /** As in `server_version_num`. */
   serverVersion = 0
   readonly #scope: DeadlineScope
   #isClosed = false
@@ -88,14 +76,13 @@ export class Session {
     this.#client = client
     client.binary = false // COPY sends texts, and changes have to equal listed rows.
     this.#options = options
-    // TLS has its own stream.
     this.#received = new ReceivedBytes(() => client.connection.stream.bytesRead, options.clock)
     this.#scope = new DeadlineScope(options)
     this.#scope.onEnd(() => {
       if (!this.#isClosed) client.connection.stream.destroy()
     })
     client.on('error', (error) => this.destroy(postgresError(error, client, options.table)))
-    client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
+    client.on('end', () => this.destroy(unavailable('the connection was closed')))
   }
 
   static async open(clients: ClientFactory, options: SessionOptions): Promise<Session> {
@@ -147,7 +134,6 @@ export class Session {
     return [...FORMATS, `client_encoding = '${encoding}'`, ...limits]
   }
 
-  /** The process id of this connection in pg_stat_activity. */
   get processId(): number | null {
     return this.#client.processID
   }
@@ -157,15 +143,11 @@ export class Session {
     return this.#received.at
   }
 
-  /** The user's parser of a type. */
   parserOf(typeId: number): (text: string) => unknown {
     return this.#client.getTypeParser(typeId, 'text')
   }
 
-  /**
-   * Runs one query after the other. Returns rows as objects with the server's own texts, because the user's parsers may
-   * return anything. Rejects with a SourceError.
-   */
+  /** Returns rows with the server's own texts, because the user's parsers may return anything. */
   query(text: string, values?: readonly unknown[]): Promise<TextRecord[]> {
     const config: QueryConfig = values === undefined ? { text, types: TEXTS } : { text, values, types: TEXTS }
     return this.#enqueue(() => this.#client.query(config))
@@ -182,10 +164,7 @@ export class Session {
     if (!this.isPooled) await this.query(POLL_PLANS.map((each) => `SET ${each}`).join('; '))
   }
 
-  /**
-   * Begins a transaction of this kind, and runs the statement `first`. Behind a pooler the session's settings and its
-   * role apply only inside of it.
-   */
+  /** Runs the statement `first`, too. Behind a pooler the session's settings and role apply only inside of it. */
   async begin(kind: string, first = ''): Promise<void> {
     const settings = this.isPooled ? [...OWN_ROLE, ...this.#settings()].map((each) => `SET LOCAL ${each}`) : []
     await this.query([`BEGIN ${kind}`, ...settings, first].filter(Boolean).join('; '))
@@ -228,15 +207,11 @@ export class Session {
     return result
   }
 
-  /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */
   reportActivity(report: () => void): () => void {
     return this.#received.reportActivity(Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 2, report)
   }
 
-  /**
-   * Yields the rows of a COPY in pages. If the server is silent for long, the list continues only if `isAlive` returns
-   * true.
-   */
+  /** If the server is silent for long, the list continues only if `isAlive` returns true. */
   async *copy<R>(copy: CopyOut<R>, isAlive: () => Promise<boolean>): AsyncGenerator<readonly R[]> {
     this.#client.query(copy)
     let isOver = false
@@ -248,7 +223,7 @@ export class Session {
         yield rows
         next = copy.next()
       } else if (isOver) {
-        throw new SourceError('COPY stalled: no rows arrive, and the server does not run it', { code: 'UNAVAILABLE' })
+        throw unavailable('COPY stalled: no rows arrive, and the server does not run it')
       } else isOver = !(await isAlive()) // COPY may have ended just now, with its last rows still on their way.
     }
   }
@@ -286,34 +261,26 @@ export class Session {
     return result
   }
 
-  /**
-   * Returns the result of `work`. Rejects if the connection fails or receives nothing for too long; a response may take
-   * longer.
-   */
+  /** Rejects if the connection fails or receives nothing for too long; a response may take longer. */
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
     return this.#race(work, timeoutMs / 4, 4, () => {
-      const error = new SourceError(`no answer for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
+      const error = unavailable(`no answer for ${Math.round(timeoutMs)} ms`)
       this.destroy(error)
       throw error
     })
   }
 
-  /** The command that grants the role of this session the rights to read its table. */
   get grantCommand(): string {
     return grantCommand(this.#client, this.#options.table)
   }
 
-  /**
-   * Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out.
-   */
+  /** SILENT if the connection received nothing for this many quarters of the time-out. */
   #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
     return this.#race(work, Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4, quarters, () => SILENT)
   }
 
-  /**
-   * Returns the result of `work`, or of `late` if the connection received nothing for this many periods in succession.
-   */
+  /** Of `late` if the connection received nothing for this many periods in succession. */
   #race<V, L = never>(work: Promise<V>, periodMs: number, most: number, late: () => L): Promise<V | L> {
     const result = work.catch((error: unknown) => {
       throw this.#scope.ending ?? postgresError(error, this.#client, this.#options.table)

@@ -8,11 +8,8 @@ const SELF_TEST_MS = 2_000
 const TEST_PREFIX = 'test:'
 
 export interface WakeUps {
-  /** The channel to listen on. Default: the one of writers. */
   readonly channel?: string
-  /** Called for each notification of a writer. */
   onWakeUp(payload: string): void
-  /** Called when the test notification has arrived. */
   onWorking?(): void
 }
 

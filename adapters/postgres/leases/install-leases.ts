@@ -1,6 +1,6 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import { checkOptions, isNames } from '../../../src/util/validate-options.js'
-import { assertConnected } from '../connection/connected-client.js'
+import { assertConnected } from '../connection/client-factory.js'
 import { migrate, migration } from '../schema/change-log-admin.js'
 import type { PgConnected } from '../schema/change-log-types.js'
 import { SCHEMA_SQL } from '../schema/schema-sql.js'

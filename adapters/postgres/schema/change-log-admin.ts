@@ -10,7 +10,7 @@ import {
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
 import { elementsOf, type Properties, propertiesOf } from '../../common/properties.js'
-import { assertConnected } from '../connection/connected-client.js'
+import { assertConnected } from '../connection/client-factory.js'
 import { codeOf, postgresError } from '../connection/postgres-errors.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
 import { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
@@ -333,13 +333,8 @@ async function rowsOf(client: PgConnected, sql: string): Promise<readonly Proper
 function ownerError(thrown: unknown): SourceError {
   const error = postgresError(thrown)
   if (codeOf(thrown) !== '42501') return error
-  const message = redact(messageOf(thrown))
-  const [, database] = /permission denied for database (.+)$/.exec(message) ?? []
-  const hint =
-    database === undefined
-      ? '; run it as the owner of the table and of the schema listwatch'
-      : `; as the owner of the database run: GRANT CREATE ON DATABASE ${quoteIdentifier(database)} TO <role>`
-  return new SourceError(message + hint, { code: error.code, cause: error.cause })
+  const message = `${redact(messageOf(thrown))}; run it as the owner of the table and of the schema listwatch`
+  return new SourceError(message, { code: error.code, cause: error.cause })
 }
 
 /** The table that a migration has looked up, for SQL. */

@@ -187,47 +187,33 @@ DECLARE
     WHEN 'none' THEN ''
     WHEN 'each' THEN $s$ PERFORM pg_catalog.pg_notify('listwatch', '');$s$
     ELSE $s$${WAKE_BLOCK}$s$ END;
-  col pg_catalog.record;
-  is_known pg_catalog.text;
-  names pg_catalog.text := '';
-  of_new pg_catalog.text := '';
-  of_old pg_catalog.text := '';
-  of_new_row pg_catalog.text := '';
-  of_old_row pg_catalog.text := '';
-  is_known_new pg_catalog.text := '';
-  is_known_old pg_catalog.text := '';
-  is_known_row pg_catalog.text := '';
+  names pg_catalog.text;
+  of_new pg_catalog.text;
+  of_old pg_catalog.text;
+  of_new_row pg_catalog.text;
+  of_old_row pg_catalog.text;
+  is_known_new pg_catalog.text;
+  is_known_old pg_catalog.text;
+  is_known_row pg_catalog.text;
   made pg_catalog.record;
   owner pg_catalog.oid;
 BEGIN
-  FOR col IN
-    SELECT k.name, g.attname AS logged, g.atttypid AS typ, g.attcollation <> 0 AS has_collation
-      FROM pg_catalog.jsonb_array_elements_text(options->'keyColumns') WITH ORDINALITY k(name, place)
-      JOIN pg_catalog.pg_attribute g ON g.attrelid = log AND g.attname = pg_catalog.concat('k', k.place)
-     ORDER BY k.place
-  LOOP
-    names := names || pg_catalog.format(', %s', col.logged);
-    of_new := of_new || pg_catalog.format(', n.%I', col.name);
-    of_old := of_old || pg_catalog.format(', o.%I', col.name);
-    of_new_row := of_new_row || pg_catalog.format(', NEW.%I', col.name);
-    of_old_row := of_old_row || pg_catalog.format(', OLD.%I', col.name);
-    is_known := ' AND pg_catalog.pg_typeof(%1$s)' || CASE col.typ
-        WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''${INTEGER_TYPES}''::pg_catalog.regtype[])'
-        WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''${TEXT_TYPES}''::pg_catalog.regtype[])'
-        ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
-      || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) COLLATE pg_catalog."C" = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
-    is_known_new := is_known_new || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN n.%I END', col.name), log, col.logged);
-    is_known_old := is_known_old || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN o.%I END', col.name), log, col.logged);
-    is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN NEW.%1$I IS NULL THEN NEW.%1$I END', col.name), log, col.logged);
-  END LOOP;
-  names := pg_catalog.substr(names, 3);
-  of_new := pg_catalog.substr(of_new, 3);
-  of_old := pg_catalog.substr(of_old, 3);
-  of_new_row := pg_catalog.substr(of_new_row, 3);
-  of_old_row := pg_catalog.substr(of_old_row, 3);
-  is_known_new := pg_catalog.substr(is_known_new, 6);
-  is_known_old := pg_catalog.substr(is_known_old, 6);
-  is_known_row := pg_catalog.substr(is_known_row, 6);
+  SELECT pg_catalog.string_agg(c.logged, ', ' ORDER BY c.place),
+         pg_catalog.string_agg('n.' || c.col, ', ' ORDER BY c.place), pg_catalog.string_agg('o.' || c.col, ', ' ORDER BY c.place),
+         pg_catalog.string_agg('NEW.' || c.col, ', ' ORDER BY c.place), pg_catalog.string_agg('OLD.' || c.col, ', ' ORDER BY c.place),
+         pg_catalog.string_agg(pg_catalog.format(c.is_known, 'CASE WHEN false THEN n.' || c.col || ' END', log, c.logged), ' AND ' ORDER BY c.place),
+         pg_catalog.string_agg(pg_catalog.format(c.is_known, 'CASE WHEN false THEN o.' || c.col || ' END', log, c.logged), ' AND ' ORDER BY c.place),
+         pg_catalog.string_agg(pg_catalog.format(c.is_known, pg_catalog.format('CASE WHEN NEW.%1$s IS NULL THEN NEW.%1$s END', c.col), log, c.logged), ' AND ' ORDER BY c.place)
+    INTO names, of_new, of_old, of_new_row, of_old_row, is_known_new, is_known_old, is_known_row
+    FROM (
+      SELECT k.place, pg_catalog.quote_ident(k.name) AS col, g.attname::pg_catalog.text AS logged, 'pg_catalog.pg_typeof(%1$s)' || CASE g.atttypid
+          WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''${INTEGER_TYPES}''::pg_catalog.regtype[])'
+          WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''${TEXT_TYPES}''::pg_catalog.regtype[])'
+          ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
+        || CASE WHEN g.attcollation <> 0 THEN ' AND pg_catalog.pg_collation_for(%1$s) COLLATE pg_catalog."C" = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END AS is_known
+        FROM pg_catalog.jsonb_array_elements_text(options->'keyColumns') WITH ORDINALITY k(name, place)
+        JOIN pg_catalog.pg_attribute g ON g.attrelid = log AND g.attname = pg_catalog.concat('k', k.place)
+    ) c;
 
   FOR made IN SELECT g.* FROM listwatch.triggers(log_name, options->>'fires') g LOOP
     -- The bodies are literals: a column's name may contain any text that would end another kind of quoting.

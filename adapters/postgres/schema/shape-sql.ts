@@ -2,6 +2,17 @@
 export const INTEGER_TYPES = '{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}'
 export const TEXT_TYPES = '{pg_catalog.text,pg_catalog.varchar}'
 
+/** The types of users in the columns of `rel`, and those that these consist of. */
+const OWN_TYPES = `own_type(oid) AS (
+    SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384
+    UNION
+    SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
+      SELECT t.typelem UNION ALL SELECT t.typbasetype
+      UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
+      UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+    ) part(oid) WHERE part.oid >= 16384
+  )`
+
 /** SQL of the checks that readers run: the shape of a table, and problems that keep its log from being complete. */
 export const SHAPE_SQL: string = `-- Whether rows of a table are changed by more than statements on the table: by statements on its parent table, or by logical
 -- replication, which applies changes row by row. Triggers for each statement do not fire for these.
@@ -102,15 +113,7 @@ $$;
 -- partitions, row security, and the triggers of listwatch. A reader computes it first, and when the fingerprint changed.
 CREATE OR REPLACE FUNCTION listwatch.shape(rel pg_catalog.oid) RETURNS pg_catalog.text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN (WITH RECURSIVE own_type(oid) AS (
-    SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384
-    UNION
-    SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
-      SELECT t.typelem UNION ALL SELECT t.typbasetype
-      UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
-      UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
-    ) part(oid) WHERE part.oid >= 16384
-  ), leaf(oid) AS (
+  RETURN (WITH RECURSIVE ${OWN_TYPES}, leaf(oid) AS (
     SELECT rel UNION ALL
     SELECT i.inhrelid FROM leaf JOIN pg_catalog.pg_inherits i ON i.inhparent = leaf.oid AND NOT i.inhdetachpending
   )
@@ -194,15 +197,7 @@ BEGIN
   END IF;
   -- Types of users are rare, and the look-up of their parts is expensive.
   IF has_own_types THEN
-    hash := hash OPERATOR(pg_catalog.#) (WITH RECURSIVE own_type(oid) AS (
-      SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384
-      UNION
-      SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
-        SELECT t.typelem UNION ALL SELECT t.typbasetype
-        UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
-        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
-      ) part(oid) WHERE part.oid >= 16384
-    )
+    hash := hash OPERATOR(pg_catalog.#) (WITH RECURSIVE ${OWN_TYPES}
     SELECT pg_catalog.bit_xor(x) FROM (
       SELECT pg_catalog.hash_record_extended(ROW(t.xmin, t.ctid), 13) AS x FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid
       UNION ALL

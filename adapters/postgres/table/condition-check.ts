@@ -6,9 +6,7 @@ import type { Session } from '../connection/session.js'
 import { quoteIdentifier } from '../schema/quoting.js'
 import type { Table } from './table-catalog.js'
 
-/** The result of a check of a condition. */
 export interface CheckedCondition {
-  /** The object ids of the functions of users that it calls. */
   readonly functions: readonly string[]
   /** The definition of the table and of these functions at the check. */
   readonly definition: string
@@ -59,10 +57,7 @@ export async function checkCondition(
   return checked
 }
 
-/**
- * Returns a text that changes if the check of a condition may have another result: with the table, with the functions,
- * and with the search path, on which their names are looked up.
- */
+/** Changes if the check may have another result: with the table, the functions, and the search path. */
 export async function definitionOf(session: Session, table: Pick<Table, 'relid' | 'functions'>): Promise<string> {
   const sql = `SELECT ${fingerprintSql(table)}::pg_catalog.text AS fingerprint, pg_catalog.current_schemas(false)::pg_catalog.text AS path`
   const [row] = await session.query(sql)

@@ -13,7 +13,6 @@ const TIMESTAMPS = [
 const KEEPING: ReadonlySet<string> = new Set(['parseBigInteger', 'noParse'])
 const TEXTS = ['', '0', '-42', '9007199254740993', '0012', ' A text,\twith \\ and é. ', '{"a":1}', 'NaN']
 
-/** Returns the text. */
 export const keepText: Parse = (text) => text
 
 /**
@@ -100,7 +99,6 @@ function offsetAt(text: string, at: number): number | undefined {
   return (sign === MINUS ? -minutes : minutes) * 60_000
 }
 
-/** Returns the number that two digits mean; NaN if another character is among them. */
 function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at)
   const ones = text.charCodeAt(at + 1)

@@ -4,7 +4,6 @@ import { joinKey } from '../../../src/util/join-key.js'
 import { assertJsonDepth } from '../../common/json-depth.js'
 import { fasterParser, isJsonParse, keepText, type Parse } from './driver-parsers.js'
 
-/** A mirrored column. */
 export interface Column {
   readonly name: string
   /** The type as the server reports it with rows. For a domain this is its base type. */
@@ -13,14 +12,11 @@ export interface Column {
   readonly keyPosition: number | undefined
 }
 
-/** json and jsonb. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
-/** Arrays of json and jsonb. */
 const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
 interface Field {
   readonly name: string
-  /** undefined if the value is the text itself. */
   readonly parse: Parse | undefined
   /** Whether a parsed value may contain parts of its text, which would keep other texts in memory. */
   readonly mayKeepText: boolean
@@ -28,10 +24,7 @@ interface Field {
   readonly keyPosition: number
 }
 
-/**
- * Converts rows of texts to objects, with the same parsers for lists and deltas. A row that cannot be parsed is an
- * `invalid` event and has no effect on other rows.
- */
+/** Lists and deltas have the same parsers. A row that cannot be parsed is an `invalid` event. */
 export class RowCodec<T> {
   readonly #fields: readonly Field[]
   readonly #keyAt: readonly number[]
@@ -112,10 +105,7 @@ export class RowCodec<T> {
     return { type: 'put', key: keyTexts === undefined ? key : joinKey(keyTexts), object: object as T }
   }
 
-  /**
-   * Converts the texts of a row, in the order of the columns. `keep`: returns the string to keep of a text that is not
-   * parsed.
-   */
+  /** `texts`: in the order of the columns. `keep`: returns the string to keep of a text that is not parsed. */
   fromTexts(texts: readonly (string | null)[], keep = (text: string): string => text): Put<T> | Invalid {
     const key = this.#keyOf(texts, keep)
     try {
@@ -132,7 +122,6 @@ export class RowCodec<T> {
     return joinKey(this.#keyAt.map((at) => keep(texts[at] ?? '')))
   }
 
-  /** Whether a text of this length cannot exceed the limit. */
   #isShort(length: number): boolean {
     // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
     return length * 3 <= this.#maxObjectBytes
@@ -165,10 +154,7 @@ function tooLarge(bytes: number, limit: string): SourceError {
 /** V8 copies shorter parts of a string. A longer part is a reference to the whole string, and keeps it in memory. */
 const SHORT = 13
 
-/**
- * Returns a copy of a field that does not keep its line in memory: a short text would else retain the row's large
- * columns.
- */
+/** A copy that does not keep its line in memory: a short text would else retain the row's large columns. */
 function detached(field: string): string {
   return field.length < SHORT ? field : ` ${field}`.slice(1)
 }
@@ -193,7 +179,6 @@ function unquoted(text: string): string {
   return text.replace(/\\(.)|"/gs, (_whole, char: string | undefined) => char ?? '')
 }
 
-/** Returns the fields of a line of COPY. */
 function fieldsOf(line: string): readonly (string | null)[] {
   return line.split('\t').map(unescaped)
 }

@@ -1,5 +1,5 @@
-import { SourceError } from '../../../src/contract/errors.js'
 import type { SourceContext } from '../../../src/contract/source.js'
+import { unavailable } from '../../common/source-errors.js'
 import { ClientFactory } from '../connection/client-factory.js'
 import { Session } from '../connection/session.js'
 import type { PostgresSourceOptions } from '../postgres-options.js'
@@ -7,16 +7,17 @@ import { type CheckedCondition, checkCondition, definitionOf } from './condition
 import { RowCodec } from './row-codec.js'
 import { findTable, type Table } from './table-catalog.js'
 
-/** Opens the connections of a source, and looks its table up on them. */
 export class TableAccess<T> {
   readonly options: PostgresSourceOptions
   readonly timeoutMs: number
+  readonly pollIntervalMs: number
   readonly clients: ClientFactory
   #checked: CheckedCondition | undefined
 
   constructor(options: PostgresSourceOptions) {
     this.options = { ...options }
     this.timeoutMs = options.timeoutMs ?? 5_000
+    this.pollIntervalMs = options.pollIntervalMs ?? 1_000
     this.clients = new ClientFactory(options.connect)
   }
 
@@ -24,12 +25,9 @@ export class TableAccess<T> {
     return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs, table: this.options.table })
   }
 
-  /**
-   * Looks the table up. Checks the condition, unless neither the table nor a function that the condition calls has
-   * changed since the last check.
-   */
+  /** Checks the condition, unless the table and the functions that it calls are those of the last check. */
   async findTable(session: Session): Promise<Table> {
-    const found = await session.isolated(() => this.#find(session))
+    const found = await session.isolated(() => findTable(session, this.options))
     const { sql: where } = this.options
     if (where === undefined) return found
     const { functions } = this.#checked ?? {}
@@ -42,19 +40,14 @@ export class TableAccess<T> {
 
   /** Looks the table up again, in a transaction. Throws if the condition has to be checked again. */
   async findTableAgain(session: Session, { functions }: Table): Promise<Table> {
-    const found = { ...(await this.#find(session)), functions }
+    const found = { ...(await findTable(session, this.options)), functions }
     if (this.options.sql !== undefined && !(await this.#isChecked(session, found)))
-      throw new SourceError(`${found.name} was changed during its look-up`, { code: 'UNAVAILABLE' })
+      throw unavailable(`${found.name} was changed during its look-up`)
     return found
   }
 
   async #isChecked(session: Session, table: Table): Promise<boolean> {
     return (await definitionOf(session, table)) === this.#checked?.definition
-  }
-
-  async #find(session: Session): Promise<Table> {
-    const { table, columns, sql: where, rls } = this.options
-    return await findTable(session, { table, columns, where, rls })
   }
 
   codec(session: Session, { columns }: Table): RowCodec<T> {

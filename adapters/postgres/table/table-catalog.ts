@@ -1,17 +1,17 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { shellQuoted } from '../../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../../common/properties.js'
-import { notFound } from '../../common/source-errors.js'
+import { notFound, refused, unavailable } from '../../common/source-errors.js'
 import { calledFunctionsSql, definitionsSql } from '../called-functions.js'
 import type { TextRecord } from '../connection/client-factory.js'
 import { codeOf } from '../connection/postgres-errors.js'
 import type { Session } from '../connection/session.js'
+import type { PostgresSourceOptions } from '../postgres-options.js'
 import { outdatedCollationsSql } from '../schema/outdated-collations.js'
 import { quoteIdentifier } from '../schema/quoting.js'
 import { SCHEMA_VERSION } from '../schema/schema-sql.js'
 import type { Column } from './row-codec.js'
 
-/** A mirrored table: its name, its log, its key and its mirrored columns. */
 export interface Table {
   readonly relid: string
   /** Qualified and quoted, for SQL. */
@@ -20,7 +20,6 @@ export interface Table {
   readonly hasOutdatedIndexes: boolean
   /** The name, with the alias `t`, and with a clause that reads no index if one may miss rows. */
   readonly rows: string
-  /** The name of the log, for SQL. */
   readonly log: string
   readonly generation: string
   readonly columns: readonly Column[]
@@ -30,22 +29,15 @@ export interface Table {
   readonly keyColumns: readonly string[]
   /** The names of their types, for SQL; of a domain, that of its base type. */
   readonly keyTypes: readonly string[]
-  /** Whether row security applies to this role. */
   readonly isSecured: boolean
-  /** The object ids of the functions of users that the option `sql` calls. */
   readonly functions: readonly string[]
 }
 
-export interface TableOptions {
-  readonly table: string
-  readonly columns: readonly string[] | undefined
-  readonly where: string | undefined
-  readonly rls: 'row-local' | undefined
-}
-
 /** Looks the table up. Throws a SourceError for a table that cannot be mirrored completely. */
-export async function findTable(session: Session, options: TableOptions): Promise<Table> {
-  const { table } = options
+export async function findTable(
+  session: Session,
+  { table, columns: wanted, rls }: PostgresSourceOptions,
+): Promise<Table> {
   const [found] = await session.query(findSql(session.serverVersion), [table]).catch((error: unknown) => {
     if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is not a valid name of a table`)
     throw error
@@ -54,25 +46,22 @@ export async function findTable(session: Session, options: TableOptions): Promis
   const relid = String(found['relid'])
   const name = `${quoteIdentifier(String(found['schema']))}.${quoteIdentifier(String(found['name']))}`
   if (found['is_table'] !== 't') {
-    throw new SourceError(`${name} is not a table; name a table: one that a view reads, for example`, {
-      code: 'PROTOCOL',
-    })
+    throw refused(`${name} is not a table; name a table: one that a view reads, for example`)
   }
   const isSecured = found['is_secured'] === 't'
   const hasOutdatedIndexes = found['is_outdated'] === 't'
-  if (isSecured && options.rls !== 'row-local') {
+  if (isSecured && rls !== 'row-local') {
     const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' if no policy reads other rows`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
   const { log, generation, keyNames } = await findLog(session, relid, name).catch((error: unknown) => {
     throw explainMissingLog(found, name, error)
   })
-  const { columns, keyTypes } = await findColumns(session, relid, name, keyNames, options.columns)
+  const { columns, keyTypes } = await findColumns(session, relid, name, keyNames, wanted)
   return {
     relid,
     name,
     hasOutdatedIndexes,
-    // A sample of all rows.
     rows: hasOutdatedIndexes ? `${name} t TABLESAMPLE pg_catalog.system (100)` : `${name} t`,
     log,
     generation,
@@ -127,12 +116,10 @@ async function findLog(
   if (found === undefined) throw notInstalled(name)
   if (Number(found['version']) !== SCHEMA_VERSION) {
     const message = `the schema listwatch is of version ${found['version']}, and this program needs ${SCHEMA_VERSION}; run: ${installCommand(name)}`
-    throw new SourceError(message, { code: 'PROTOCOL' })
+    throw refused(message)
   }
   // NULL means that the log was dropped since the statement began: its triggers are being installed again.
-  if (found['is_readable'] == null) {
-    throw new SourceError(`${name} was changed during its look-up`, { code: 'UNAVAILABLE' })
-  }
+  if (found['is_readable'] == null) throw unavailable(`${name} was changed during its look-up`)
   if (found['is_readable'] !== 't') {
     // A list does not need this right, but the watch after it does.
     const message = `permission denied for the log of ${name}; as the owner of the table run: ${session.grantCommand}`
@@ -151,11 +138,10 @@ function explainMissingLog(found: TextRecord, name: string, error: unknown): unk
   if (!(error instanceof SourceError) || error.code !== 'NOT_FOUND') return error
   if (found['has_heirs'] === 't') {
     const message = `${name} has tables that inherit from it, whose rows its triggers do not see; name those that inherit, or use declarative partitioning`
-    return new SourceError(message, { code: 'PROTOCOL' })
+    return refused(message)
   }
   if (found['has_key'] === 't') return error
-  const message = `${name} has no key that identifies its rows; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
-  return new SourceError(message, { code: 'PROTOCOL' })
+  return refused(`${name} has no key that identifies its rows; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`)
 }
 
 async function findColumns(
@@ -168,9 +154,7 @@ async function findColumns(
   const rows = await session.query(COLUMNS_SQL, [relid])
   const known = rows.map((row) => String(row['name']))
   const missing = wanted?.find((column) => !known.includes(column))
-  if (missing !== undefined) {
-    throw new SourceError(`${name} has no column "${missing}"; it has ${known.join(', ')}`, { code: 'PROTOCOL' })
-  }
+  if (missing !== undefined) throw refused(`${name} has no column "${missing}"; it has ${known.join(', ')}`)
   const columns = rows
     .map((row) => ({ name: String(row['name']), typeId: Number(row['type']) }))
     .filter(({ name: column }) => wanted === undefined || wanted.includes(column) || keyNames.includes(column))
