@@ -7,13 +7,20 @@ import { refused } from './source-errors.js'
  * @throws TypeError for other values.
  */
 export function keyOf(...columns: readonly (string | number | bigint | Uint8Array)[]): string {
+  const texts = columns.map((value) => (value instanceof Uint8Array ? hexOf(value) : value))
+  return keyWithoutBytes(texts, 'strings, numbers, bigints and bytes')
+}
+
+/** The same without bytes. */
+export function keyWithoutBytes(
+  columns: readonly (string | number | bigint)[],
+  allowed = 'strings, numbers and bigints',
+): string {
   if (columns.length === 0) throw new TypeError('key: the values of the key columns are missing')
   return joinKey(
     columns.map((value) => {
-      if (value instanceof Uint8Array) return hexOf(value)
       if (['string', 'number', 'bigint'].includes(typeof value)) return String(value)
-      const type = value === null ? 'null' : typeof value
-      throw new TypeError(`key: strings, numbers, bigints and bytes are allowed, got ${type}`)
+      throw new TypeError(`key: ${allowed} are allowed, got ${value === null ? 'null' : typeof value}`)
     }),
   )
 }

@@ -14,9 +14,10 @@ export {
   type PostgresTable,
   type PostgresTableOptions,
   postgresDatabase,
+  postgresSource,
 } from './postgres-database.js'
 export type { PostgresDatabaseOptions, PostgresSource, PostgresSourceOptions } from './postgres-options.js'
-export { postgresSource } from './postgres-source.js'
+
 export {
   changeLogStatus,
   installChangeLog,

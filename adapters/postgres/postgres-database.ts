@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/contract/clock.js'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
 import {
   type CollectionBatch,
@@ -6,29 +7,39 @@ import {
   type SharedHistory,
   watchCollection,
 } from '../../src/contract/shared-history.js'
-import type { ListerWatcher, SourceContext, WatchEvent } from '../../src/contract/source.js'
+import {
+  type Entry,
+  type ListEvent,
+  type ListerWatcher,
+  PAGE_SIZE,
+  type SourceContext,
+  type WatchBatch,
+} from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { uniqueName } from '../../src/util/unique-name.js'
+import { keyWithoutBytes } from '../common/columns.js'
 import { withKeepAliveBatches } from '../common/keep-alive-batches.js'
 import { PollTimer } from '../common/poll-timer.js'
-import { refused } from '../common/source-errors.js'
+import { hasMethods, type Properties, propertiesOf } from '../common/properties.js'
+import { isPool } from './connection/client-factory.js'
 import type { PgTransaction } from './connection/pg-client.js'
-import { isLockTimeout } from './connection/postgres-errors.js'
+import { codeOf, postgresError } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
 import { listenForWakeUps } from './connection/wake-up-listener.js'
-import { changedTables, deltaSql, probesSql, readDelta } from './delta-query.js'
-import { assertSameDatabase } from './head-query.js'
+import { deltaSql } from './delta-query.js'
+import { assertSameDatabase, readHead } from './head-query.js'
 import {
   checkDatabaseOptions,
+  checkPostgresOptions,
   type PostgresDatabaseOptions,
   type PostgresSource,
   type PostgresSourceOptions,
 } from './postgres-options.js'
-import { postgresSource, readMark, trimmer } from './postgres-source.js'
-import { formatVersion, incarnationChange, type PostgresVersion, parseVersion } from './postgres-version.js'
-import type { RowCodec } from './table/row-codec.js'
+import { formatVersion, incarnationChange, includesMark, isLaterEpoch, parseVersion } from './postgres-version.js'
+import { assertTrusted, UNTRUSTED_SQL } from './schema/trusted-owner.js'
 import { TableAccess } from './table/table-access.js'
-import type { Table } from './table/table-catalog.js'
+import { listTable } from './table-list.js'
+import { ofOneTable, type PolledTable, Poller } from './table-poller.js'
 
 /** One poll reads the logs of all tables in one snapshot. */
 const MAX_TABLES = 200
@@ -107,124 +118,180 @@ export interface PostgresDatabase {
  */
 export function postgresDatabase(options: PostgresDatabaseOptions): PostgresDatabase {
   checkDatabaseOptions(options)
-  const { holdMs, ...ofTables } = options
-  return new TableHistory(ofTables, holdMs)
+  return new TableHistory(options)
 }
 
-/** A table that is polled. */
-interface PolledTable {
-  readonly collection: string
-  readonly table: Table
-  readonly sql: string
-  readonly codec: RowCodec<unknown>
-  /** Its version, and the fingerprint that its last delta has reported on this session. */
-  from: PostgresVersion
-  fingerprint: string | undefined
+/**
+ * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections
+ * only for lists, watches and `head`.
+ * @returns The source, for the option `source` of `createInformer`.
+ * @throws OptionError that names a wrong or missing option.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ *
+ * const source = postgresSource<Order>({ connect: () => new pg.Client(url), table: 'public.orders' })
+ * const orders = createInformer({ source })
+ * ```
+ */
+export function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T> {
+  checkPostgresOptions(options)
+  const database = new TableHistory(options)
+  // A source of its own, without the bookkeeping of tables that change together.
+  const { history, collection, ...source } = database.table<T>(options)
+  return {
+    ...source,
+    mark: (tx) => readMark(tx, options.table),
+    get waking() {
+      return database.waking
+    },
+  }
 }
-
-/** The changes of tables in one snapshot. */
-type Parts = CollectionBatch['parts']
 
 class TableHistory implements SharedHistory, PostgresDatabase {
   readonly name = 'postgres'
   readonly holdMs: number | undefined
-  readonly #options: Omit<PostgresDatabaseOptions, 'holdMs'>
+  readonly #options: PostgresDatabaseOptions
   readonly #tables = new Map<string, TableAccess<unknown>>()
+  /** The session of the watch of one table that is open. */
+  #watching: Session | undefined
+  waking: PostgresSource<unknown>['waking']
 
-  constructor(options: Omit<PostgresDatabaseOptions, 'holdMs'>, holdMs: number | undefined) {
+  constructor({ holdMs, ...options }: PostgresDatabaseOptions) {
     this.#options = options
     this.holdMs = holdMs
   }
 
-  table<T>(options: PostgresTableOptions): PostgresTable<T> {
-    const all = { ...this.#options, ...options }
-    const source = postgresSource<T>(all)
+  table<T>(options: PostgresTableOptions): CollectionSource<T> & PostgresTable<T> {
+    const all: PostgresSourceOptions = { ...this.#options, ...options }
+    checkPostgresOptions(all)
     if (this.#tables.size >= MAX_TABLES)
       throw new OptionError(`table: a database has at most ${MAX_TABLES} tables`, { option: 'table' })
     const collection = uniqueName(options.table, this.#tables)
-    this.#tables.set(collection, new TableAccess<unknown>(all))
-    const { name, heartbeatMs, selection = '' } = source
-    const table: CollectionSource<T> & PostgresTable<T> = {
-      name,
-      heartbeatMs,
-      selection,
+    const access = new TableAccess<T>(all)
+    this.#tables.set(collection, access)
+    const { table, columns, sql: where, rls, maxObjectBytes } = all
+    return {
+      name: `postgres:${table}`,
+      heartbeatMs: access.pollIntervalMs + access.timeoutMs,
+      selection: JSON.stringify({ columns, where, rls, maxObjectBytes }),
       history: this,
       collection,
-      list: (context) => source.list(context),
+      list: (context) => listTable(access, context),
       watch: (context) => watchCollection<T>(this, collection, context),
-      head: (context: SourceContext) => source.head(context),
-      hasReached: (at, mark) => source.hasReached(at, mark),
-      isLaterEpoch: (at, mark) => source.isLaterEpoch?.(at, mark) === true,
-      key: (...columns) => source.key(...columns),
+      head: (context) => this.#head(access, context),
+      hasReached: includesMark,
+      isLaterEpoch,
+      key: (...columns) => keyWithoutBytes(columns),
     }
-    return table
   }
 
   mark(tx: PgTransaction): Promise<Version> {
     return readMark(tx)
   }
 
-  async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
-    const { clock, positions } = context
-    const [first] = positions.keys()
-    const access = this.#tables.get(first ?? '')
-    if (access === undefined) return
+  async #head(access: TableAccess<unknown>, context: SourceContext): Promise<Version> {
+    const open = this.#watching
+    if (open !== undefined) {
+      try {
+        return await open.isolated(() => readHead(open))
+      } catch (error) {
+        if (context.signal.aborted) throw error // Otherwise only the watch ended, which owned this connection.
+      }
+    }
     const session = await access.connect(context)
-    yield* withKeepAliveBatches(this.#watch(session, context), {
-      session,
+    try {
+      return await session.isolated(() => readHead(session))
+    } finally {
+      await session.close()
+    }
+  }
+
+  async *watch(context: HistoryWatchContext): AsyncIterable<CollectionBatch> {
+    const { clock, positions, isUnconfirmed } = context
+    for (const position of positions.values()) parseVersion(position) // Before a connection is opened.
+    const [[first, version] = []] = positions
+    const access = this.#tables.get(first ?? '')
+    if (access === undefined || version === undefined) return
+    const session = await access.connect(context)
+    // The server also proves that it works by rows of a list, over another connection.
+    let listedAt = -Infinity
+    const onListed = (): void => {
+      listedAt = clock.now()
+    }
+    yield* withKeepAliveBatches(this.#watch(session, context, onListed), {
+      session: {
+        get receivedAt() {
+          return Math.max(session.receivedAt, listedAt)
+        },
+        close: () => session.close(),
+      },
       clock,
       everyMs: access.timeoutMs / 2,
       keepAlive: (last) => {
-        // Before the first batch the tables may have different versions.
-        if (last === undefined) context.alive?.()
-        return last && { ...last, parts: new Map(), lost: new Map() }
+        if (last !== undefined) return { ...last, parts: new Map(), lost: new Map() }
+        // Before the first batch several tables may have different versions.
+        context.alive?.()
+        return positions.size > 1 || isUnconfirmed === true ? undefined : { version, parts: new Map() }
       },
     })
   }
 
-  async *#watch(session: Session, context: HistoryWatchContext): AsyncGenerator<CollectionBatch> {
-    const { signal, clock, positions, onProgressRequest } = context
+  async *#watch(session: Session, context: HistoryWatchContext, onListed: () => void): AsyncGenerator<CollectionBatch> {
+    const { signal, clock, positions, onProgressRequest, isUnconfirmed } = context
     const { pollIntervalMs = 1_000, wake } = this.#options
     const lost = new Map<string, SourceError>()
-    let tables = await this.#open(session, positions, lost)
+    let tables = await this.#open(session, context, lost, onListed)
     const timer = new PollTimer(clock, pollIntervalMs)
     onProgressRequest(() => timer.wake())
-    if (wake !== 'poll' && !session.isPooled) await listenForWakeUps(session, context, { onWakeUp: () => timer.wake() })
-    const poller = new Poller(session)
-    const trim = trimmer(session, clock, this.#options)
-    let expectsChanges = true
-    for (;;) {
-      const read = await poller.poll(tables, expectsChanges, lost)
-      if (lost.size > 0) tables = tables.filter(({ collection }) => !lost.has(collection))
-      if (read !== undefined || lost.size > 0) {
-        const parts: Parts = read ?? new Map()
-        if (parts.size > 0) timer.changed(parts.values().reduce((sum, { length }) => sum + length, 0))
-        yield batchOf(tables, parts, lost, positions)
-        lost.clear()
+    const isAlone = positions.size === 1
+    if (isAlone) this.#watching = session
+    this.waking = 'poll'
+    try {
+      if (wake !== 'poll' && !session.isPooled) {
+        await listenForWakeUps(session, context, {
+          onWakeUp: () => timer.wake(),
+          onWorking: () => {
+            this.waking = 'notify'
+          },
+        })
       }
-      await trim()
-      expectsChanges = await timer.next(signal)
+      const poller = new Poller(session)
+      const trim = trimmer(session, clock, this.#options)
+      let expectsChanges = true
+      /** Whether all tables have one version, which the server has confirmed. */
+      let isVerified = isAlone && isUnconfirmed !== true
+      for (;;) {
+        const parts = await poller.poll(tables, expectsChanges, lost)
+        if (lost.size > 0) tables = tables.filter(({ collection }) => !lost.has(collection))
+        isVerified ||= parts !== undefined
+        if (isVerified || lost.size > 0) {
+          const changes = parts?.values().reduce((sum, { length }) => sum + length, 0) ?? 0
+          if (changes > 0) timer.changed(changes)
+          yield batchOf(tables, parts ?? new Map(), lost, positions)
+          lost.clear()
+        }
+        await trim()
+        expectsChanges = await timer.next(signal)
+      }
+    } finally {
+      if (this.#watching === session) this.#watching = this.waking = undefined
     }
   }
 
   /** Looks the tables up. Those that cannot be mirrored are lost. */
   async #open(
     session: Session,
-    positions: ReadonlyMap<string, Version>,
+    context: HistoryWatchContext,
     lost: Map<string, SourceError>,
+    onListed: () => void,
   ): Promise<readonly PolledTable[]> {
-    const versions = Array.from(positions.values(), parseVersion)
-    const [first] = versions
-    if (first === undefined) return []
-    await session.isolated(() => assertSameDatabase(session, first))
-    for (const each of versions) {
-      const change = incarnationChange(each, first)
-      if (change !== undefined) throw new SourceError(`a table has a version of ${change}`, { code: 'EPOCH_CHANGED' })
-    }
     const tables: PolledTable[] = []
-    for (const [collection, position] of positions) {
+    for (const [collection, position] of context.positions) {
       const access = this.#tables.get(collection)
       if (access === undefined) throw new Error(`there is no table ${collection}`)
+      const from = parseVersion(position)
       try {
         const found = await access.findTable(session)
         const { sql, maxDeltaRows } = access.options
@@ -233,134 +300,101 @@ class TableHistory implements SharedHistory, PostgresDatabase {
           table: found,
           sql: deltaSql(found, sql, maxDeltaRows),
           codec: access.codec(session, found),
-          from: parseVersion(position),
+          list: (floor) => listAgain(access, floor, context, onListed),
+          from,
           fingerprint: undefined,
         })
       } catch (error) {
         lost.set(collection, ofOneTable(error))
       }
     }
+    const [first] = tables
+    if (first !== undefined) await session.isolated(() => assertSameDatabase(session, first.from))
+    for (const { from } of tables) {
+      const change = first && incarnationChange(from, first.from)
+      if (change !== undefined) throw new SourceError(`a table has a version of ${change}`, { code: 'EPOCH_CHANGED' })
+    }
     await session.preparePolls()
     return tables
   }
 }
 
-/** Reads the changes of several tables in one snapshot, over one session. */
-class Poller {
-  readonly #session: Session
-  #probe: { readonly sql: string; readonly name: string } | undefined
-  #probes = 0
-
-  constructor(session: Session) {
-    this.#session = session
-  }
-
-  /**
-   * Brings the tables to the version of one snapshot. Those whose changes cannot be read are added to `lost`. Returns
-   * undefined if a table is locked: then no table was changed.
-   */
-  async poll(
-    tables: readonly PolledTable[],
-    expectsChanges: boolean,
-    lost: Map<string, SourceError>,
-  ): Promise<Parts | undefined> {
-    if (!expectsChanges && (await this.#isUnchanged(tables))) return new Map()
-    for (;;) {
-      const left = tables.filter(({ collection }) => !lost.has(collection))
-      const { size } = lost
-      try {
-        return await this.#session.inSnapshot(() => this.#read(left, lost), lockSql(left))
-      } catch (error) {
-        if (isLockTimeout(error)) return undefined
-        if (lost.size === size) await this.#findFailing(left, lost)
-        // A table that fails ends the transaction. The others are read again in another one.
-        if (lost.size === size) throw error
-      }
+/**
+ * Lists the rows that row security shows to the reader, as one batch. The log does not show their keys, because it has
+ * those of hidden rows too.
+ */
+async function listAgain(
+  access: TableAccess<unknown>,
+  floor: Version,
+  { signal, clock, random }: SourceContext,
+  alive: () => void,
+): Promise<WatchBatch<unknown>> {
+  const entries: Entry<unknown>[] = []
+  const others: ListEvent<unknown>[] = []
+  let version = floor
+  for await (const page of listTable(access, { signal, clock, random, floor, alive, pageSize: PAGE_SIZE })) {
+    alive()
+    for (const event of page.events) {
+      if (event.type === 'put') entries.push(event)
+      else others.push(event)
     }
+    version = page.version ?? version
   }
-
-  /** Adds the tables to `lost` that cannot be locked, because they were dropped or their rights were revoked. */
-  async #findFailing(tables: readonly PolledTable[], lost: Map<string, SourceError>): Promise<void> {
-    for (const each of tables) {
-      try {
-        await this.#session.inSnapshot(async () => {}, lockSql([each]))
-      } catch (error) {
-        if (!isLockTimeout(error)) lost.set(each.collection, ofOneTable(error))
-      }
-    }
-  }
-
-  /** Whether no transaction has ended since the common version of all tables. */
-  async #isUnchanged(tables: readonly PolledTable[]): Promise<boolean> {
-    const [first] = tables
-    if (first === undefined || tables.some(({ from }) => from.snapshot !== first.from.snapshot)) return false
-    const [row] = await this.#session.isolated(() =>
-      this.#session.query(
-        'SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot, epoch FROM listwatch.state',
-      ),
-    )
-    return row?.['snapshot'] === first.from.snapshot && row['epoch'] === first.from.epoch
-  }
-
-  async #read(tables: readonly PolledTable[], lost: Map<string, SourceError>): Promise<Parts> {
-    const parts = new Map<string, readonly WatchEvent<unknown>[]>()
-    const read = new Map<PolledTable, { readonly from: PostgresVersion; readonly fingerprint: string }>()
-    const [current] = await this.#session.query('SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot')
-    const snapshot = String(current?.['snapshot'])
-    for (const each of await this.#changed(tables)) {
-      const { collection, table, sql, codec, from, fingerprint } = each
-      const name = `listwatch_delta_${collection}`
-      try {
-        const delta = await readDelta(this.#session, table, sql, codec, from, fingerprint, name)
-        if (delta.version.snapshot !== snapshot) throw refused('the tables were read in two snapshots')
-        read.set(each, { from: delta.version, fingerprint: delta.fingerprint })
-        if (delta.events !== undefined && delta.events.length > 0) parts.set(collection, delta.events)
-      } catch (error) {
-        if (!isLockTimeout(error)) lost.set(collection, ofOneTable(error))
-        throw error
-      }
-    }
-    for (const table of tables) Object.assign(table, read.get(table) ?? { from: { ...table.from, snapshot } })
-    return parts
-  }
-
-  /** The tables that may have changed since their version: all whose fingerprint is not known, or is another one. */
-  async #changed(tables: readonly PolledTable[]): Promise<readonly PolledTable[]> {
-    const [first] = tables
-    const known = tables.flatMap((each) =>
-      each.fingerprint === undefined ? [] : [{ ...each, fingerprint: each.fingerprint, polled: each }],
-    )
-    const isCommon = known.every(({ from }) => from.snapshot === first?.from.snapshot)
-    if (known.length < tables.length || !isCommon) return tables
-    const sql = probesSql(known)
-    if (this.#probe?.sql !== sql) this.#probe = { sql, name: `listwatch_probe_${++this.#probes}` }
-    const changed = await changedTables(this.#session, sql, known, this.#probe.name)
-    return changed.map(({ polled }) => polled)
-  }
-}
-
-/** A snapshot that is older than a truncation, or a rewrite, finds the table empty. So the locks come before it. */
-function lockSql(tables: readonly PolledTable[]): string {
-  const names = tables.map(({ table }) => table.name)
-  return names.length === 0 ? '' : `LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`
-}
-
-/** Returns the error if it concerns one table; throws any other one. */
-function ofOneTable(error: unknown): SourceError {
-  const isOfTable =
-    error instanceof SourceError &&
-    ['VERSION_EXPIRED', 'NOT_FOUND', 'UNAUTHORIZED', 'PROTOCOL', 'DECODE'].includes(error.code)
-  if (isOfTable) return error
-  throw error
+  return { events: [{ type: 'replace', entries }, ...others], version }
 }
 
 function batchOf(
   tables: readonly PolledTable[],
-  parts: Parts,
+  parts: CollectionBatch['parts'],
   lost: ReadonlyMap<string, SourceError>,
   positions: ReadonlyMap<string, Version>,
 ): CollectionBatch {
   const versions = new Map(tables.map(({ collection, from }) => [collection, formatVersion(from)]))
   const [version = [...positions.values()][0] ?? ''] = versions.values()
   return { version, versions, parts, lost: new Map(lost) }
+}
+
+const NO_TRANSACTION = 'mark: the argument must be the client on which the transaction is open'
+
+/** A statement of its own transaction has not written yet. */
+const WRITING_SQL = `SELECT ${UNTRUSTED_SQL} AS untrusted, pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL AS is_writing`
+/** The server refuses this outside of a transaction. The mark reads the same table. */
+const OPEN_SQL = 'LOCK TABLE listwatch.state IN ACCESS SHARE MODE'
+
+/** `table`: for errors. */
+async function readMark(tx: PgTransaction, table?: string): Promise<Version> {
+  // Each query of a pool may be in another transaction.
+  if (!hasMethods(tx, 'query') || isPool(tx)) throw new TypeError(`${NO_TRANSACTION}, not a pool`)
+  const run = async (sql: string): Promise<Properties> => {
+    const { rows } = await tx.query(sql).catch((error: unknown) => {
+      if (codeOf(error) === '25P01')
+        throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
+      throw postgresError(error, tx, table)
+    })
+    return propertiesOf(rows[0])
+  }
+  // A statement of its own: the planner of the last one may already call the function.
+  const { untrusted, is_writing } = await run(WRITING_SQL)
+  assertTrusted(untrusted)
+  // The mark of another transaction would say nothing about the caller's writes.
+  if (is_writing !== true) await run(OPEN_SQL)
+  return String((await run('SELECT listwatch.mark() AS mark'))['mark'])
+}
+
+/** Returns a function that trims the log if it is due. */
+function trimmer(
+  session: Session,
+  clock: Clock,
+  { trimEveryMs = 30_000 }: Pick<PostgresSourceOptions, 'trimEveryMs'>,
+): () => Promise<void> {
+  const everyMs = trimEveryMs === false ? Infinity : trimEveryMs
+  let dueAt = clock.now() + everyMs
+  return async () => {
+    if (clock.now() < dueAt) return
+    dueAt = clock.now() + everyMs
+    await session.write('SELECT listwatch.tend()').catch((error: unknown) => {
+      // An error of the server is ignored: other readers and writers trim too.
+      if (!(error instanceof SourceError) || codeOf(error.cause) === undefined) throw error
+    })
+  }
 }
