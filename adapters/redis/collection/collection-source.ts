@@ -15,9 +15,9 @@ import { keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
-import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
+import { checkRole, warningsOf } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { SessionRunner } from '../connection/session-runner.js'
+import { type RunContext, SessionRunner } from '../connection/session-runner.js'
 import { advance, KEY_OFFSET, type LogEntry } from './change-log.js'
 import { type CollectionKeys, collectionKeys, databaseKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
@@ -91,59 +91,37 @@ export interface RedisCollectionSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-export class CollectionSource<T> implements RedisCollectionSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly heartbeatMs: number
-  readonly hasReached: RedisCollectionSource<T>['hasReached'] = includesMark
-  readonly #settings: CollectionSettings<T>
-  readonly #keys: CollectionKeys
-  readonly #codec: Events<T>
-  readonly #start: Buffer
-  readonly #warnings: Warnings
-  readonly #runner: SessionRunner
-  readonly #responseSize = new ResponseSizeLimit()
-
-  constructor(settings: CollectionSettings<T>) {
-    const { client, name, collection, codec, keys } = settings
-    this.#settings = settings
-    this.name = `redis:${name}${collection ? `:${collection}` : ''}`
-    // A read waits for `blockMs`, and the verification after it may take as long as a timeout.
-    this.heartbeatMs = settings.blockMs + settings.timeoutMs
-    const prefix = keyPrefixOf(client)
-    this.#keys = collection === undefined ? collectionKeys(prefix, name) : databaseKeys(prefix, name, collection)
-    this.#start = Buffer.from(this.#keys.start)
-    this.#codec = settings.events ?? new EventCodec(codec, keys)
-    this.selection = JSON.stringify([this.#keys, String(codec), keys])
-    this.#warnings = warningsOf(this.name)
-    const route = new ClusterRoute(client, this.#keys.meta)
-    this.#runner = new SessionRunner({ ...settings, route, warnings: this.#warnings })
-  }
-
-  list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    return this.#runner.list(context, (session) => this.#list(this.#reader(session, context.pageSize), context))
-  }
-
-  watch(context: WatchContext, proofs: Proofs = {}): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, (session, current) =>
-      this.#watch(this.#reader(session, MAX_ENTRIES, proofs.verified), session, current, proofs),
-    )
-  }
-
-  head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
-    return this.#runner.once(context, async (session) => formatVersion(await this.#reader(session, 1).current()))
-  }
-
+/** With what the database and the store of a relay need. */
+export interface CollectionSource<T> extends RedisCollectionSource<T> {
+  watch(context: WatchContext, proofs?: Proofs): AsyncGenerator<WatchBatch<T>>
   /** A collection that has lost fields counts as deleted, with a warning. */
-  field(
-    key: string,
-    context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
-  ): Promise<{ readonly value: string | undefined; readonly version: Version }> {
-    return this.#runner.once(context, async (session) => {
-      const { value, at, flaw } = await this.#reader(session, 1).field(key)
-      if (flaw !== undefined) this.#warnings(context.warn)(`${flaw}: a relay writes it again`)
-      return { value: value?.toString(), version: formatVersion(at) }
-    })
+  field(key: string, context: RunContext): Promise<{ readonly value: string | undefined; readonly version: Version }>
+}
+
+export function collectionSource<T>(settings: CollectionSettings<T>): CollectionSource<T> {
+  const { client, name: own, collection, codec: format, keys: keyForm, blockMs, timeoutMs, warnsOfAbsence } = settings
+  const prefix = keyPrefixOf(client)
+  const keys = collection === undefined ? collectionKeys(prefix, own) : databaseKeys(prefix, own, collection)
+  const start = Buffer.from(keys.start)
+  const codec = settings.events ?? new EventCodec(format, keyForm)
+  const name = `redis:${own}${collection ? `:${collection}` : ''}`
+  const warnings = warningsOf(name)
+  const runner = new SessionRunner({ route: new ClusterRoute(client, keys.meta), warnings, blockMs, timeoutMs })
+  const responseSize = new ResponseSizeLimit()
+
+  const readerOf = (session: Session, pageSize: number, verified?: readonly CollectionKeys[]): CollectionReader => {
+    responseSize.begin(session.clock.now())
+    return new CollectionReader(session, { keys, verified, pageSize, responseSize })
+  }
+
+  const follow = (at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position => {
+    const place = advance(at, entry)
+    const keyAt = KEY_OFFSET + start.length
+    for (const { field, value } of entry.changes) {
+      if (keyAt > KEY_OFFSET && !field.subarray(KEY_OFFSET, keyAt).equals(start)) continue
+      events.push(value === undefined ? codec.delete(field, keyAt) : codec.put(field, value, keyAt))
+    }
+    return place
   }
 
   /**
@@ -154,7 +132,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
    * A list with a `floor` verifies the history as a watch from there does: a restored history may have more entries by
    * now.
    */
-  async *#list(reader: CollectionReader, { floor }: ListContext): AsyncGenerator<ListPage<T>> {
+  async function* list(reader: CollectionReader, { floor }: ListContext): AsyncGenerator<ListPage<T>> {
     const begin = await reader.current()
     // Verified after `begin` was read: a later change of the history shows in the entries.
     if (floor !== undefined) await reader.assertContinues(parseVersion(floor))
@@ -162,7 +140,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     const keys = new Set<string>()
     let at: Position | Absent = begin
     const apply = (entries: readonly LogEntry[], events: ListEvent<T>[] = []): ListEvent<T>[] => {
-      for (const entry of entries) at = this.#follow(at, entry, events)
+      for (const entry of entries) at = follow(at, entry, events)
       for (const { type, key } of events) {
         if (type === 'delete') keys.delete(key)
         else if (key !== undefined) keys.add(key)
@@ -177,12 +155,12 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
         scan = reader.scan(next)
         scan.catch(() => {}) // The consumer may have stopped.
       }
-      const events = fields.map(({ key, value }) => this.#codec.put(key, value))
+      const found = fields.map(({ key, value }) => codec.put(key, value))
       const entries = await changes.catch(async (error: unknown) => {
         await scan // Its error may say more about the lost connection.
         throw error
       })
-      yield { events: apply(entries, events) }
+      yield { events: apply(entries, found) }
       if (next === '0') break
     }
     for (;;) {
@@ -198,17 +176,16 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     }
   }
 
-  async *#watch(
+  async function* watch(
     reader: CollectionReader,
     session: Session,
     { clock, after, warn }: WatchContext,
     { positions = [] }: Proofs,
   ): AsyncGenerator<WatchBatch<T>> {
     let at = parseVersion(after)
-    const { blockMs, timeoutMs } = this.#settings
     const batch = (entries: readonly LogEntry[]): WatchBatch<T> => {
       const events: ListEvent<T>[] = []
-      for (const entry of entries) at = this.#follow(at, entry, events)
+      for (const entry of entries) at = follow(at, entry, events)
       const committedAt = entries.at(-1)?.committedAt
       return { events, version: formatVersion(at), ...(committedAt === undefined ? {} : { committedAt }) }
     }
@@ -217,7 +194,7 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
     for (;;) {
       const { entries, flaws } = await reader.verify(at)
       if (flaws.size > 0) throw new FlawError(flaws)
-      await checkRole(session, this.#warnings(warn))
+      await checkRole(session, warnings(warn))
       yield batch(entries)
       const again = clock.now() + VERIFY_BLOCKS * blockMs
       for await (const following of reader.follow(at, { blockMs, timeoutMs: blockMs + timeoutMs })) {
@@ -225,28 +202,32 @@ export class CollectionSource<T> implements RedisCollectionSource<T> {
         if (clock.now() >= again) break
       }
       // After a silent time: a reader often starts before its writer, but a name that is misspelt is never written.
-      if ('absentAt' in at) this.#warnOfAbsence(warn)
+      if ('absentAt' in at) warnOfAbsence(warn)
     }
   }
 
-  #warnOfAbsence(warn: WatchContext['warn']): void {
-    const { name, collection, warnsOfAbsence } = this.#settings
+  const warnOfAbsence = (warn: WatchContext['warn']): void => {
     const absent = collection === undefined ? 'no redisWriter has written the collection' : 'nothing has written to'
-    if (warnsOfAbsence === true) this.#warnings(warn)(`${absent} "${name}" yet`)
+    if (warnsOfAbsence === true) warnings(warn)(`${absent} "${own}" yet`)
   }
 
-  #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {
-    const place = advance(at, entry)
-    const keyAt = KEY_OFFSET + this.#start.length
-    for (const { field, value } of entry.changes) {
-      if (keyAt > KEY_OFFSET && !field.subarray(KEY_OFFSET, keyAt).equals(this.#start)) continue
-      events.push(value === undefined ? this.#codec.delete(field, keyAt) : this.#codec.put(field, value, keyAt))
-    }
-    return place
-  }
-
-  #reader(session: Session, pageSize: number, verified?: readonly CollectionKeys[]): CollectionReader {
-    this.#responseSize.begin(session.clock.now())
-    return new CollectionReader(session, { keys: this.#keys, verified, pageSize, responseSize: this.#responseSize })
+  return {
+    name,
+    selection: JSON.stringify([keys, String(format), keyForm]),
+    // A read waits for `blockMs`, and the verification after it may take as long as a timeout.
+    heartbeatMs: blockMs + timeoutMs,
+    hasReached: includesMark,
+    list: (context) => runner.list(context, (session) => list(readerOf(session, context.pageSize), context)),
+    watch: (context, proofs = {}) =>
+      runner.watch(context, (session, current) =>
+        watch(readerOf(session, MAX_ENTRIES, proofs.verified), session, current, proofs),
+      ),
+    head: (context) => runner.once(context, async (session) => formatVersion(await readerOf(session, 1).current())),
+    field: (key, context) =>
+      runner.once(context, async (session) => {
+        const { value, at, flaw } = await readerOf(session, 1).field(key)
+        if (flaw !== undefined) warnings(context.warn)(`${flaw}: a relay writes it again`)
+        return { value: value?.toString(), version: formatVersion(at) }
+      }),
   }
 }

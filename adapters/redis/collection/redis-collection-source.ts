@@ -3,7 +3,7 @@ import { isCodec } from '../../common/value-codec.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
 import { nameFlaw, shardName, shardsFlaw } from './collection-keys.js'
-import { CollectionSource, type RedisCollectionSource } from './collection-source.js'
+import { collectionSource, type RedisCollectionSource } from './collection-source.js'
 
 /**
  * The options of `redisCollectionSource`.
@@ -95,7 +95,7 @@ export function redisCollectionSource<T>(
     shardCount,
   } = options
   const source = (name: string): RedisCollectionSource<T> =>
-    new CollectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs, warnsOfAbsence: shardCount === undefined })
+    collectionSource<T>({ client, name, codec, keys, blockMs, timeoutMs, warnsOfAbsence: shardCount === undefined })
   if (shardCount === undefined) return source(options.collection)
   const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
   return Object.fromEntries(numbers.map((shard) => [String(shard), source(shardName(options.collection, shard))]))

@@ -2,10 +2,9 @@ import {
   type CollectionBatch,
   type HistoryWatchContext,
   type SharedHistory,
-  type CollectionSource as SourceOfHistory,
   watchCollection,
 } from '../../../src/contract/shared-history.js'
-import type { ListerWatcher, SourceContext } from '../../../src/contract/source.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
 import { SplitHistory } from '../../../src/contract/split-source.js'
 import type { Version } from '../../../src/contract/version.js'
 import {
@@ -24,8 +23,13 @@ import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../conne
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from '../connection/codec-types.js'
 import { type CollectionKeys, databaseKeys, nameFlaw } from './collection-keys.js'
-import { CollectionSource, type Events, FlawError, type RedisCollectionSource } from './collection-source.js'
-import { includesMark } from './collection-version.js'
+import {
+  type CollectionSource,
+  collectionSource,
+  type Events,
+  FlawError,
+  type RedisCollectionSource,
+} from './collection-source.js'
 import { CollectionWriter, encodeChange, MAX_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import type { RedisCollectionSourceOptions } from './redis-collection-source.js'
@@ -184,7 +188,7 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
     this.holdMs = holdMs
     const events = eventsOf(this.#collections)
     const all = { collection: '', codec: 'bytes', keys: 'bytes', events, warnsOfAbsence: true } as const
-    this.#all = new CollectionSource({ ...this.#settings, ...all })
+    this.#all = collectionSource({ ...this.#settings, ...all })
     this.name = this.#all.name
     this.#writer = new CollectionWriter(
       { client, name: `redisDatabase ${name}`, collections: this.#keys, retention, timeoutMs },
@@ -198,25 +202,15 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
     const { codec = 'json', keys: keyForm = 'string' } = options
     const [decode, encode] = typeof codec === 'string' ? [codec, codec] : [codec.decode, codec.encode]
     const keys = databaseKeys(keyPrefixOf(this.#settings.client), this.#settings.name, name)
-    const source = new CollectionSource<T>({ ...this.#settings, collection: name, codec: decode, keys: keyForm })
+    const source = collectionSource<T>({ ...this.#settings, collection: name, codec: decode, keys: keyForm })
     this.#keys.push(keys)
     this.#collections.set(name, {
       keys,
       events: new EventCodec<unknown>(decode, keyForm),
       encode: (change: RedisChange<T>) => encodeChange(change, encode, keyForm),
     })
-    const collection: SourceOfHistory<T> & RedisCollectionSource<T> = {
-      name: source.name,
-      heartbeatMs: source.heartbeatMs,
-      selection: source.selection,
-      history: this,
-      collection: name,
-      list: (context) => source.list(context),
-      watch: (context) => watchCollection<T>(this, name, context),
-      head: (context: SourceContext) => source.head(context),
-      hasReached: includesMark,
-    }
-    return collection
+    const watch: RedisCollectionSource<T>['watch'] = (context) => watchCollection<T>(this, name, context)
+    return Object.assign(source, { history: this, collection: name, watch })
   }
 
   async commit(fn: (tx: RedisTransaction) => void, options: ApplyOptions = {}): Promise<Version> {
@@ -267,10 +261,8 @@ class CollectionHistory implements SharedHistory, RedisDatabase {
     const { positions } = context
     const verified = [...positions.keys()].flatMap((each) => this.#collections.get(each)?.keys ?? [])
     const source: ListerWatcher<unknown> = {
-      name: this.name,
-      list: (own) => this.#all.list(own),
+      ...this.#all,
       watch: (own) => this.#all.watch(own, { verified, positions: [...new Set(positions.values())] }),
-      hasReached: includesMark,
     }
     return new SplitHistory(source, placeOf).watch(context)
   }

@@ -1,18 +1,11 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
-import {
-  RelayConflictError,
-  type RelayStore,
-  type StoredText,
-  type TextChange,
-} from '../../../src/contract/relay-store.js'
-import type { SourceContext } from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
+import { RelayConflictError, type RelayStore } from '../../../src/contract/relay-store.js'
 import { checkOptions, isCount, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
 import { unavailable } from '../../common/source-errors.js'
 import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
 import { nameFlaw } from './collection-keys.js'
-import { CollectionSource } from './collection-source.js'
+import { collectionSource } from './collection-source.js'
 import { MAX_CHANGES } from './collection-writer.js'
 import { SingleWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
@@ -79,62 +72,44 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
 export function redisRelayStore(options: RedisRelayStoreOptions): RelayStore {
   checkOptions('redisRelayStore', options, optionChecks)
   assertGiven('redisRelayStore', options, ['client', 'relay'])
-  return new RedisRelayStore(options)
-}
-
-class RedisRelayStore implements RelayStore {
-  readonly name: string
-  readonly collection: CollectionSource<string>
-  /** One change is the header of the relay. */
-  readonly maxChanges: number = MAX_CHANGES
-  readonly maxBytes: number = MAX_BYTES
-  readonly #options: RedisRelayStoreOptions
-  #writer: SingleWriter<string> | undefined
-
-  constructor(options: RedisRelayStoreOptions) {
-    const { client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
-    this.#options = options
-    const name = `relay:${options.relay}`
-    this.collection = new CollectionSource<string>({
-      client,
-      name,
-      codec: 'string',
-      keys: 'string',
-      blockMs,
-      timeoutMs,
-    })
-    this.name = this.collection.name
+  const { relay, client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
+  const name = `relay:${relay}`
+  const collection = collectionSource<string>({ client, name, codec: 'string', keys: 'string', blockMs, timeoutMs })
+  let writer: SingleWriter<string> | undefined
+  const writerOf = (clock: Clock): SingleWriter<string> => {
+    const { relay: _, heartbeatMs: __, ...rest } = options
+    writer ??= new SingleWriter<string>({ ...rest, collection: name, codec: 'string', clock }, name, true)
+    return writer
   }
-
-  async read(key: string, context: SourceContext): Promise<StoredText> {
-    const { value, version } = await this.collection.field(key, context)
-    return { text: value, position: version }
-  }
-
-  async write(changes: readonly TextChange[], after: Version, { clock, signal }: SourceContext): Promise<Version> {
-    signal.throwIfAborted()
-    const applied = changes.map(({ key, text }) => (text === undefined ? { delete: key } : { put: key, object: text }))
-    try {
-      return await this.#writerOf(clock).apply(applied, { ifVersion: after })
-    } catch (error) {
-      if (!(error instanceof RedisWriteError)) throw error
-      if (error.code === 'CONFLICT') throw new RelayConflictError(error.message, { cause: error })
-      const { cause } = error
-      if (cause instanceof SourceError && error.code === 'NOT_WRITTEN') throw cause
-      throw unavailable(messageOf(error), error)
-    }
-  }
-
-  async close(): Promise<void> {
-    const writer = this.#writer
-    this.#writer = undefined
-    await writer?.close()
-  }
-
-  #writerOf(clock: Clock): SingleWriter<string> {
-    const { relay, heartbeatMs: _, ...options } = this.#options
-    const collection = `relay:${relay}`
-    this.#writer ??= new SingleWriter<string>({ ...options, collection, codec: 'string', clock }, collection, true)
-    return this.#writer
+  return {
+    name: collection.name,
+    collection,
+    /** One change is the header of the relay. */
+    maxChanges: MAX_CHANGES,
+    maxBytes: MAX_BYTES,
+    read: async (key, context) => {
+      const { value, version } = await collection.field(key, context)
+      return { text: value, position: version }
+    },
+    write: async (changes, after, { clock, signal }) => {
+      signal.throwIfAborted()
+      const applied = changes.map(({ key, text }) =>
+        text === undefined ? { delete: key } : { put: key, object: text },
+      )
+      try {
+        return await writerOf(clock).apply(applied, { ifVersion: after })
+      } catch (error) {
+        if (!(error instanceof RedisWriteError)) throw error
+        if (error.code === 'CONFLICT') throw new RelayConflictError(error.message, { cause: error })
+        const { cause } = error
+        if (cause instanceof SourceError && error.code === 'NOT_WRITTEN') throw cause
+        throw unavailable(messageOf(error), error)
+      }
+    },
+    close: async () => {
+      const open = writer
+      writer = undefined
+      await open?.close()
+    },
   }
 }

@@ -16,7 +16,7 @@ export interface SessionRunnerSettings {
 
 type RunWatch<T> = (session: Session, context: WatchContext) => AsyncGenerator<WatchBatch<T>>
 
-type RunContext = Pick<SourceContext, 'signal' | 'clock' | 'warn'>
+export type RunContext = Pick<SourceContext, 'signal' | 'clock' | 'warn'>
 
 /** Runs each list, watch and head of a source over a connection of its own, to a server that it has checked. */
 export class SessionRunner {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { OptionError } from '../../../src/contract/errors.js'
 import type {
+  Delete,
   Invalid,
   ListContext,
   ListerWatcher,
@@ -25,7 +26,7 @@ import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } fro
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
-import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
+import { checkRole, warningsOf } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
 import { SessionRunner } from '../connection/session-runner.js'
 import { TrackedKeys, type Values } from './tracked-keys.js'
@@ -120,104 +121,86 @@ export function redisKeysSource<T = unknown>(options: RedisKeysSourceOptions<T>)
       { option: 'prefix' },
     )
   }
-  return new KeysSource<T>(options)
+  return keysSource<T>(options)
 }
 
-class KeysSource<T> implements RedisKeysSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly heartbeatMs: number
-  readonly #codec: EventCodec<T>
-  readonly #clientPrefix: Buffer
-  readonly #prefix: string
-  readonly #warnings: Warnings
-  readonly #runner: SessionRunner
-  readonly #blockMs: number
-  readonly #track: (session: Session, context: SourceContext) => Promise<TrackedKeys>
-  #batches = 0
+function keysSource<T>(options: RedisKeysSourceOptions<T>): RedisKeysSource<T> {
+  const { client, codec: format = 'json', keys: keyForm = 'string' } = options
+  const { maxKeys = 100_000, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
+  const clientPrefix = keyPrefixOf(client)
+  const prefix = clientPrefix + options.prefix
+  const name = `redis:${prefix}*`
+  const codec = new EventCodec<T>(format, keyForm)
+  const keyAt = Buffer.byteLength(clientPrefix)
+  const warnings = warningsOf(name)
+  const [route, responseSize] = [new ClusterRoute(client, prefix), new ResponseSizeLimit()]
+  const runner = new SessionRunner({ route, warnings, blockMs, timeoutMs, mayEvict: true })
+  let batches = 0
 
-  constructor(options: RedisKeysSourceOptions<T>) {
-    const { client, prefix, codec = 'json', keys = 'string' } = options
-    const { maxKeys = 100_000, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
-    this.#codec = new EventCodec(codec, keys)
-    this.#clientPrefix = Buffer.from(keyPrefixOf(client))
-    this.#prefix = keyPrefixOf(client) + prefix
-    this.#blockMs = blockMs
-    this.heartbeatMs = blockMs + timeoutMs
-    this.name = `redis:${this.#prefix}*`
-    this.selection = JSON.stringify([keyPrefixOf(client), String(codec), keys])
-    this.#warnings = warningsOf(this.name)
-    const [route, responseSize] = [new ClusterRoute(client, this.#prefix), new ResponseSizeLimit()]
-    this.#track = (session, { signal, clock }) => {
-      responseSize.begin(clock.now())
-      const options = { signal, clock, timeoutMs, prefix: this.#prefix, maxKeys, responseSize }
-      return TrackedKeys.open(session, route, options)
-    }
-    this.#runner = new SessionRunner({ route, warnings: this.#warnings, blockMs, timeoutMs, mayEvict: true })
+  const track = (session: Session, { signal, clock }: SourceContext): Promise<TrackedKeys> => {
+    responseSize.begin(clock.now())
+    return TrackedKeys.open(session, route, { signal, clock, timeoutMs, prefix, maxKeys, responseSize })
   }
 
-  list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    return this.#runner.list(context, (session) => this.#list(session, context))
+  const changesOf = (values: Values): (Put<T> | Invalid | Delete<T>)[] =>
+    Array.from(values, ([each, value]) => {
+      const bytes = Buffer.from(each, 'latin1')
+      return value === undefined ? codec.delete(bytes, keyAt) : codec.put(bytes, value, keyAt)
+    })
+
+  const eventsOf = (values: Values): (Put<T> | Invalid)[] =>
+    changesOf(values).filter((event) => event.type !== 'delete')
+
+  const replacement = (values: Values, version: Version): WatchBatch<T> => {
+    const events = eventsOf(values)
+    const entries = events.filter((event) => event.type === 'put')
+    const invalid = events.filter((event) => event.type === 'invalid')
+    return { events: [{ type: 'replace', entries }, ...invalid], version }
   }
 
-  /** Begins with all keys, unless they have not changed since `after`. */
-  watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    return this.#runner.watch(context, (session, current) => this.#watch(session, current))
-  }
-
-  async *#list(session: Session, context: ListContext): AsyncGenerator<ListPage<T>> {
+  async function* list(session: Session, context: ListContext): AsyncGenerator<ListPage<T>> {
     const { pageSize: size } = context
-    const keys = await this.#track(session, context)
+    const keys = await track(session, context)
     const values = await keys.all()
-    const events = this.#events(values)
+    const events = eventsOf(values)
     for (let at = 0; at + size < events.length; at += size)
       yield { events: events.slice(at, at + size), remaining: events.length - at - size }
     const rest = events.length % size || Math.min(size, events.length)
     yield { events: events.slice(events.length - rest), version: versionOf(values) }
   }
 
-  async *#watch(session: Session, context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  /** Begins with all keys, unless they have not changed since `after`. */
+  async function* watch(session: Session, context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const { after, clock, random, warn } = context
-    const keys = await this.#track(session, context)
+    const keys = await track(session, context)
     // Versions after a change differ from the versions of all other watches: no watch can be resumed from them.
     const nonce = Math.floor(random.next() * 2 ** 48).toString(36)
     let version = after
     for (;;) {
       const all = await keys.all()
       const found = versionOf(all)
-      yield found === version ? { events: [], version } : this.#replacement(all, found)
+      yield found === version ? { events: [], version } : replacement(all, found)
       version = found
-      for (let checkAt = clock.now() + this.#blockMs; ; ) {
-        const changes = await keys.changes(this.#blockMs)
+      for (let checkAt = clock.now() + blockMs; ; ) {
+        const changes = await keys.changes(blockMs)
         if (changes === undefined) break
         if (changes.size === 0 || clock.now() >= checkAt) {
-          await checkRole(session, this.#warnings(warn))
+          await checkRole(session, warnings(warn))
           if (await keys.hasSwapped()) break
-          checkAt = clock.now() + this.#blockMs
+          checkAt = clock.now() + blockMs
         }
-        if (changes.size > 0) version = `redisk1.${nonce}.${++this.#batches}`
-        yield { events: this.#events(changes, true), version }
+        if (changes.size > 0) version = `redisk1.${nonce}.${++batches}`
+        yield { events: changesOf(changes), version }
       }
     }
   }
 
-  #replacement(values: Values, version: Version): WatchBatch<T> {
-    const events = this.#events(values)
-    const entries = events.filter((event) => event.type === 'put')
-    const invalid = events.filter((event) => event.type === 'invalid')
-    return { events: [{ type: 'replace', entries }, ...invalid], version }
-  }
-
-  #events(values: Values): (Put<T> | Invalid)[]
-  #events(values: Values, withDeletes: true): WatchBatch<T>['events'][number][]
-  #events(values: Values, withDeletes = false): WatchBatch<T>['events'][number][] {
-    const events: WatchBatch<T>['events'][number][] = []
-    for (const [name, value] of values) {
-      const key = Buffer.from(name, 'latin1').subarray(this.#clientPrefix.length)
-      if (value !== undefined) events.push(this.#codec.put(key, value))
-      else if (withDeletes) events.push(this.#codec.delete(key))
-    }
-    return events
+  return {
+    name,
+    selection: JSON.stringify([clientPrefix, String(format), keyForm]),
+    heartbeatMs: blockMs + timeoutMs,
+    list: (context) => runner.list(context, (session) => list(session, context)),
+    watch: (context) => runner.watch(context, watch),
   }
 }
 

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import {
-  type Eviction,
-  LeaseLostError,
-  type LeaseRecord,
-  type LeaseSession,
-  type LeaseView,
-} from '../../../src/contract/leases.js'
+import { LeaseLostError, type LeaseSession } from '../../../src/contract/leases.js'
 import { LeaseConnection } from '../../common/lease-connection.js'
 import { keepListening } from '../../common/lease-hints.js'
 import type { LeaseSettings } from '../../common/lease-options.js'
@@ -16,7 +10,7 @@ import { unavailable } from '../../common/source-errors.js'
 import { keyPrefixOf, type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError } from '../connection/redis-errors.js'
-import { checkServer, type Warnings, warningsOf } from '../connection/server-checks.js'
+import { checkServer, warningsOf } from '../connection/server-checks.js'
 import { type Session, textOf } from '../connection/session.js'
 
 interface SessionSettings extends LeaseSettings {
@@ -25,95 +19,51 @@ interface SessionSettings extends LeaseSettings {
   readonly waitForReplicas?: number
 }
 
-export class RedisLeaseSession implements LeaseSession {
-  readonly #settings: SessionSettings
-  readonly #key: string
-  readonly #route: ClusterRoute
-  readonly #warnings: Warnings
-  readonly #connection: LeaseConnection<Session>
-  readonly #views: LeaseViews
+/** The requests of one controller to Redis. */
+export function redisLeaseSession(settings: SessionSettings): LeaseSession {
+  const { client, name, group, waitForReplicas, leaseMs, requestMs } = settings
+  const key = `${keyPrefixOf(client)}{${group}}:leases`
+  const route = new ClusterRoute(client, key)
+  const warnings = warningsOf(name)
+  const views = new LeaseViews(name)
   /** The member of the last request. Its own messages are ignored. */
-  #member: string | undefined
+  let own: string | undefined
 
-  constructor(settings: SessionSettings) {
-    this.#settings = settings
-    this.#key = `${keyPrefixOf(settings.client)}{${settings.group}}:leases`
-    this.#route = new ClusterRoute(settings.client, this.#key)
-    this.#warnings = warningsOf(settings.name)
-    this.#connection = new LeaseConnection((signal) => this.#connect(signal))
-    this.#views = new LeaseViews(settings.name)
-  }
-
-  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
-    const { member, renewal } = record
-    this.#member = member
-    const evicted = evict.flatMap((each) => [each.member, String(each.renewal)])
-    const sentAt = systemClock.now()
-    const reply = await this.#request(signal, async (session) => {
-      const args = [this.#key, member, String(renewal), encodeBody(record), ...evicted]
-      const replies = repliesIn(await this.#run(session, RENEW_SCRIPT, args))
-      this.#assertNotLost(record, replies)
-      await this.#assertReplicated(session)
-      return replies
-    })
-    const [fence, epoch, now, ...fields] = reply.map(textOf)
-    const records = storedRecords(fields, Number(now))
-    const view = { fence: Number(fence), epoch: String(epoch), records }
-    return this.#views.view(view, { sentAt, arrivedAt: systemClock.now() })
-  }
-
-  async leave(member: string): Promise<void> {
-    await this.#request(this.#connection.signal, (session) => this.#run(session, LEAVE_SCRIPT, [this.#key, member]))
-  }
-
-  watch(changed: (released?: string) => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
-  }
-
-  async close(): Promise<void> {
-    this.#connection.close()
-  }
-
-  async #connect(signal: AbortSignal): Promise<Session> {
-    const session = await this.#route.open({ signal, clock: systemClock, timeoutMs: this.#settings.requestMs })
+  const open = (signal: AbortSignal): Promise<Session> =>
+    route.open({ signal, clock: systemClock, timeoutMs: requestMs })
+  const connection = new LeaseConnection(async (signal) => {
+    const session = await open(signal)
     try {
-      await checkServer(session, this.#warnings(undefined))
+      await checkServer(session, warnings(undefined))
       return session
     } catch (error) {
       session.close()
       throw error
     }
-  }
+  })
 
-  async #request<V>(signal: AbortSignal, work: (session: Session) => Promise<V>): Promise<V> {
+  const request = async <V>(signal: AbortSignal, work: (session: Session) => Promise<V>): Promise<V> => {
     try {
-      return await this.#connection.run(signal, work)
+      return await connection.run(signal, work)
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof LeaseLostError || error instanceof OptionError) throw error
-      this.#route.noteFailure(error)
+      route.noteFailure(error)
       throw redisError(error)
     }
   }
 
-  async #run(session: Session, { text, hash }: Script, args: readonly string[]): Promise<RedisReply> {
+  const run = async (session: Session, { text, hash }: Script, ...args: readonly string[]): Promise<RedisReply> => {
     try {
-      return await session.command(['EVALSHA', hash, 1, this.#key, ...args])
+      return await session.command(['EVALSHA', hash, 1, key, key, ...args])
     } catch (error) {
       if (!(error instanceof SourceError && error.message.startsWith('NOSCRIPT '))) throw error
-      return await session.command(['EVAL', text, 1, this.#key, ...args])
+      return await session.command(['EVAL', text, 1, key, key, ...args])
     }
   }
 
-  #assertNotLost(record: LeaseRecord, [first, found]: readonly RedisReply[]): void {
-    if (textOf(first) !== 'lost') return
-    const renewal = textOf(found)
-    throw leaseLost(this.#settings.name, record, renewal === '' ? undefined : Number(renewal))
-  }
-
   /** A record that a failover could lose must not count: another member would not see it. */
-  async #assertReplicated(session: Session): Promise<void> {
-    const { waitForReplicas, requestMs } = this.#settings
+  const assertReplicated = async (session: Session): Promise<void> => {
     if (waitForReplicas === undefined) return
     const reached = Number(textOf(await session.command(['WAIT', waitForReplicas, Math.ceil(requestMs / 2)])))
     if (reached >= waitForReplicas) return
@@ -121,25 +71,49 @@ export class RedisLeaseSession implements LeaseSession {
   }
 
   /** Listens over a connection of its own, until it is lost. */
-  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
-    const { requestMs, leaseMs } = this.#settings
-    const session = await this.#route.open({ signal, clock: systemClock, timeoutMs: requestMs })
+  const listen = async (changed: (released?: string) => void, signal: AbortSignal): Promise<void> => {
+    const session = await open(signal)
     try {
       session.onMessage((message) => {
         const [, dash, member] = /^(-?)(.*)$/s.exec(textOf(message)) ?? []
-        if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
+        if (member !== own && !signal.aborted) changed(dash === '-' ? member : undefined)
       })
-      await session.command(['subscribe', this.#key])
+      await session.command(['subscribe', key])
       for (;;) {
         await systemClock.sleep(leaseMs, signal)
         await session.command(['ping']) // The driver notices no peer that disappeared.
       }
     } catch (error) {
-      this.#route.noteFailure(error)
+      route.noteFailure(error)
       throw error
     } finally {
       session.close()
     }
+  }
+
+  return {
+    renew: async (record, evict, signal) => {
+      const { member, renewal } = record
+      own = member
+      const evicted = evict.flatMap((each) => [each.member, String(each.renewal)])
+      const sentAt = systemClock.now()
+      const replies = await request(signal, async (session) => {
+        const args = [member, String(renewal), encodeBody(record), ...evicted]
+        const reply = repliesIn(await run(session, RENEW_SCRIPT, ...args)).map(textOf)
+        const [first, found] = reply
+        if (first === 'lost') throw leaseLost(name, record, found === '' ? undefined : Number(found))
+        await assertReplicated(session)
+        return reply
+      })
+      const [fence, epoch, now, ...fields] = replies
+      const view = { fence: Number(fence), epoch: String(epoch), records: storedRecords(fields, Number(now)) }
+      return views.view(view, { sentAt, arrivedAt: systemClock.now() })
+    },
+    leave: async (member) => {
+      await request(connection.signal, (session) => run(session, LEAVE_SCRIPT, member))
+    },
+    watch: (changed, signal) => void keepListening(() => listen(changed, signal), { changed, leaseMs, signal }),
+    close: async () => connection.close(),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Leases } from '../../../src/contract/leases.js'
 import { isCount } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { clientFlaw, type RedisClient } from '../connection/client.js'
-import { RedisLeaseSession } from './lease-session.js'
+import { redisLeaseSession } from './lease-session.js'
 
 /**
  * The options of `redisLeases`.
@@ -50,6 +50,6 @@ export function redisLeases(options: RedisLeasesOptions): Leases {
     store: 'redis',
     checks: { client: clientFlaw, waitForReplicas: isCount },
     required: [['client', 'new Redis(url) of ioredis']],
-    open: (given, settings) => new RedisLeaseSession({ ...given, ...settings }),
+    open: (given, settings) => redisLeaseSession({ ...given, ...settings }),
   })
 }

@@ -26,9 +26,9 @@ import { notPromised } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient, type RedisReply } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
-import { checkRole, type Warnings, warningsOf } from '../connection/server-checks.js'
+import { checkRole, warningsOf } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
-import { SessionRunner } from '../connection/session-runner.js'
+import { type RunContext, SessionRunner } from '../connection/session-runner.js'
 import type { StreamChange, StreamDecode } from './stream-change.js'
 import type { StreamEntry } from './stream-history.js'
 import { assertContinues, readEnd, StreamReader, type StreamReaderOptions } from './stream-reader.js'
@@ -166,115 +166,86 @@ const optionChecks: Readonly<Record<keyof RedisStreamSourceOptions<unknown>, Opt
 export function redisStreamSource<T = unknown>(options: RedisStreamSourceOptions<T>): RedisStreamSource<T> {
   checkOptions('redisStreamSource', options, optionChecks)
   assertGiven('redisStreamSource', options, ['client', 'stream', 'decode'])
-  return new StreamSource<T>(options)
+  return streamSource<T>(options)
 }
 
-class StreamSource<T> implements RedisStreamSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly heartbeatMs: number
-  readonly hasReached: RedisStreamSource<T>['hasReached'] = includesMark
-  readonly #options: RedisStreamSourceOptions<T>
-  readonly #key: string
-  readonly #blockMs: number
-  readonly #timeoutMs: number
-  readonly #warnings: Warnings
-  readonly #runner: SessionRunner
-  readonly #responseSize = new ResponseSizeLimit()
+function streamSource<T>(options: RedisStreamSourceOptions<T>): RedisStreamSource<T> {
+  const { client, decode, snapshot, whenTrimmed, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
+  const key = keyPrefixOf(client) + options.stream
+  const name = `redis:${key}`
+  const warnings = warningsOf(name)
+  const runner = new SessionRunner({ route: new ClusterRoute(client, key), warnings, blockMs, timeoutMs })
+  const responseSize = new ResponseSizeLimit()
 
-  constructor(options: RedisStreamSourceOptions<T>) {
-    this.#options = options
-    this.#key = keyPrefixOf(options.client) + options.stream
-    this.#blockMs = options.heartbeatMs ?? 2_000
-    this.#timeoutMs = options.timeoutMs ?? 5_000
-    // A read waits for `blockMs`, and its response may take as long as a timeout.
-    this.heartbeatMs = this.#blockMs + this.#timeoutMs
-    this.name = `redis:${this.#key}`
-    const { decode, snapshot, whenTrimmed } = options
-    this.selection = JSON.stringify([String(decode), String(snapshot), whenTrimmed])
-    this.#warnings = warningsOf(this.name)
-    const [blockMs, timeoutMs, warnings] = [this.#blockMs, this.#timeoutMs, this.#warnings]
-    const route = new ClusterRoute(options.client, this.#key)
-    this.#runner = new SessionRunner({ route, warnings, blockMs, timeoutMs })
+  const endOf = (context: RunContext): Promise<StreamPosition> =>
+    runner.once(context, (session) => readEnd(session, key))
+
+  const readerOf = (
+    session: Session,
+    position: StreamPosition,
+    reading: Pick<StreamReaderOptions, 'most' | 'end'>,
+  ): StreamReader => {
+    responseSize.begin(session.clock.now())
+    return new StreamReader(session, position, { ...reading, key, isLenient: whenTrimmed === 'fold', responseSize })
   }
 
-  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
-    const { signal, pageSize } = context
-    // The end is read before the snapshot: it shows whether the stream is replaced while the snapshot is made.
-    const end = this.#options.snapshot === undefined ? undefined : await this.#end(context)
-    const start = await unlessAborted(signal, () => this.#options.snapshot?.({ signal }))
-    if (start !== undefined) yield* pagesOf(start, pageSize)
-    const after = start === undefined ? undefined : positionOf(start.after)
-    yield* this.#runner.list(context, (session) => this.#list(session, context, after, end))
-  }
+  const eventsOf = (entries: readonly StreamEntry[]): ListEvent<T>[] =>
+    entries.flatMap((entry) => decodedEntry(decode, entry))
 
-  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    positions.parse(context.after) // Before a connection is opened.
-    yield* this.#runner.watch(context, (session, current) => this.#watch(session, current))
-  }
-
-  async head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version> {
-    const { id } = await this.#end(context)
-    return id
-  }
-
-  async #end(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<StreamPosition> {
-    return await this.#runner.once(context, (session) => readEnd(session, this.#key))
-  }
-
-  async *#list(
+  async function* list(
     session: Session,
     { pageSize, floor }: ListContext,
     after: StreamPosition | undefined,
     end: StreamPosition | undefined,
   ): AsyncGenerator<ListPage<T>> {
-    const reader = this.#reader(session, after ?? positionAt(BEGIN), { most: pageSize, end })
+    const reader = readerOf(session, after ?? positionAt(BEGIN), { most: pageSize, end })
     if (after === undefined) await reader.rewind()
     for (let isAll = false; !isAll; ) {
       const step = await reader.next()
-      const events = this.#events(step.entries)
+      const events = eventsOf(step.entries)
       isAll = step.isAll
       // A list that follows `floor` is verified as a watch from there is: a restored stream may have more entries by
       // now.
-      if (isAll && floor !== undefined) await assertContinues(session, this.#key, positions.parse(floor))
+      if (isAll && floor !== undefined) await assertContinues(session, key, positions.parse(floor))
       yield isAll ? { events, version: positions.format(reader.position) } : { events }
     }
   }
 
-  async *#watch(session: Session, { after, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
-    const reader = this.#reader(session, positions.parse(after), { most: MAX_ENTRIES })
+  async function* watch(session: Session, { after, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const reader = readerOf(session, positions.parse(after), { most: MAX_ENTRIES })
     const { clock } = session
     const pace = new ReadPace(clock)
     for (;;) {
       const { entries, isAll } = await reader.next()
-      if (entries.length === 0) await checkRole(session, this.#warnings(warn))
-      yield { events: this.#events(entries), version: positions.format(reader.position) }
+      if (entries.length === 0) await checkRole(session, warnings(warn))
+      yield { events: eventsOf(entries), version: positions.format(reader.position) }
       if (!isAll) continue
       const restMs = pace.restMs(entries.length)
       if (restMs > 0) await clock.sleep(restMs)
-      else await reader.wait(this.#blockMs, this.#blockMs + this.#timeoutMs)
+      else await reader.wait(blockMs, blockMs + timeoutMs)
     }
   }
 
-  #reader(
-    session: Session,
-    position: StreamPosition,
-    options: Pick<StreamReaderOptions, 'most' | 'end'>,
-  ): StreamReader {
-    const isLenient = this.#options.whenTrimmed === 'fold'
-    this.#responseSize.begin(session.clock.now())
-    return new StreamReader(session, position, {
-      ...options,
-      key: this.#key,
-      isLenient,
-      responseSize: this.#responseSize,
-    })
-  }
-
-  #events(entries: readonly StreamEntry[]): ListEvent<T>[] {
-    const events: ListEvent<T>[] = []
-    for (const entry of entries) decodeEntry(this.#options.decode, entry, events)
-    return events
+  return {
+    name,
+    selection: JSON.stringify([String(decode), String(snapshot), whenTrimmed]),
+    // A read waits for `blockMs`, and its response may take as long as a timeout.
+    heartbeatMs: blockMs + timeoutMs,
+    hasReached: includesMark,
+    async *list(context) {
+      const { signal, pageSize } = context
+      // The end is read before the snapshot: it shows whether the stream is replaced while the snapshot is made.
+      const end = options.snapshot === undefined ? undefined : await endOf(context)
+      const start = await unlessAborted(signal, () => options.snapshot?.({ signal }))
+      if (start !== undefined) yield* pagesOf(start, pageSize)
+      const after = start === undefined ? undefined : positionOf(start.after)
+      yield* runner.list(context, (session) => list(session, context, after, end))
+    },
+    async *watch(context) {
+      positions.parse(context.after) // Before a connection is opened.
+      yield* runner.watch(context, watch)
+    },
+    head: async (context) => (await endOf(context)).id,
   }
 }
 
@@ -296,17 +267,14 @@ function positionOf(after: string): StreamPosition {
   throw refused(`"after" of the snapshot is not an id or a version: ${JSON.stringify(after)}`)
 }
 
-function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry, events: ListEvent<T>[]): void {
+function decodedEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEntry): ListEvent<T>[] {
   let changes: StreamChange<T> | readonly StreamChange<T>[] | undefined
   try {
     changes = notPromised(decode(mapOf(fields), id), 'decode')
   } catch (error) {
-    events.push({ type: 'invalid', error })
-    return
+    return [{ type: 'invalid', error }]
   }
-  for (const change of isArray(changes) ? changes : [changes]) {
-    if (change !== undefined) events.push(eventOf(change))
-  }
+  return (isArray(changes) ? changes : [changes]).flatMap((change) => (change === undefined ? [] : eventOf(change)))
 }
 
 function isArray<V>(value: V | readonly V[]): value is readonly V[] {
