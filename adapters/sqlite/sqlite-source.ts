@@ -1,14 +1,7 @@
 import { watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { ABORTED, isEpochChange, messageOf } from '../../src/contract/errors.js'
-import type {
-  ListContext,
-  ListEvent,
-  ListPage,
-  SourceContext,
-  WatchBatch,
-  WatchContext,
-} from '../../src/contract/source.js'
+import type { ListEvent, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { keyOf } from '../common/columns.js'
 import { PollTimer } from '../common/poll-timer.js'
@@ -17,7 +10,6 @@ import { expired, forked, notFound, unavailable } from '../common/source-errors.
 import { integer, otherHistory, textField, versionFormat } from '../common/version-format.js'
 import { findLoggedTable, NEW_EPOCH_SQL } from './change-log-sql.js'
 import { Connection, type Waiting } from './connection.js'
-import type { SqliteDatabase } from './sqlite-client.js'
 import { isBusy, sqliteError } from './sqlite-errors.js'
 import { checkSqliteOptions, type SqliteSource, type SqliteSourceOptions } from './sqlite-options.js'
 import { quoted } from './table.js'
@@ -42,7 +34,7 @@ import { checkCondition, type Place, TableReader } from './table-reader.js'
  */
 export function sqliteSource<T = unknown>(options: SqliteSourceOptions): SqliteSource<T> {
   checkSqliteOptions(options)
-  return new ChangeLogSource<T>(options)
+  return changeLogSource<T>({ ...options })
 }
 
 /** The time between two comparisons of the files, and the longest time between two bookmarks, in milliseconds. */
@@ -54,169 +46,22 @@ const MARK_SQL = 'SELECT mark FROM main.listwatch_mark'
 const STATE_SQL = `SELECT s.epoch, l.n, l.r, (SELECT r FROM main.listwatch_log WHERE n = ?) AS known
   FROM main.listwatch_state AS s, (SELECT n, r FROM main.listwatch_log ORDER BY n DESC LIMIT 1) AS l`
 
-class ChangeLogSource<T> implements SqliteSource<T> {
-  readonly name: string
-  readonly selection: string
-  readonly heartbeatMs: number
-  readonly key: SqliteSource<T>['key'] = keyOf
-  readonly hasReached: SqliteSource<T>['hasReached'] = includesMark
-  readonly #options: SqliteSourceOptions
-  readonly #pollIntervalMs: number
-  readonly #timeoutMs: number
-  #path: string | undefined
-  readonly #warnings = new Set<string>()
+function changeLogSource<T>(options: SqliteSourceOptions): SqliteSource<T> {
+  const { table, columns, sql, integers, pollIntervalMs = 50, timeoutMs = 5_000 } = options
+  const warnings = new Set<string>()
+  let path: string | undefined
 
-  constructor(options: SqliteSourceOptions) {
-    const { table, columns, sql, integers, pollIntervalMs = 50, timeoutMs = 5_000 } = options
-    this.#options = { ...options }
-    this.#pollIntervalMs = pollIntervalMs
-    this.#timeoutMs = timeoutMs
-    this.name = `sqlite:${table}`
-    this.selection = JSON.stringify({ table, columns, sql, integers })
-    this.heartbeatMs = CHECK_MS + pollIntervalMs + timeoutMs
-  }
+  const waitingOf = ({ signal, clock }: SourceContext): Waiting => ({ signal, clock, timeoutMs })
 
-  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
-    const { signal, clock } = context
-    const waiting = this.#waiting(context)
-    const connection = await this.#open(context)
-    try {
-      // No read transaction stays open: it would keep the WAL growing, or every writer waiting.
-      const { reader, at, end } = await connection.snapshot(
-        waiting,
-        () => {
-          const floor = context.floor === undefined ? undefined : versions.parse(context.floor)
-          const reader = this.#reader(connection)
-          const state = this.#state(connection, floor?.n ?? 0)
-          if (floor?.epoch === state.at.epoch) assertSameHistory(state, floor)
-          return { at: state.at, reader }
-        },
-        (found) => ({ ...found, end: found.reader.last() }),
-      )
-      // Rows after `end` are in the log. Without this bound the list would never end beside a fast writer.
-      for (let after: Place | undefined, isRead = false; end !== undefined && !isRead; ) {
-        const { events, to } = await connection.unlessBusy(waiting, () => {
-          try {
-            return reader.page(after, end, context.pageSize)
-          } catch (error) {
-            // A column that is gone is not a mistake of the program.
-            if (!isBusy(error)) assertUnchanged(this.#state(connection, at.n), at)
-            throw error
-          }
-        })
-        yield { events }
-        context.alive?.()
-        after = to
-        isRead = to === undefined
-        await clock.sleep(0, signal)
-      }
-      connection.assertSameFiles()
-      const { version, events } = await connection.snapshot(
-        waiting,
-        () => this.#state(connection, at.n),
-        async (state) => {
-          assertUnchanged(state, at)
-          return { version: state.at, events: await readChanges(reader, at.n, state.at.n, context) }
-        },
-      )
-      this.#warn(connection, reader, context)
-      yield { events, version: versions.format(version) }
-    } finally {
-      connection.close()
-    }
-  }
-
-  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    const { signal, clock, onProgressRequest } = context
-    const waiting = this.#waiting(context)
-    const timer = new PollTimer(clock, Math.min(this.#pollIntervalMs, CHECK_MS))
-    let at = versions.parse(context.after)
-    let reader: TableReader<T> | undefined
-    let dataVersion: unknown
-    let isRequested = true
-    let checkedAt = Number.NEGATIVE_INFINITY // The first comparison remembers the files.
-    let yieldedAt = clock.now()
-    const connection = await this.#open(context)
-    onProgressRequest(() => {
-      isRequested = true
-      timer.wake()
-    })
-    const isWatched = this.#options.wake !== 'poll'
-    const watchOn = (): (() => void) =>
-      watchFiles(
-        connection.path,
-        () => timer.wake(),
-        () => {
-          checkedAt = Number.NEGATIVE_INFINITY
-        },
-      )
-    let endWake: (() => void) | undefined
-    try {
-      for (;;) {
-        // Its writes are slower while a file is watched: a small commit takes a third longer.
-        if (timer.isPaced) endWake = void endWake?.()
-        else if (isWatched) endWake ??= watchOn()
-        const seen = await connection.unlessBusy(waiting, () => connection.get('PRAGMA main.data_version'))
-        let events: readonly ListEvent<T>[] = []
-        if (seen['data_version'] !== dataVersion) {
-          const delta = await this.#delta(connection, at, reader, context)
-          dataVersion = seen['data_version']
-          isRequested ||= delta.at.n !== at.n
-          ;({ reader, at, events } = delta)
-          if (events.length > 0) timer.changed(events.length)
-        }
-        const now = clock.now()
-        if (now - checkedAt >= CHECK_MS) {
-          connection.assertSameFiles()
-          checkedAt = now
-        }
-        if (isRequested || now - yieldedAt >= CHECK_MS) {
-          isRequested = false
-          yieldedAt = now
-          yield { events, version: versions.format(at) }
-        }
-        await timer.next(signal)
-        if (signal.aborted) throw ABORTED
-      }
-    } catch (error) {
-      if (isEpochChange(error)) startEpoch(connection, at)
-      throw error
-    } finally {
-      endWake?.()
-      connection.close()
-    }
-  }
-
-  async head(context: SourceContext): Promise<Version> {
-    const connection = await this.#open(context)
-    try {
-      return await connection.unlessBusy(this.#waiting(context), () => String(connection.get(MARK_SQL)['mark']))
-    } finally {
-      connection.close()
-    }
-  }
-
-  mark(database: Pick<SqliteDatabase, 'prepare'>): Version {
-    try {
-      return String(propertiesOf(database.prepare(MARK_SQL).get())['mark'])
-    } catch (error) {
-      throw sqliteError(error)
-    }
-  }
-
-  #waiting({ signal, clock }: SourceContext): Waiting {
-    return { signal, clock, timeoutMs: this.#timeoutMs }
-  }
-
-  async #open({ signal }: SourceContext): Promise<Connection> {
+  const open = async ({ signal }: SourceContext): Promise<Connection> => {
     if (signal.aborted) throw ABORTED
-    const connection = Connection.open(this.#options.connect, this.#path)
-    this.#path = connection.path
+    const connection = Connection.open(options.connect, path)
+    path = connection.path
     return connection
   }
 
   /** Reads the end of the log, and the stamp that it has at a number. */
-  #state(connection: Connection, n: number): LogState {
+  const stateOf = (connection: Connection, n: number): LogState => {
     const { schema_version: schema } = connection.get('PRAGMA main.schema_version')
     const { epoch, n: last, r, known } = connection.get(STATE_SQL, n)
     if (epoch === undefined)
@@ -225,25 +70,25 @@ class ChangeLogSource<T> implements SqliteSource<T> {
     return { at, known: typeof known === 'number' ? known : undefined }
   }
 
-  #reader(connection: Connection): TableReader<T> {
-    const { table: name, sql } = this.#options
-    const table = findLoggedTable((query, ...values) => connection.all(query, ...values), name, connection.path)
+  const readerOf = (connection: Connection): TableReader<T> => {
+    const { table: given, sql } = options
+    const table = findLoggedTable((query, ...values) => connection.all(query, ...values), given, connection.path)
     if (sql !== undefined) checkCondition(connection, table, sql)
-    return new TableReader<T>(connection, table, this.#options)
+    return new TableReader<T>(connection, table, options)
   }
 
-  async #delta(
+  const deltaOf = async (
     connection: Connection,
     from: SqliteVersion,
     known: TableReader<T> | undefined,
     context: SourceContext,
-  ): Promise<{ reader: TableReader<T>; at: SqliteVersion; events: readonly ListEvent<T>[] }> {
-    const { maxDeltaRows = 250_000 } = this.#options
+  ): Promise<{ reader: TableReader<T>; at: SqliteVersion; events: readonly ListEvent<T>[] }> => {
+    const { maxDeltaRows = 250_000 } = options
     const found = await connection.snapshot(
-      this.#waiting(context),
+      waitingOf(context),
       () => {
-        const reader = known ?? this.#reader(connection)
-        const state = this.#state(connection, from.n)
+        const reader = known ?? readerOf(connection)
+        const state = stateOf(connection, from.n)
         assertContinues(state, from)
         return { at: state.at, reader }
       },
@@ -253,22 +98,154 @@ class ChangeLogSource<T> implements SqliteSource<T> {
         return { at, reader, events: await readChanges(reader, from.n, at.n, context) }
       },
     )
-    if (found.reader.hasLeftOut) this.#warn(connection, found.reader, context)
+    if (found.reader.hasLeftOut) warnOf(connection, found.reader, context)
     return found
   }
 
-  #warn(connection: Connection, { hasLeftOut }: TableReader<T>, { warn }: SourceContext): void {
-    const table = quoted(this.#options.table)
+  const warnOf = (connection: Connection, { hasLeftOut }: TableReader<T>, { warn }: SourceContext): void => {
+    const table = quoted(options.table)
     const { journal_mode: mode } = connection.get('PRAGMA main.journal_mode')
     for (const problem of [
       hasLeftOut && `rows of ${table} are not mirrored: their key is NULL, or of another type than its column`,
       mode !== 'wal' &&
         `${connection.path} has no WAL, so readers and writers wait for each other; run: PRAGMA journal_mode = WAL`,
     ]) {
-      if (problem === false || this.#warnings.has(problem)) continue
-      this.#warnings.add(problem)
+      if (problem === false || warnings.has(problem)) continue
+      warnings.add(problem)
       warn?.(problem)
     }
+  }
+
+  return {
+    name: `sqlite:${table}`,
+    selection: JSON.stringify({ table, columns, sql, integers }),
+    heartbeatMs: CHECK_MS + pollIntervalMs + timeoutMs,
+    key: keyOf,
+    hasReached: includesMark,
+    async *list(context) {
+      const { signal, clock } = context
+      const waiting = waitingOf(context)
+      const connection = await open(context)
+      try {
+        // No read transaction stays open: it would keep the WAL growing, or every writer waiting.
+        const { reader, at, end } = await connection.snapshot(
+          waiting,
+          () => {
+            const floor = context.floor === undefined ? undefined : versions.parse(context.floor)
+            const reader = readerOf(connection)
+            const state = stateOf(connection, floor?.n ?? 0)
+            if (floor?.epoch === state.at.epoch) assertSameHistory(state, floor)
+            return { at: state.at, reader }
+          },
+          (found) => ({ ...found, end: found.reader.last() }),
+        )
+        // Rows after `end` are in the log. Without this bound the list would never end beside a fast writer.
+        for (let after: Place | undefined, isRead = false; end !== undefined && !isRead; ) {
+          const { events, to } = await connection.unlessBusy(waiting, () => {
+            try {
+              return reader.page(after, end, context.pageSize)
+            } catch (error) {
+              // A column that is gone is not a mistake of the program.
+              if (!isBusy(error)) assertUnchanged(stateOf(connection, at.n), at)
+              throw error
+            }
+          })
+          yield { events }
+          context.alive?.()
+          after = to
+          isRead = to === undefined
+          await clock.sleep(0, signal)
+        }
+        connection.assertSameFiles()
+        const { version, events } = await connection.snapshot(
+          waiting,
+          () => stateOf(connection, at.n),
+          async (state) => {
+            assertUnchanged(state, at)
+            return { version: state.at, events: await readChanges(reader, at.n, state.at.n, context) }
+          },
+        )
+        warnOf(connection, reader, context)
+        yield { events, version: versions.format(version) }
+      } finally {
+        connection.close()
+      }
+    },
+    async *watch(context) {
+      const { signal, clock, onProgressRequest } = context
+      const waiting = waitingOf(context)
+      const timer = new PollTimer(clock, Math.min(pollIntervalMs, CHECK_MS))
+      let at = versions.parse(context.after)
+      let reader: TableReader<T> | undefined
+      let dataVersion: unknown
+      let isRequested = true
+      let checkedAt = Number.NEGATIVE_INFINITY // The first comparison remembers the files.
+      let yieldedAt = clock.now()
+      const connection = await open(context)
+      onProgressRequest(() => {
+        isRequested = true
+        timer.wake()
+      })
+      const isWatched = options.wake !== 'poll'
+      const watchOn = (): (() => void) =>
+        watchFiles(
+          connection.path,
+          () => timer.wake(),
+          () => {
+            checkedAt = Number.NEGATIVE_INFINITY
+          },
+        )
+      let endWake: (() => void) | undefined
+      try {
+        for (;;) {
+          // Its writes are slower while a file is watched: a small commit takes a third longer.
+          if (timer.isPaced) endWake = void endWake?.()
+          else if (isWatched) endWake ??= watchOn()
+          const seen = await connection.unlessBusy(waiting, () => connection.get('PRAGMA main.data_version'))
+          let events: readonly ListEvent<T>[] = []
+          if (seen['data_version'] !== dataVersion) {
+            const delta = await deltaOf(connection, at, reader, context)
+            dataVersion = seen['data_version']
+            isRequested ||= delta.at.n !== at.n
+            ;({ reader, at, events } = delta)
+            if (events.length > 0) timer.changed(events.length)
+          }
+          const now = clock.now()
+          if (now - checkedAt >= CHECK_MS) {
+            connection.assertSameFiles()
+            checkedAt = now
+          }
+          if (isRequested || now - yieldedAt >= CHECK_MS) {
+            isRequested = false
+            yieldedAt = now
+            yield { events, version: versions.format(at) }
+          }
+          await timer.next(signal)
+          if (signal.aborted) throw ABORTED
+        }
+      } catch (error) {
+        if (isEpochChange(error)) startEpoch(connection, at)
+        throw error
+      } finally {
+        endWake?.()
+        connection.close()
+      }
+    },
+    head: async (context) => {
+      const connection = await open(context)
+      try {
+        return await connection.unlessBusy(waitingOf(context), () => String(connection.get(MARK_SQL)['mark']))
+      } finally {
+        connection.close()
+      }
+    },
+    mark: (database) => {
+      try {
+        return String(propertiesOf(database.prepare(MARK_SQL).get())['mark'])
+      } catch (error) {
+        throw sqliteError(error)
+      }
+    },
   }
 }
 
