@@ -1,6 +1,6 @@
 import { systemClock } from '../../../src/contract/clock.js'
 import { ABORTED, messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
+import type { LeaseSession } from '../../../src/contract/leases.js'
 import { DeadlineScope } from '../../common/deadline-scope.js'
 import { keepListening } from '../../common/lease-hints.js'
 import type { LeaseSettings } from '../../common/lease-options.js'
@@ -22,55 +22,19 @@ interface SessionOptions extends LeaseSettings {
 }
 
 /** The requests of one controller to Postgres. */
-export class PostgresLeaseSession implements LeaseSession {
-  readonly #options: SessionOptions
-  readonly #views: LeaseViews
-  readonly #closed = new AbortController()
-  readonly #releasePool: () => void
+export function postgresLeaseSession(options: SessionOptions): LeaseSession {
+  const { pool, group, connect, name, leaseMs, requestMs } = options
+  const views = new LeaseViews(name)
+  const closed = new AbortController()
+  const releasePool = survivePoolErrors(pool)
+  const clients = connect && new ClientFactory(connect, 'postgresLeases')
   /** The member of the last request. Its own notifications are ignored. */
-  #member: string | undefined
-  readonly watch?: (changed: () => void, signal: AbortSignal) => void
-
-  constructor(options: SessionOptions) {
-    this.#options = options
-    this.#views = new LeaseViews(options.name)
-    this.#releasePool = survivePoolErrors(options.pool)
-    const { connect, leaseMs } = options
-    if (connect === undefined) return
-    const clients = new ClientFactory(connect, 'postgresLeases')
-    this.watch = (changed, signal) =>
-      void keepListening(() => this.#listen(clients, changed, signal), { changed, leaseMs, signal })
-  }
-
-  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
-    const { group, name, requestMs } = this.#options
-    this.#member = record.member
-    const sentAt = systemClock.now()
-    const view = await this.#request(renewSql(group, record, evict, requestMs), signal)
-    const { lost, found, fence, epoch, records } = propertiesOf(parsed(view))
-    if (lost === true) throw leaseLost(name, record, typeof found === 'number' ? found : undefined)
-    const stored = elementsOf(records).map((each) => each as StoredRecord) // As renew_lease has built them.
-    return this.#views.view(
-      { fence: Number(fence), epoch: String(epoch), records: stored },
-      { sentAt, arrivedAt: systemClock.now() },
-    )
-  }
-
-  async leave(member: string): Promise<void> {
-    const { group, requestMs } = this.#options
-    await this.#request(leaveSql(group, member, requestMs), this.#closed.signal)
-  }
-
-  async close(): Promise<void> {
-    this.#closed.abort(ABORTED)
-    this.#releasePool()
-  }
+  let own: string | undefined
 
   /** Returns the first value of the last result. */
-  async #request(text: string, signal: AbortSignal): Promise<unknown> {
+  const request = async (text: string, signal: AbortSignal): Promise<unknown> => {
     signal.throwIfAborted()
-    if (this.#closed.signal.aborted) throw new SourceError('the lease session was closed', { code: 'STOPPED' })
-    const { pool, requestMs } = this.#options
+    if (closed.signal.aborted) throw new SourceError('the lease session was closed', { code: 'STOPPED' })
     const scope = new DeadlineScope({ signal, clock: systemClock })
     const deadline = {
       ms: requestMs,
@@ -99,35 +63,20 @@ export class PostgresLeaseSession implements LeaseSession {
         () => {}, // There is no client to give back.
       )
       signal.throwIfAborted()
-      throw this.#errorOf(error)
+      throw errorOf(error, group)
     } finally {
       scope.end(ABORTED)
     }
   }
 
-  #errorOf(thrown: unknown): Error {
-    if (thrown instanceof OptionError) return thrown
-    const error = postgresError(thrown)
-    const { code, cause } = error
-    const hint =
-      code === 'NOT_FOUND'
-        ? ' (run: npx listwatch pg install-leases <url>)'
-        : codeOf(cause) === '42501'
-          ? ` (run: npx listwatch pg install-leases <url> --grant <role> --group ${shellWord(this.#options.group)})`
-          : undefined
-    if (hint === undefined) return error
-    return new SourceError(messageOf(cause) + hint, { code, cause }) // Without the hint for readers of a table.
-  }
-
   /** Listens over a connection of its own, until it is lost. */
-  async #listen(clients: ClientFactory, changed: () => void, signal: AbortSignal): Promise<void> {
-    const { group, leaseMs } = this.#options
+  const listen = async (clients: ClientFactory, changed: () => void, signal: AbortSignal): Promise<void> => {
     const session = await Session.open(clients, { signal, clock: systemClock, timeoutMs: leaseMs })
     try {
       // Behind a pooler LISTEN would reach another session. Renewals find the changes.
       if (session.isPooled) return await systemClock.sleep(Number.MAX_SAFE_INTEGER, signal)
       const onWakeUp = (payload: string): void => {
-        if (payload.startsWith(`${group} `) && payload !== `${group} ${this.#member}`) changed()
+        if (payload.startsWith(`${group} `) && payload !== `${group} ${own}`) changed()
       }
       await listenForWakeUps(session, { clock: systemClock, signal }, { channel: LEASES_CHANNEL, onWakeUp })
       for (;;) {
@@ -138,6 +87,46 @@ export class PostgresLeaseSession implements LeaseSession {
       await session.close()
     }
   }
+
+  return {
+    renew: async (record, evict, signal) => {
+      own = record.member
+      const sentAt = systemClock.now()
+      const view = await request(renewSql(group, record, evict, requestMs), signal)
+      const { lost, found, fence, epoch, records } = propertiesOf(parsed(view))
+      if (lost === true) throw leaseLost(name, record, typeof found === 'number' ? found : undefined)
+      const stored = elementsOf(records).map((each) => each as StoredRecord) // As renew_lease has built them.
+      return views.view(
+        { fence: Number(fence), epoch: String(epoch), records: stored },
+        { sentAt, arrivedAt: systemClock.now() },
+      )
+    },
+    leave: async (member) => {
+      await request(leaveSql(group, member, requestMs), closed.signal)
+    },
+    ...(clients && {
+      watch: (changed: () => void, signal: AbortSignal) =>
+        void keepListening(() => listen(clients, changed, signal), { changed, leaseMs, signal }),
+    }),
+    close: async () => {
+      closed.abort(ABORTED)
+      releasePool()
+    },
+  }
+}
+
+function errorOf(thrown: unknown, group: string): Error {
+  if (thrown instanceof OptionError) return thrown
+  const error = postgresError(thrown)
+  const { code, cause } = error
+  const hint =
+    code === 'NOT_FOUND'
+      ? ' (run: npx listwatch pg install-leases <url>)'
+      : codeOf(cause) === '42501'
+        ? ` (run: npx listwatch pg install-leases <url> --grant <role> --group ${shellWord(group)})`
+        : undefined
+  if (hint === undefined) return error
+  return new SourceError(messageOf(cause) + hint, { code, cause }) // Without the hint for readers of a table.
 }
 
 async function borrowFrom(pool: PgPool): Promise<PgPoolClient> {

@@ -3,7 +3,7 @@ import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { hasMethods } from '../../common/properties.js'
 import { clientFlaw } from '../connection/client-factory.js'
 import type { PgClient } from '../connection/pg-client.js'
-import { PostgresLeaseSession } from './lease-session.js'
+import { postgresLeaseSession } from './lease-session.js'
 import type { PgPool } from './pg-pool.js'
 
 /**
@@ -60,6 +60,6 @@ export function postgresLeases(options: PostgresLeasesOptions): Leases {
       connect: clientFlaw,
     },
     required: [['pool', 'new pg.Pool(…)']],
-    open: ({ pool, connect, group }, settings) => new PostgresLeaseSession({ pool, connect, group, ...settings }),
+    open: ({ pool, connect, group }, settings) => postgresLeaseSession({ pool, connect, group, ...settings }),
   })
 }
