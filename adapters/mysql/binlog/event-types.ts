@@ -1,65 +1,44 @@
-/** The types of events that the reader knows. From 160 on they are those of MariaDB. */
+/** The types of events that the reader reads. From 160 on they are those of MariaDB. */
 export const EventType = {
   query: 2,
-  stop: 3,
   rotate: 4,
-  intvar: 5,
-  rand: 13,
-  userVar: 14,
   formatDescription: 15,
   xid: 16,
-  beginLoadQuery: 17,
   executeLoadQuery: 18,
   tableMap: 19,
   writeRowsV1: 23,
-  updateRowsV1: 24,
-  deleteRowsV1: 25,
   incident: 26,
   heartbeat: 27,
-  ignorable: 28,
-  rowsQuery: 29,
   writeRows: 30,
-  updateRows: 31,
-  deleteRows: 32,
   gtid: 33,
   anonymousGtid: 34,
-  previousGtids: 35,
-  transactionContext: 36,
-  viewChange: 37,
   xaPrepare: 38,
   partialUpdateRows: 39,
   transactionPayload: 40,
   heartbeatV2: 41,
   taggedGtid: 42,
-  annotateRows: 160,
-  binlogCheckpoint: 161,
   mariadbGtid: 162,
-  gtidList: 163,
-  startEncryption: 164,
   compressedQuery: 165,
   compressedWriteRowsV1: 166,
-  compressedUpdateRowsV1: 167,
-  compressedDeleteRowsV1: 168,
   compressedWriteRows: 169,
-  compressedUpdateRows: 170,
-  compressedDeleteRows: 171,
 } as const
 
-const WITHOUT_ROWS = new Set<number>([
-  EventType.stop,
-  EventType.intvar,
-  EventType.rand,
-  EventType.userVar,
-  EventType.beginLoadQuery,
-  EventType.ignorable,
-  EventType.rowsQuery,
-  EventType.previousGtids,
-  EventType.transactionContext,
-  EventType.viewChange,
-  EventType.annotateRows,
-  EventType.binlogCheckpoint,
-  EventType.gtidList,
-  EventType.startEncryption,
+/** Other types of events that change no row. */
+const WITHOUT_ROWS = new Set([
+  3, // stop
+  5, // a value for AUTO_INCREMENT
+  13, // a seed of RAND()
+  14, // a user variable
+  17, // the first block of a loaded file
+  28, // an event that may be ignored
+  29, // the text of a statement with rows
+  35, // the GTIDs of earlier files
+  36, // of Group Replication
+  37, // of Group Replication
+  160, // the text of a statement with rows
+  161, // a checkpoint
+  163, // the GTIDs of earlier files
+  164, // the start of encryption
   9, // a block of a loaded file
   11, // the end of a loaded file
 ])
