@@ -108,11 +108,7 @@ export function clientFlaw(value: unknown): string | undefined {
   return isClient ? undefined : 'must be a Redis or Cluster of ioredis 5.11 or 6, such as new Redis(url)'
 }
 
-export function asCluster(client: RedisClient): ClusterClient | undefined {
-  return isCluster(client) ? client : undefined
-}
-
-function isCluster(client: object): client is ClusterClient {
+export function isCluster(client: object): client is ClusterClient {
   return propertiesOf(client)['isCluster'] === true
 }
 

@@ -1,7 +1,7 @@
-import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import { propertiesOf } from '../../common/properties.js'
-import { unavailable } from '../../common/source-errors.js'
-import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type SingleClient } from './client.js'
+import { isUnavailable, unavailable } from '../../common/source-errors.js'
+import { type ClusterClient, type HostAndPort, isCluster, type RedisClient, type SingleClient } from './client.js'
 import { slotOf } from './hash-slot.js'
 import { Session, type SessionOptions } from './session.js'
 
@@ -27,9 +27,9 @@ export class ClusterRoute {
   }
 
   async open(options: SessionOptions): Promise<Session> {
-    const cluster = asCluster(this.#client)
-    if (cluster === undefined) return await Session.open(this.#client, options)
-    const [node, target] = await this.#master(cluster, options)
+    const client = this.#client
+    if (!isCluster(client)) return await Session.open(client, options)
+    const [node, target] = await this.#master(client, options)
     // A master that does not respond may have been replaced: the next attempt uses a new slot map.
     return await Session.open(node, options, target).catch((error: unknown) => {
       this.noteFailure(error)
@@ -39,11 +39,10 @@ export class ClusterRoute {
 
   /** Called with the error of a session. The next session goes to the current server of the key. */
   noteFailure(error: unknown): void {
-    const cluster = asCluster(this.#client)
-    if (cluster === undefined) return
+    if (!isCluster(this.#client)) return
     const [, address] = /^MOVED \d+ (\S+:\d+)/.exec(messageOf(error)) ?? []
     if (address !== undefined) this.#moved = address
-    else if (error instanceof SourceError && error.code === 'UNAVAILABLE') this.#forget(cluster)
+    else if (isUnavailable(error)) this.#forget(this.#client)
   }
 
   #forget(cluster: ClusterClient): void {

@@ -22,7 +22,7 @@ import {
 } from '../../../src/util/validate-options.js'
 import { isCodec } from '../../common/value-codec.js'
 import { ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import { asCluster, assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
+import { assertGiven, clientFlaw, isCluster, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { EventCodec } from '../connection/codec.js'
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js'
@@ -115,7 +115,7 @@ export function redisKeysSource<T = unknown>(options: RedisKeysSourceOptions<T>)
   checkOptions('redisKeysSource', options, optionChecks)
   assertGiven('redisKeysSource', options, ['client', 'prefix'])
   const { client, prefix } = options
-  if (asCluster(client) !== undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefixOf(client) + prefix)) {
+  if (isCluster(client) && !/^[^{]*\{[^}]+\}/.test(keyPrefixOf(client) + prefix)) {
     throw new OptionError(
       `redisKeysSource: in a Cluster the option "prefix" must have a hash tag, such as "{user}:": other keys are on several servers`,
       { option: 'prefix' },
