@@ -1,6 +1,6 @@
 import { OptionError } from '../../src/contract/errors.js'
 import type { LeaseSession, Leases } from '../../src/contract/leases.js'
-import { checkOptions, isOneOf, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { assertPresent, checkOptions, isOneOf, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 
 /**
  * The options that all lease stores have.
@@ -81,10 +81,8 @@ export function leasesOf<O extends LeaseOptions>(
     renewMs: isPositive,
     ...checks,
   })
-  for (const [option, example] of [...required, ['group', "'orders'"] as const]) {
-    if (options?.[option] === undefined)
-      throw new OptionError(`${call}: option "${option}" is missing; for example ${example}`, { option })
-  }
+  for (const [option, example] of required) assertPresent(call, options, option, example)
+  assertPresent(call, options, 'group', "'orders'")
   const { group, mode = 'share', leaseMs = DEFAULT_LEASE_MS, renewMs = leaseMs / 5 } = options
   if (renewMs > leaseMs / 2) {
     const flaw = `must be at most half of leaseMs (${leaseMs}), got ${renewMs}`

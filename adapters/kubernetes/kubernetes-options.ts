@@ -1,5 +1,6 @@
 import { OptionError } from '../../src/contract/errors.js'
 import {
+  assertPresent,
   checkOptions,
   isBoolean,
   isCount,
@@ -121,6 +122,8 @@ export const isConfigProvider: OptionCheck = (value) =>
     ? undefined
     : 'must be a KubeConfig of @kubernetes/client-node, or a function that returns one'
 
+export const CONFIG_EXAMPLE = 'const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()'
+
 const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>> = {
   kubeConfig: isConfigProvider,
   apiVersion: isApiVersion,
@@ -147,13 +150,8 @@ export function checkSourceOptions(
   options: KubernetesSourceOptions & { readonly namespaces?: readonly string[] | undefined },
 ): void {
   checkOptions('kubernetesSource', options, { ...optionChecks, namespaces: isNamespaces })
-  const { kubeConfig, kind, plural } = options ?? {}
-  if (kubeConfig === undefined) {
-    throw new OptionError(
-      'kubernetesSource: option "kubeConfig" is missing; for example const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()',
-      { option: 'kubeConfig' },
-    )
-  }
+  assertPresent('kubernetesSource', options, 'kubeConfig', CONFIG_EXAMPLE)
+  const { kind, plural } = options
   if ((kind === undefined) === (plural === undefined))
     throw new OptionError('kubernetesSource: give either "kind" (Pod) or "plural" (pods)', { option: 'kind' })
 }

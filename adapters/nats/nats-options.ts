@@ -1,7 +1,6 @@
-import { OptionError } from '../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { checkOptions, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { assertPresent, checkOptions, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { isCodec } from '../common/value-codec.js'
 import { isNatsClient, type NatsClient } from './connection/nats-client.js'
 
@@ -98,6 +97,8 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
+export const CLIENT_EXAMPLE = 'await connect({ servers }) of @nats-io/transport-node'
+
 export const isClient: OptionCheck = (value) =>
   isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x'
 
@@ -127,8 +128,6 @@ const optionChecks: Readonly<Record<keyof NatsKvSourceOptions<unknown>, OptionCh
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkNatsOptions<T>(options: NatsKvSourceOptions<T>): void {
   checkOptions('natsKvSource', options, optionChecks)
-  for (const option of ['client', 'bucket'] as const) {
-    if (options?.[option] === undefined)
-      throw new OptionError(`natsKvSource: option "${option}" is required`, { option })
-  }
+  assertPresent('natsKvSource', options, 'client', CLIENT_EXAMPLE)
+  assertPresent('natsKvSource', options, 'bucket', "'limits'")
 }

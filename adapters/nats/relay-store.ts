@@ -1,15 +1,15 @@
-import { OptionError, SourceError } from '../../src/contract/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
 import { RelayConflictError, type RelayStore, type TextChange } from '../../src/contract/relay-store.js'
 import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { checkOptions, isCount, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { assertPresent, checkOptions, isCount, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { propertiesOf } from '../common/properties.js'
 import { refused, unavailable } from '../common/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
 import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './connection/bucket-stream.js'
 import type { NatsClient } from './connection/nats-client.js'
 import { type Session, sessionOf } from './connection/session.js'
-import { isClient, isToken } from './nats-options.js'
+import { CLIENT_EXAMPLE, isClient, isToken } from './nats-options.js'
 import { bucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
@@ -84,10 +84,8 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
  */
 export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
   checkOptions('natsRelayStore', options, optionChecks)
-  for (const option of ['client', 'relay'] as const) {
-    if (options?.[option] === undefined)
-      throw new OptionError(`natsRelayStore: option "${option}" is required`, { option })
-  }
+  assertPresent('natsRelayStore', options, 'client', CLIENT_EXAMPLE)
+  assertPresent('natsRelayStore', options, 'relay', "'orders'")
   const { client, relay, streamReplicas = 1, ...rest } = options
   const bucket = `relay-${relay}`
   const name = `nats:${bucket}`

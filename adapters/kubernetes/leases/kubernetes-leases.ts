@@ -2,7 +2,7 @@ import type { Leases } from '../../../src/contract/leases.js'
 import type { OptionCheck } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
-import { isConfigProvider, isNamespace } from '../kubernetes-options.js'
+import { CONFIG_EXAMPLE, isConfigProvider, isNamespace } from '../kubernetes-options.js'
 import { kubernetesLeaseSession } from './lease-session.js'
 
 /**
@@ -53,7 +53,7 @@ export function kubernetesLeases(options: KubernetesLeasesOptions): Leases {
     store: 'kubernetes',
     checks: { kubeConfig: isConfigProvider, namespace: isNamespace, group: isGroup },
     required: [
-      ['kubeConfig', 'const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()'],
+      ['kubeConfig', CONFIG_EXAMPLE],
       ['namespace', "'default'"],
     ],
     open: ({ kubeConfig, namespace, group }, settings) => {

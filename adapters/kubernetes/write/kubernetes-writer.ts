@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import { systemClock } from '../../../src/contract/clock.js'
-import { OptionError } from '../../../src/contract/errors.js'
 import { systemRandom } from '../../../src/contract/random.js'
 import { structuralEqual } from '../../../src/store/structural-equal.js'
 import type { ReconcileContext } from '../../../src/subscriptions/controller/controller-types.js'
 import {
+  assertPresent,
   checkOptions,
   isBoolean,
   isFunction,
@@ -13,7 +13,7 @@ import {
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
-import { isConfigProvider } from '../kubernetes-options.js'
+import { CONFIG_EXAMPLE, isConfigProvider } from '../kubernetes-options.js'
 import { withConflicts } from './apply-conflict.js'
 import { type EventRecorder, type EventRecorderOptions, seriesRecorder } from './event-recorder.js'
 import { type FinalizerOptions, finalizing } from './finalizer.js'
@@ -184,8 +184,9 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
     fieldManager: isShortName,
     timeoutMs: isPositive,
   })
-  const { kubeConfig, fieldManager, timeoutMs = DEFAULT_TIMEOUT_MS } = options ?? {}
-  requireOptions('kubernetesWriter', { kubeConfig, fieldManager })
+  assertPresent('kubernetesWriter', options, 'kubeConfig', CONFIG_EXAMPLE)
+  assertPresent('kubernetesWriter', options, 'fieldManager', "'site-operator'")
+  const { kubeConfig, fieldManager, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const api = new ObjectApi(new Credentials(kubeConfig, 'kubernetesWriter'), { timeoutMs })
   const apply = async (call: string, object: KubernetesReference, request: ApplyRequest): Promise<unknown> => {
     const { force, ...rest } = request
@@ -225,25 +226,19 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
       if (isQualifiedName(name) !== undefined)
         throw new TypeError('finalizer: the name must be a domain with a path: example.com/page')
       checkOptions('finalizer', functions, { reconcile: isFunction, cleanup: isFunction })
-      const { reconcile, cleanup } = functions ?? {}
-      requireOptions('finalizer', { reconcile, cleanup })
+      for (const option of ['reconcile', 'cleanup'] as const)
+        assertPresent('finalizer', functions, option, 'async (key, { object }) => …')
       return finalizing(api, { name, fieldManager }, functions)
     },
     eventRecorder: (given) => {
       const checks = { controller: isQualifiedName, instance: isShortName, onError: isFunction }
       checkOptions('eventRecorder', given, checks)
-      const { controller, instance = hostname() || 'unknown' } = given ?? {}
-      requireOptions('eventRecorder', { controller })
+      assertPresent('eventRecorder', given, 'controller', "'example.com/site-operator'")
+      const { instance = hostname() || 'unknown' } = given
       const send = api.send.bind(api)
       return seriesRecorder({ ...given, instance, clock: systemClock, random: systemRandom, send })
     },
   }
-}
-
-/** Throws an OptionError that names the first option without a value. */
-function requireOptions(call: string, values: Readonly<Record<string, unknown>>): void {
-  for (const [option, value] of Object.entries(values))
-    if (value === undefined) throw new OptionError(`${call}: option "${option}" is missing`, { option })
 }
 
 interface ApplyRequest extends Pick<ObjectRequest, 'body' | 'signal' | 'subresource'> {

@@ -2,7 +2,7 @@ import type { Leases } from '../../../src/contract/leases.js'
 import { isCount } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../common/lease-options.js'
 import type { NatsClient } from '../connection/nats-client.js'
-import { isClient, isToken } from '../nats-options.js'
+import { CLIENT_EXAMPLE, isClient, isToken } from '../nats-options.js'
 import { natsLeaseSession } from './lease-session.js'
 
 /**
@@ -55,7 +55,7 @@ export function natsLeases(options: NatsLeasesOptions): Leases {
     call: 'natsLeases',
     store: 'nats',
     checks: { client: isClient, bucket: isToken, streamReplicas: isCount, domain: isToken },
-    required: [['client', 'await connect({ servers }) of @nats-io/transport-node']],
+    required: [['client', CLIENT_EXAMPLE]],
     open: ({ bucket = DEFAULT_BUCKET, streamReplicas: replicas = 1, ...given }, settings) =>
       natsLeaseSession({ ...given, ...settings, bucket, replicas }),
   })
