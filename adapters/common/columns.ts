@@ -11,7 +11,6 @@ export function keyOf(...columns: readonly (string | number | bigint | Uint8Arra
   return keyWithoutBytes(texts, 'strings, numbers, bigints and bytes')
 }
 
-/** The same without bytes. */
 export function keyWithoutBytes(
   columns: readonly (string | number | bigint)[],
   allowed = 'strings, numbers and bigints',
@@ -25,10 +24,7 @@ export function keyWithoutBytes(
   )
 }
 
-/**
- * Returns the names of the mirrored columns of a table: all, or those of the key and the wanted ones. Throws if the table
- * has no such column.
- */
+/** The mirrored columns of a table: all, or those of the key and the wanted ones. Throws if one does not exist. */
 export function mirroredColumns(
   table: { readonly columns: readonly string[]; readonly key: readonly { readonly name: string }[] },
   wanted: readonly string[] | undefined,

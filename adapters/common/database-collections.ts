@@ -10,14 +10,12 @@ export function placeOf(key: string): Place {
   return [key.slice(0, at), key.slice(at + 1)]
 }
 
-/** Throws an OptionError if no collection can have this name. */
 export function assertCollectionName(name: string, call = 'collection'): void {
   if (isName(name) === undefined && !name.includes('/') && name.isWellFormed()) return
   const message = `${call}: the name must be a well-formed string without "/", got "${name}"`
   throw new OptionError(message, { option: 'name' })
 }
 
-/** Throws an OptionError if a database cannot have another collection with this name. */
 export function assertNewCollection(name: string, collections: { has(name: string): boolean }): void {
   assertCollectionName(name)
   if (collections.has(name))

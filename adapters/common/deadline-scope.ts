@@ -29,7 +29,6 @@ export class DeadlineScope {
     this.#unlink = onAbort(signal, () => this.end(ABORTED))
   }
 
-  /** Calls `listener` when the scope ends. Returns a function that removes it. */
   onEnd(listener: (error: SourceError) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -43,7 +42,6 @@ export class DeadlineScope {
     for (const listener of this.#listeners) listener(error)
   }
 
-  /** The result of `work`, or of `late` if it takes longer than the deadline. */
   race<V, L = never>(work: Promise<V>, { ms, extendMs, late }: Deadline<L>): Promise<V | L> {
     return new Promise<V | L>((resolve, reject) => {
       const timer = new AbortController()
@@ -92,7 +90,6 @@ export class ReceivedBytes {
   #last: number | undefined
   #at: number
 
-  /** `bytesRead`: the number of received bytes. */
   constructor(bytesRead: () => number | undefined, clock: Clock) {
     this.#bytesRead = bytesRead
     this.#clock = clock

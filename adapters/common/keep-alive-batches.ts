@@ -1,7 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 
 interface Connection {
-  /** When the connection last received bytes, by the clock. */
   readonly receivedAt: number
   close(): unknown
 }
@@ -11,16 +10,11 @@ export interface KeepAliveOptions<V> {
   readonly clock: Clock
   /** The distance of keep-alives during a slow step, in milliseconds. */
   readonly everyMs: number
-  /**
-   * Returns a keep-alive, which is a batch without events, or undefined. `last` is the previous value, if there is one.
-   */
+  /** Returns a batch without events, or undefined. `last`: the previous value, if there is one. */
   keepAlive(last: V | undefined): V | undefined
 }
 
-/**
- * Yields the values of `steps`, and a keep-alive between them while the connection receives bytes. This keeps a large
- * response over a slow connection from timing out. Closes the session at the end.
- */
+/** Yields `steps`, and keep-alives while bytes of a large response arrive slowly. Closes the session at the end. */
 export async function* withKeepAliveBatches<V>(
   steps: AsyncGenerator<V>,
   { session, clock, everyMs, keepAlive }: KeepAliveOptions<V>,

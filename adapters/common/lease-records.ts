@@ -61,7 +61,6 @@ export function leaseLost(leases: string, { member, renewal }: LeaseRecord, foun
   return new LeaseLostError(`member ${member} of ${leases} has lost its lease: ${why}`)
 }
 
-/** The start and the end of a request, by the clock of this process. */
 export interface Reading {
   readonly sentAt: number
   readonly arrivedAt: number
@@ -139,13 +138,11 @@ export class RewindDetector {
   #last: readonly number[] = []
   #rewinds = 0
 
-  /** Call it with the positions of each response. */
   observe(...positions: readonly number[]): void {
     if (positions.some((position, at) => position < (this.#last[at] ?? 0))) this.#rewinds++
     this.#last = positions
   }
 
-  /** The store has lost a write that it had confirmed. */
   lostWrite(): void {
     this.#rewinds++
   }

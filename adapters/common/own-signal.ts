@@ -20,7 +20,6 @@ export class OwnSignal {
   }
 }
 
-/** Yields what a generator with a signal of its own yields. */
 export async function* withOwnSignal<V>(
   signal: AbortSignal,
   of: (own: OwnSignal) => AsyncGenerator<V>,

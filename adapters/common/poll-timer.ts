@@ -4,10 +4,7 @@ import { WakeableTimer } from './wakeable-timer.js'
 
 /** The shortest delay after a poll without a change, in milliseconds. */
 const MIN_DELAY_MS = 1
-/**
- * After a change or a wake-up this many polls have the shortest delay. Then the delay doubles with each poll without a
- * change.
- */
+/** After a change or a wake-up this many polls have the shortest delay. Then each poll without a change doubles it. */
 const PROMPT_POLLS = 8
 /** If more polls than this find changes in succession, writers are busy, and polls take time from them. */
 const MAX_SUCCESSION = 3
@@ -37,7 +34,6 @@ export class PollTimer {
   readonly #longestMs: number
   #delayMs = MIN_DELAY_MS
   #promptPolls = 0
-  /** How many polls in succession found changes. */
   #succession = 0
   #hasFound = false
   #changes = 0
@@ -80,9 +76,7 @@ export class PollTimer {
     if (!this.#wasWoken) this.#isBusy = true
   }
 
-  /**
-   * Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes.
-   */
+  /** Resolves when the next poll is due, or `signal` aborts. Returns whether the poll is expected to find changes. */
   async next(signal: AbortSignal): Promise<boolean> {
     const tookMs = this.#hasFound ? this.#tookMs : this.#clock.now() - this.#polledAt
     if (!this.#hasFound) this.#succession = 0
@@ -130,7 +124,6 @@ export class ReadPace {
     this.#readAt = clock.now()
   }
 
-  /** Whether changes arrive fast. */
   get isFast(): boolean {
     return this.#surplus > BURST
   }

@@ -43,7 +43,6 @@ function fieldsOf(record: SavedRecord): readonly unknown[] {
   }
 }
 
-/** Decodes a text of `encodeRecord`. Throws if it is not one. */
 export function decodeRecord(text: string): SavedRecord {
   const fields: unknown = JSON.parse(text)
   if (!Array.isArray(fields)) throw new SyntaxError('a record is not an array')

@@ -15,7 +15,6 @@ export function refused(message: string, cause?: unknown): SourceError {
   return new SourceError(message, { code: 'PROTOCOL', cause })
 }
 
-/** The object of the source does not exist, or is not prepared. */
 export function notFound(message: string, cause?: unknown): SourceError {
   return new SourceError(message, { code: 'NOT_FOUND', cause })
 }

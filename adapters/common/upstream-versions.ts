@@ -32,7 +32,6 @@ export const SEVERAL_SOURCES = '*'
 /** After the end of an epoch, a list that is behind it is refused for this time, in milliseconds. */
 export const REFUSAL_MS = 30_000
 
-/** The check of an option `upstream`. */
 export const isUpstream: OptionCheck = (value) =>
   hasMethods(value, 'hasReached') ? undefined : 'must have the method hasReached'
 
@@ -47,9 +46,7 @@ export interface UpstreamComparison {
   readonly of: string
 }
 
-/**
- * Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with.
- */
+/** Whether a follower includes everything up to a mark that only upstream versions can be compared with. */
 export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: UpstreamComparison): boolean {
   if (compare !== undefined && isComparable(at) && isComparable(mark)) return compare.hasReached(at, mark)
   if (isOfFollower)

@@ -13,7 +13,6 @@ type Decode<T> = (value: Uint8Array, key: string) => T
 /** A lone surrogate, which UTF-8 cannot encode. It begins the key of an object whose own key is not UTF-8. */
 const NOT_UTF8 = 0xd800
 
-/** Decodes the bytes from `from` to `to`. */
 type DecodePart<T> = (bytes: Buffer, key: string, from: number, to: number) => T
 
 /** The decoder copies bytes, because the received ones are a part of a whole response. */
@@ -27,7 +26,6 @@ const decoders: Readonly<Record<CodecName, DecodePart<unknown>>> = {
   bytes: (bytes, _key, from, to) => new Uint8Array(partOf(bytes, from, to)),
 }
 
-/** Decodes keys and values that are stored as bytes. */
 export class ValueCodec<T> {
   readonly #decode: DecodePart<T>
   readonly #keys: KeyEncoding
@@ -40,10 +38,7 @@ export class ValueCodec<T> {
     this.#keys = keys
   }
 
-  /**
-   * The key in the store: the bytes from `from` to `to`. If they are not UTF-8, it is a lone surrogate and these bytes
-   * in hexadecimal.
-   */
+  /** The key in the store. If the bytes are not UTF-8, it is a lone surrogate and these bytes in hexadecimal. */
   key(bytes: Buffer, from = 0, to: number = bytes.length): string {
     if (this.#keys === 'bytes') return bytes.toString('latin1', from, to)
     return utf8In(bytes, from, to) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex', from, to)}`
@@ -56,7 +51,6 @@ export class ValueCodec<T> {
   }
 }
 
-/** The check of an option `codec`: one of the names, or a function. */
 export const isCodec: OptionCheck = (value) =>
   typeof value === 'function' ? undefined : isOneOf('json', 'string', 'bytes')(value)
 

@@ -1,4 +1,3 @@
-/** A value that JSON represents exactly. */
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
 /** Values that nest deeper are refused. The store compares no deeper, either. */

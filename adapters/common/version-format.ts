@@ -61,7 +61,6 @@ export function notAVersion(version: string, of: string): SourceError {
   return new SourceError(`"${shown}" is not a version of ${of}`, { code: 'PROTOCOL' })
 }
 
-/** Two versions that cannot be compared. */
 export function otherHistory(detail: string): SourceError {
   return new SourceError(`the version is of another history: ${detail}`, { code: 'EPOCH_CHANGED' })
 }

@@ -12,7 +12,6 @@ export class WakeableTimer {
     this.#clock = clock
   }
 
-  /** Resolves after `ms` milliseconds, or when `wake` is called meanwhile. */
   async sleep(ms: number): Promise<void> {
     const sleeping = new AbortController()
     this.#sleeping = sleeping
@@ -20,7 +19,6 @@ export class WakeableTimer {
     this.#sleeping = undefined
   }
 
-  /** Does nothing if no sleep is under way. */
   wake(): void {
     this.#sleeping?.abort(WOKEN)
   }

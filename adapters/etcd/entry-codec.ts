@@ -4,7 +4,6 @@ import type { EtcdCodec } from './etcd-options.js'
 import type { KeyValue } from './transport/etcd-messages.js'
 import { ReceivedEntry } from './transport/received-entry.js'
 
-/** Makes events of etcd's entries, for lists and watches. */
 export class EntryCodec<T> {
   readonly #codec: ValueCodec<T>
 

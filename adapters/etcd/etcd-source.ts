@@ -62,7 +62,6 @@ export function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSour
   return rangeSource<T>(options, new RangeHistory(options, 'etcdSource'))
 }
 
-/** A range of keys as a source. `etcdCluster` has several of one history. */
 export function rangeSource<T>(
   options: EtcdCollectionOptions<T>,
   history: RangeHistory,

@@ -16,7 +16,6 @@ export interface LearnedLimits {
   timelyKeys: number
   /** Upper limit of `timelyKeys` after a page did not arrive at all; grows with each complete list. */
   mostTimelyKeys: number
-  /** Whether ranges are requested as streams. */
   hasStreams: boolean
 }
 

@@ -43,7 +43,6 @@ export class RangeHistory implements SharedHistory {
     this.#settings = { maxCatchup, requireLeader, progressMs: heartbeatMs / 2, timeoutMs }
   }
 
-  /** Adds a range. Returns the name of its collection. */
   add(name: string, member: Member): string {
     const collection = uniqueName(name, this.#members)
     this.#members.set(collection, member)
@@ -105,7 +104,6 @@ export class RangeHistory implements SharedHistory {
     return this.open(context, (session, timeoutMs) => session.head(range, timeoutMs))
   }
 
-  /** Opens a session at an endpoint that responds to the first request. */
   open<V>(
     { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
     first: (session: Session, timeoutMs: number) => Promise<V>,

@@ -56,17 +56,12 @@ export async function* rangePages(
   }
 }
 
-/**
- * Returns a function for the page of the `remaining` keys from `key` on. Pages after the first one are parts of a stream,
- * which etcd 3.7 has, or requests one after the other.
- */
+/** Pages after the first one are parts of a stream, which etcd 3.7 has, or requests one after the other. */
 function laterPages(session: Session, { header }: RangeResponse, options: PagesOptions) {
   const { range, isKeysOnly, limit, clock } = options
   const { revision } = header
-  /** Requests the next part of the stream, if there is one. */
   let request: (() => Promise<RangeResponse | undefined>) | undefined
   let isFirst = true
-  /** Number of keys that the stream has. */
   let streamed = 0
   /** The next part, as a page; undefined if there is no stream. */
   const nextPart = async (remaining: number): Promise<RangeResponse | undefined> => {

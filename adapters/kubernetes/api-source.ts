@@ -55,7 +55,6 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
   const pageLimit = new PageLimit()
   const schemas = new SchemaOrigins()
 
-  /** The mirror has objects that an earlier process has read. */
   const restore = (mirror: object, { after, resumeState = '{}' }: WatchContext): void => {
     const { clusterId, schema, deletedAt } = savedState(resumeState)
     clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
@@ -63,7 +62,6 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
     resumeGuard.deletes.restore(mirror, elementsOf(deletedAt))
   }
 
-  /** Finds the resource, and verifies the version that the watch resumes from. */
   const prepareWatch = async (context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> => {
     const { after, clock } = context
     const session = open(context)
@@ -107,7 +105,6 @@ export function apiSource<T>(options: KubernetesSourceOptions, credentials: Cred
 
   const open = ({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): ApiSession =>
     new ApiSession(credentials, { signal, clock, timeoutMs, retryAfter })
-  /** Throws before the server's Retry-After has passed. */
   const requestsIn = async (session: ApiSession): Promise<ApiRequests> => {
     session.assertOpen()
     const needsSelector = shard !== undefined && labelSelector === undefined

@@ -8,7 +8,6 @@ import { RetryAfterGate } from './http/retry-after-gate.js'
 import { type FollowContext, SharedWatch, type SharedWatchOptions, type WatchEnd } from './watch/shared-watch.js'
 import type { ResumeVersions } from './watch/watch-connector.js'
 
-/** The version from which a mirror resumes. */
 interface ResumePoint extends ResumeVersions {
   /** The arrival number at which the list began that `after` goes back to. */
   readonly listedAt: number
@@ -18,7 +17,6 @@ interface ResumePoint extends ResumeVersions {
 export class Cluster {
   static readonly #clusters = new WeakMap<KubeConfigProvider, Cluster>()
 
-  /** Returns the cluster of this KubeConfig object, or of this function that returns KubeConfigs. */
   static of(configProvider: KubeConfigProvider): Cluster {
     const cluster = Cluster.#clusters.get(configProvider) ?? new Cluster()
     Cluster.#clusters.set(configProvider, cluster)
@@ -29,7 +27,6 @@ export class Cluster {
   /** Watches with the same key deliver the same objects. The newest is the last one. */
   readonly #watches = new Map<string, readonly SharedWatch[]>()
 
-  /** Returns the Retry-After gate that all sources of this resource share. */
   retryAfterGate(resource: string): RetryAfterGate {
     const gate = this.#gates.get(resource) ?? new RetryAfterGate()
     this.#gates.set(resource, gate)
@@ -76,7 +73,6 @@ export class Cluster {
   }
 }
 
-/** Ends the watches that have received more than the server has now. */
 async function failRewound(watches: readonly SharedWatch[], { connector }: SharedWatchOptions): Promise<void> {
   const before = watches.map((watch) => ({ watch, version: watch.lastVersion }))
   const head = await connector.head()

@@ -37,7 +37,6 @@ export class Shard {
   readonly selector: string
   readonly #name: string
   readonly #start: Hash64
-  /** The last hash. */
   readonly #last: Hash64
 
   constructor({ index, count }: KubernetesShard) {
@@ -70,7 +69,6 @@ export class Shard {
   }
 }
 
-/** The first hash of a shard. */
 function boundOf(index: number, count: number): bigint {
   return (BigInt(index) << 64n) / BigInt(count)
 }

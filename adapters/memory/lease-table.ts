@@ -9,7 +9,6 @@ interface Stored {
 /** How many states of the past a fork can return to. */
 const MAX_HISTORY = 32
 
-/** The records of one group, and what a renewal does with them. Synchronous. */
 export class LeaseTable {
   #records: ReadonlyMap<string, Stored> = new Map()
   /** The earlier states, the oldest first. */
@@ -21,10 +20,7 @@ export class LeaseTable {
     return [...this.#records.values()].map(({ record }) => record)
   }
 
-  /**
-   * Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. `hasReleased`: the
-   * member claims no key.
-   */
+  /** `isChanged`: other members are notified. `hasReleased`: the member claims no key. */
   renew(
     record: LeaseRecord,
     evict: readonly Eviction[],

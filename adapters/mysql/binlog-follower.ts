@@ -58,7 +58,6 @@ export class BinlogFollower {
     this.#timer = new WakeableTimer(options.clock)
   }
 
-  /** Whether a transaction has touched a table since the last `advance`. */
   get hasPending(): boolean {
     return this.#pending.length > 0
   }

@@ -195,7 +195,6 @@ function merged(intervals: readonly GtidInterval[]): GtidInterval[] {
   return result
 }
 
-/** The parts of an interval that are outside of another one. */
 function cut({ first, last }: GtidInterval, gap: GtidInterval): GtidInterval[] {
   const before = { first, last: Math.min(last, gap.first - 1) }
   const after = { first: Math.max(first, gap.last + 1), last }

@@ -38,7 +38,6 @@ export class KnownKeys {
     }
   }
 
-  /** The stream has this number of subjects at this sequence. */
   expectSize(seq: number, size: number): void {
     this.#expected = { seq, size }
     this.#isComplete = undefined

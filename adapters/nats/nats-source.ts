@@ -58,7 +58,6 @@ export interface BucketForm {
 
 const PLAIN: BucketForm = { decodeKey: (name) => name, searchesFirst: false }
 
-/** What a mirror has of the stream. */
 interface Known {
   readonly keys: KnownKeys
   readonly recent: RecentMessages
@@ -71,11 +70,9 @@ interface Listed extends Known {
   readonly version: Version
 }
 
-/** A source with checked options. */
 export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketForm): NatsKvSource<T> {
   const { bucket, codec = 'json', domain = '', subjects = ALL, heartbeatMs = DEFAULT_HEARTBEAT_MS } = options
   const filters = [subjects].flat()
-  /** Whether all keys of the bucket are read. */
   const isWhole = filters.includes(ALL)
   const values = new ValueCodec<T>(codec, 'string')
   const listedAt = new WeakMap<object, Listed>()
@@ -149,7 +146,6 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
     })
   }
 
-  /** What the mirror has at a version; undefined if that is not known. */
   const knownAt = (mirror: object | undefined, version: Version): Known | undefined => {
     if (mirror === undefined) return undefined
     const listed = listedAt.get(mirror)

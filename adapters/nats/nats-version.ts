@@ -1,7 +1,6 @@
 import type { Version } from '../../src/contract/version.js'
 import { integer, notAVersion, otherHistory, textField, versionFormat } from '../common/version-format.js'
 
-/** The position of a mirror in the stream of a bucket. */
 export interface NatsVersion {
   /** When the stream was created, in nanoseconds: it identifies the stream. */
   readonly created: string
@@ -31,10 +30,7 @@ export function parseVersion(version: Version): NatsVersion {
   return versions.parse(version)
 }
 
-/**
- * Whether a mirror at `at` includes `mark`: a version, or the revision of a write. Throws `EPOCH_CHANGED` for another
- * stream, and `PROTOCOL` for any other text.
- */
+/** `mark`: a version, or the revision of a write. Throws `EPOCH_CHANGED` for another stream. */
 export function includesMark(at: Version, mark: Version): boolean {
   const here = parseVersion(at)
   if (integer.allows(mark)) return here.seq >= Number(mark)

@@ -14,7 +14,6 @@ interface Present {
   readonly isConfirmed: boolean
 }
 
-/** The maximum number of periods between two searches. */
 const MAX_PERIODS = 32
 
 export interface RemovalSearchOptions {
@@ -26,7 +25,6 @@ export interface RemovalSearchOptions {
   /** Whether the mirror has all keys of the bucket: then their number is compared first. */
   readonly isWhole: boolean
   readonly everyMs: number
-  /** Called when the subjects were read. */
   onFound(): void
   /** The number of subjects that the leader has of the mirrored keys. */
   count(): Promise<number>

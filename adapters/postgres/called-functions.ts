@@ -19,7 +19,6 @@ export function definitionsSql(ids: string): string {
   return `(SELECT pg_catalog.string_agg(pg_catalog.concat(f.oid, ':', f.xmin), ',' ORDER BY f.oid) FROM pg_catalog.pg_proc f WHERE ${hasNameOf(ids)})`
 }
 
-/** A table, and the functions that the option `sql` of its source calls. */
 interface Definition {
   readonly relid: string
   readonly functions: readonly string[]

@@ -9,7 +9,6 @@ import { accessSql, type Table } from './table/table-catalog.js'
 
 const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot`
 
-/** Returns the current version of the database. */
 export async function readHead(session: Session): Promise<Version> {
   if (!session.hasSchema) assertTrusted('')
   const [row] = await session.query(HEAD_SQL)
@@ -19,9 +18,7 @@ export async function readHead(session: Session): Promise<Version> {
   )
 }
 
-/**
- * Returns the version of a list, in the snapshot of its open transaction. `unlocked`: the table before it was locked.
- */
+/** The version of a list, in its open snapshot. `unlocked`: the table before it was locked. */
 export async function readListVersion(session: Session, table: Table, unlocked: Table): Promise<PostgresVersion> {
   const { relid, name, log, generation, isSecured } = table
   const facts = `${shapeSql(table)} AS shape, ${accessSql(relid)} AS access, pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid::pg_catalog.text AS relid, pg_catalog.to_regclass($2::pg_catalog.text) IS NOT NULL AS has_log`
@@ -40,9 +37,7 @@ export async function readListVersion(session: Session, table: Table, unlocked: 
   }
 }
 
-/**
- * Throws `EPOCH_CHANGED` for a version of another server or database. A delta cannot notice that from transaction ids.
- */
+/** Throws `EPOCH_CHANGED` for a version of another server or database, which a delta does not notice. */
 export async function assertSameDatabase(session: Session, version: PostgresVersion): Promise<void> {
   const [row] = await session.query(
     'SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database',

@@ -381,7 +381,6 @@ async function readMark(tx: PgTransaction, table?: string): Promise<Version> {
   return String((await run('SELECT listwatch.mark() AS mark'))['mark'])
 }
 
-/** Returns a function that trims the log if it is due. */
 function trimmer(
   session: Session,
   clock: Clock,

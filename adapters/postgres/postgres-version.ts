@@ -27,13 +27,10 @@ export interface PostgresVersion extends Incarnation {
 /** A mark: a transaction, or everything that a snapshot shows. */
 type Mark = Incarnation &
   ({ readonly transaction: bigint } | { readonly snapshot: string }) & {
-    /**
-     * Whether the mark may be of an epoch after the mirror's. A wait for it continues, because the mirror lists soon.
-     */
+    /** Whether it may be of an epoch after the mirror's: a wait continues, because the mirror lists soon. */
     readonly mayBeAhead: boolean
   }
 
-/** The kind of source in messages. */
 const OF = 'a Postgres source'
 /** The epoch of a head that was read before an epoch was seeded. */
 const UNSEEDED = '-'
@@ -73,10 +70,7 @@ function parseMark(mark: Version): Mark {
   return { ...head, epoch: head.epoch === UNSEEDED ? head.snapshot : head.epoch, mayBeAhead: true }
 }
 
-/**
- * Returns whether `at`, a version or a head, includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL`
- * for an invalid mark.
- */
+/** `at`: a version or a head. Throws `EPOCH_CHANGED` for another incarnation of the database. */
 export function includesMark(at: Version, mark: Version): boolean {
   const ours = parseMark(at)
   if ('transaction' in ours) throw notAVersion(at, OF)
@@ -107,7 +101,6 @@ export function assertNotBehind(snapshot: string, { snapshot: known }: PostgresV
   throw new SourceError(message, { code: 'EPOCH_CHANGED' })
 }
 
-/** Describes how two incarnations differ; undefined if they are the same. */
 export function incarnationChange(a: Incarnation, b: Incarnation): string | undefined {
   if (a.system !== b.system) return 'another server'
   if (a.database !== b.database) return 'another database'
@@ -138,7 +131,6 @@ function seedOf(epoch: string): { readonly transaction: bigint; readonly at: big
     : { transaction: BigInt(transaction), at: BigInt(at) }
 }
 
-/** Returns whether `later` shows everything that `earlier` shows. */
 function covers(later: TransactionSnapshot, earlier: TransactionSnapshot): boolean {
   if (later.xmax < earlier.xmax) return false
   for (const transaction of later.running) if (hasEnded(transaction, earlier)) return false

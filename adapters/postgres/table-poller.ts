@@ -10,7 +10,6 @@ import { formatVersion, type PostgresVersion, parseVersion } from './postgres-ve
 import type { RowCodec } from './table/row-codec.js'
 import type { Table } from './table/table-catalog.js'
 
-/** A table that is polled. */
 export interface PolledTable {
   readonly collection: string
   readonly table: Table
@@ -23,10 +22,8 @@ export interface PolledTable {
   fingerprint: string | undefined
 }
 
-/** The changes of tables in one snapshot. */
 type Parts = CollectionBatch['parts']
 
-/** Reads the changes of several tables in one snapshot, over one session. */
 export class Poller {
   readonly #session: Session
   #probe: { readonly sql: string; readonly name: string } | undefined

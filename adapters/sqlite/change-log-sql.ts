@@ -9,7 +9,6 @@ export interface SchemaObject {
 }
 
 export const KEEP_ROWS = 1_000_000
-/** The log is trimmed once in this number of rows. */
 const TRIM_EVERY = 1_024
 
 export function sharedObjects(keepRows: number): readonly SchemaObject[] {
@@ -89,7 +88,6 @@ export function findLog(query: Query, table: string): InstalledLog | undefined {
   return { t: Number(/\d+/.exec(last.name)?.[0]), key, triggers }
 }
 
-/** Returns the flaw of the triggers of a table; undefined if they log every change. */
 export function flawOf(table: Table, { t, triggers }: InstalledLog): string | undefined {
   const expected = triggersOf(table, t)
   const isEqual =

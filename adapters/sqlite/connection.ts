@@ -29,7 +29,6 @@ export class Connection {
     this.#inode = inode
   }
 
-  /** `known`: the path of an earlier connection. */
   static open(connect: () => SqliteDatabase, known?: string): Connection {
     let path = known
     let first: SqliteDatabase | undefined

@@ -320,7 +320,6 @@ const OF = 'a SQLite source'
 
 const epoch = textField(/^[0-9a-f]{16}$/)
 const versions = versionFormat<SqliteVersion>('sl1', OF, { epoch, schema: integer, n: integer, stamp: integer })
-/** The text of the view `listwatch_mark`. */
 const marks = versionFormat<Position>('slm1', OF, { epoch, n: integer, stamp: integer })
 
 function parsePosition(version: Version): Position {
@@ -342,7 +341,6 @@ interface LogState {
   readonly known: number | undefined
 }
 
-/** Throws if the log does not continue the history of the version. */
 function assertContinues({ at, known }: LogState, from: SqliteVersion): void {
   assertSameHistory({ at, known }, from)
   if (known === undefined) throw expired('its row of the change log was removed')

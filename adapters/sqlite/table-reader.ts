@@ -41,7 +41,6 @@ export class TableReader<T> {
     this.#sql = statementsOf(table, this.#names, selection.sql)
   }
 
-  /** Returns the place of the last row; undefined if the table is empty. */
   last(): Place | undefined {
     return this.#place(this.#sql.last)
   }

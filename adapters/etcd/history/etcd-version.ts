@@ -57,10 +57,7 @@ export function parseVersion(version: Version): EtcdVersion {
   return versions.parse(version)
 }
 
-/**
- * Whether a mirror at `at` includes `mark`: a version, a head, or the `header.revision` of a write. Throws
- * `EPOCH_CHANGED` for another cluster, and `PROTOCOL` for any other text.
- */
+/** `mark`: a version, a head, or the `header.revision` of a write. Throws `EPOCH_CHANGED` for another cluster. */
 export function includesMark(at: Version, mark: Version): boolean {
   const [here, there] = [parsePosition(at), parsePosition(mark)]
   if (here.clusterId !== undefined && there.clusterId !== undefined && here.clusterId !== there.clusterId) {

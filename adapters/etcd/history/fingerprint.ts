@@ -28,7 +28,6 @@ export class HistoryFingerprint {
     return newest
   }
 
-  /** Whether the newest entry must be read from the server. */
   get isUnknown(): boolean {
     return this.count > 0 && this.#candidates.size === 0
   }
@@ -85,7 +84,6 @@ function settled(candidate: Candidate): Candidate {
   return candidate
 }
 
-/** The hash of key and value, in 16 characters. */
 export function digestOf({ key, value }: KeyValue): string {
   const length = Buffer.alloc(4)
   length.writeUInt32BE(key.length)

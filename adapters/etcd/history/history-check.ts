@@ -21,10 +21,7 @@ export function assertReachable(head: Header, version: EtcdVersion): void {
     throw forked(`the revision went back from ${version.revision} to ${head.revision}`)
 }
 
-/**
- * Throws `EPOCH_CHANGED` if the server has provably another history than the version. If the revision of the version
- * has been compacted, only the header is compared.
- */
+/** Throws `EPOCH_CHANGED` for another history. If the version has been compacted, only the header is compared. */
 export async function assertSameHistory(
   session: Session,
   range: KeyRange,

@@ -39,7 +39,6 @@ interface SessionSettings extends LeaseSettings, EtcdConnectionOptions {
 
 type Changed = (released?: string) => void
 
-/** The requests of one controller to etcd. */
 export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
   const { prefix: given = 'listwatch/leases/', group, name, leaseMs, requestMs } = settings
   const transport = transportOf(settings, 'etcdLeases')
@@ -48,7 +47,6 @@ export function etcdLeaseSession(settings: SessionSettings): LeaseSession {
   const views = new LeaseViews(name)
   const rewinds = new RewindDetector()
   const changes = new ChangeDetector()
-  /** The last request that succeeded. */
   let confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
   /** The member of the last request. Its own writes are ignored. */
   let own: string | undefined

@@ -4,7 +4,6 @@ import { propertiesOf } from '../../common/properties.js'
 import { networkHint } from '../../common/source-errors.js'
 import type { Header } from './etcd-messages.js'
 
-/** The gRPC status codes that etcd uses. */
 const INVALID_ARGUMENT = 3
 const PERMISSION_DENIED = 7
 const RESOURCE_EXHAUSTED = 8
@@ -29,9 +28,7 @@ export function statusOf(thrown: unknown): number | undefined {
   return lead === null ? undefined : Number(lead[1])
 }
 
-/**
- * The SourceError for an error of gRPC or etcd. An unknown error is transient. `endpoint`: the server of the request.
- */
+/** An unknown error is transient. `endpoint`: the server of the request. */
 export function etcdError(thrown: unknown, endpoint?: string): SourceError | OptionError {
   if (thrown instanceof SourceError || thrown instanceof OptionError) return thrown
   // gRPC appends this note even if it is empty.

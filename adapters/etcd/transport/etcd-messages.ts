@@ -30,7 +30,6 @@ export interface RangeRequest {
   readonly sort_target?: number
 }
 
-/** Sorts a range by revision, newest first, instead of by key. */
 export const NEWEST_FIRST = { sort_order: 2, sort_target: 3 } as const
 
 export interface RangeResponse {
@@ -276,7 +275,6 @@ export const RANGE_RESPONSE: Message<RangeResponse> = message<RangeResponse>({
   hasMore: ['more', 3, flag],
   count: ['count', 4, number],
 })
-/** A part of a range that the server streams. */
 export const RANGE_PART: Message<{ readonly range: RangeResponse }> = message({ range: ['', 1, RANGE_RESPONSE] })
 export const TXN_RESPONSE: Message<TxnResponse> = message<TxnResponse>({
   header: ['header', 1, HEADER],
@@ -298,7 +296,6 @@ export const STATUS_RESPONSE: Message<ServerStatus> = message<ServerStatus>({
 })
 export const TOKEN_RESPONSE: Message<{ readonly token: string }> = message({ token: ['token', 2, text] })
 
-/** Of a response without one. */
 export const NO_HEADER: Header = HEADER.empty
 
 export function encodeAuthenticate(name: string, password: string): Buffer {

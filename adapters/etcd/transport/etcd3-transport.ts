@@ -15,7 +15,6 @@ import type { Call, Connection, Transport, WatchListener, WatchStream } from './
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/** Uses the hosts, credentials and policies of the user's client. */
 export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transport {
   const ask = <V>(begin: (options: object) => Promise<object>, { of }: Message<V>): Call<V> =>
     callOf((options) => begin(options).then(of, refuseClosed))
@@ -82,7 +81,6 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   return { response, cancel }
 }
 
-/** A call whose result has a status that the client understands. */
 function withKnownStatus(call: InterceptedCall): InterceptedCall {
   const start = call.start.bind(call)
   call.start = (metadata, listener) =>
@@ -106,7 +104,6 @@ function knownStatus(status: Status): Status {
   return isTokenError(status.details) ? { ...status, details: 'etcdserver: invalid auth token' } : status
 }
 
-/** A call that ends as soon as it is started. */
 function refused(call: InterceptedCall): InterceptedCall {
   const start = call.start.bind(call)
   call.start = (metadata, listener) => {

@@ -68,7 +68,6 @@ export interface GrpcOptions {
   readonly auth?: EtcdAuth | (() => EtcdAuth | Promise<EtcdAuth>) | undefined
   /** Checks what the functions return. */
   readonly check: (call: string, login: Login) => void
-  /** The function that the user called, for errors. */
   readonly call: string
 }
 

@@ -51,7 +51,6 @@ export function isInRange(
   return order(start) >= 0 && (isEndless(end) || order(end) < 0)
 }
 
-/** The smallest range that has all keys of these ranges. */
 export function coverOf([first, ...others]: readonly [KeyRange, ...KeyRange[]]): KeyRange {
   return others.reduce((cover, { start, end }) => {
     const isLast = !isEndless(cover.end) && (isEndless(end) || end.compare(cover.end) > 0)
@@ -63,12 +62,10 @@ export function coverOf([first, ...others]: readonly [KeyRange, ...KeyRange[]]):
   }, first)
 }
 
-/** A key for messages. */
 export function printable(key: KeyBytes): string {
   return JSON.stringify(Buffer.from(key).toString()).slice(1, -1)
 }
 
-/** Whether the range cannot contain a key. */
 export function isNothing({ start, end }: KeyRange): boolean {
   return !isEndless(end) && start.compare(end) >= 0
 }

@@ -35,7 +35,6 @@ export class WireReader {
     return value
   }
 
-  /** All 64 bits, for ids. */
   uint64(): bigint {
     let value = 0n
     let byte = 0x80

@@ -5,10 +5,7 @@ interface EntryBytes {
   readonly value: Buffer
 }
 
-/**
- * An entry inside of a response. It makes a Buffer of its key or its value only when that is read: most keys and values
- * are decoded to texts, for which their places are enough.
- */
+/** An entry inside of a response. Its key and its value become Buffers only when they are read: most are not. */
 export class ReceivedEntry implements EntryBytes {
   readonly response: Buffer
   readonly keyAt: number

@@ -61,10 +61,7 @@ export class Session {
     }
   }
 
-  /**
-   * The current position of the cluster. It is a linearizable read, so that neither revision nor term decreases within
-   * one history. It reads a single key because etcd counts all keys of a range.
-   */
+  /** A linearizable read: neither revision nor term decreases. It reads one key, because etcd counts those of a range. */
   async head({ start }: KeyRange, timeoutMs: number = this.#options.timeoutMs): Promise<Header> {
     const { header } = await this.range({ key: start, limit: 1, keys_only: true }, timeoutMs)
     return header

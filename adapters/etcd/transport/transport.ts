@@ -14,7 +14,6 @@ export interface Call<V> {
   cancel(reason: 'unwanted' | 'lost'): void
 }
 
-/** Requests the next part of a range; the response is undefined after the last one. */
 export type RangeStream = () => Call<RangeResponse | undefined>
 
 export interface WatchStream {
@@ -48,14 +47,10 @@ export interface Connection {
   close(isLost: boolean): void
 }
 
-/** Connects to etcd: with the user's client, or with gRPC. */
 export interface Transport {
-  /** The number of endpoints, each of which is tried once. */
   readonly endpoints: number
   readonly maxAnswerBytes: number
-  /**
-   * Whether large messages must always come in fragments. They cost the server much more CPU if its events are small.
-   */
+  /** Whether large messages must come in fragments. These cost the server much more CPU if its events are small. */
   readonly hasFragments: boolean
   connect(): Promise<Connection>
 }

@@ -3,15 +3,12 @@ import type { EtcdEvent, WatchResponse } from '../transport/etcd-messages.js'
 /** A batch ends at the first whole revision after this many events. */
 const BATCH_EVENTS = 1_000
 
-/**
- * Joins the fragments of a message into whole revisions. The last revision of a fragment may continue in the next one.
- */
+/** Joins the fragments of a message. The last revision of a fragment may continue in the next one. */
 export class Fragments {
   #rest: EtcdEvent[] = []
   /** Whether more fragments of the same message follow. */
   isWaiting = false
 
-  /** The events of all revisions that are complete now. */
   complete({ events, isFragment }: WatchResponse): readonly EtcdEvent[] {
     this.isWaiting = isFragment
     if (this.#rest.length === 0 && !isFragment) return events

@@ -43,7 +43,6 @@ export interface WatchOptions {
   onProgressRequest(listener: () => void): void
   /** The history check passed, but something is suspicious. */
   requestAudit(reason: string): void
-  /** Called with the version of the member that serves the watch. */
   onServerVersion(version: string): void
 }
 
@@ -144,7 +143,6 @@ interface FollowedRange {
   readonly position: WatchPosition
 }
 
-/** The batches of a watch from its positions on. */
 function watchLoop(
   inbox: WatchInbox,
   ranges: readonly FollowedRange[],
@@ -153,7 +151,6 @@ function watchLoop(
 ): { readonly isBehind: boolean; run(): AsyncGenerator<RevisionBatch> } {
   const fragments = new Fragments()
   const hasArrived = session.progressMeter()
-  /** The events of each range since the last batch. */
   let parts = new Map<string, EtcdEvent[]>()
   let activeAt = clock.now()
   let comparedAt = activeAt
@@ -211,7 +208,6 @@ function watchLoop(
     if (isQuiet && isActive) yield* batch()
   }
 
-  /** Divides whole revisions among the ranges. */
   const apply = (events: readonly EtcdEvent[]): void => {
     const last = events.at(-1)?.kv.modRevision ?? 0
     for (const { collection, range, position } of ranges) {

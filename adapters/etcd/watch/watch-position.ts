@@ -19,7 +19,6 @@ export class WatchPosition {
     return this.#at.revision
   }
 
-  /** All events up to `revision` have been delivered. */
   advanceTo(revision: number): void {
     if (revision > this.revision) this.#at = { ...this.#at, revision }
   }

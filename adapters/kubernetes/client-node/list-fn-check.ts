@@ -10,12 +10,10 @@ export interface ObjectIdentity {
   readonly resourceVersion: string
 }
 
-/** The store that `listFn` is compared with. */
 export interface MirrorView {
   readonly size: number
   list(): readonly object[]
   has(key: string): boolean
-  /** Resolves when everything up to this version is in the store. */
   reached(version: Version): Promise<void>
 }
 

@@ -28,7 +28,6 @@ export interface DecoderOptions {
   readonly maxObjectBytes: number
 }
 
-/** A parsed JSON object. Its fields are checked when they are read. */
 interface KubernetesObject {
   apiVersion?: unknown
   kind?: unknown

@@ -25,15 +25,11 @@ const OUTER_DEPTH = 2
 const HEAD_BYTES = 64 * 1024
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
-/**
- * Splits the body of a LIST into its items as it arrives, without parsing it. Items are the objects of the array
- * `items` at the top. The rest, the envelope, is a small object.
- */
+/** Splits the body of a LIST into its items, the objects of the array `items`. The rest is a small envelope. */
 export class JsonListSplitter {
   readonly #sink: ItemSink
   readonly #borders: ItemBorderSearch
   readonly #maxBytes: number
-  /** The open braces and brackets. */
   #depth = 0
   #isInString = false
   #isEscaped = false
@@ -50,7 +46,6 @@ export class JsonListSplitter {
   #pieces: Buffer[] = []
   #itemBytes = 0
   #isInItem = false
-  /** The offset of the item in this chunk. */
   #itemAt = 0
   #deepest = 0
 
@@ -78,9 +73,7 @@ export class JsonListSplitter {
     while (at < end) at = this.#isInItem ? this.#scanItem(chunk, at, end) : this.#scanEnvelope(chunk, at, end)
   }
 
-  /**
-   * Scans an item for its end, byte by byte in the longest part of the body. Returns the offset at which to continue.
-   */
+  /** Scans an item for its end, byte by byte. Returns the offset at which to continue. */
   #scanItem(chunk: Buffer, from: number, end: number): number {
     let depth = this.#depth
     let isInString = this.#isInString
@@ -119,7 +112,6 @@ export class JsonListSplitter {
     return end
   }
 
-  /** Scans all bytes outside of items. */
   #scanEnvelope(chunk: Buffer, from: number, end: number): number {
     let begin = from
     for (let at = from; at < end; at++) {
@@ -252,10 +244,7 @@ class ItemBorderSearch {
     this.#mayHaveBorder = true
   }
 
-  /**
-   * Delivers the item at `from` to the sink, or all items up to the last border of this chunk. Returns their end, or -1
-   * if the item does not end at a border.
-   */
+  /** Delivers the item at `from`, or all up to the last border. Returns their end; -1 if the item ends at no border. */
   deliverItems(chunk: Buffer, from: number): number {
     // A shorter lead would find more than borders.
     if (!this.#mayHaveBorder || from + LEAD_BYTES > chunk.length) return -1

@@ -17,7 +17,6 @@ export function linesOf({ bytes, isWhole }: LineBlock): readonly (string | Buffe
   return isAscii(bytes) ? bytes.toString('latin1').split('\n') : byteLinesOf(bytes)
 }
 
-/** Returns the bytes of each line that is not empty. */
 export function byteLinesOf(bytes: Buffer): readonly Buffer[] {
   const lines: Buffer[] = []
   let begin = 0

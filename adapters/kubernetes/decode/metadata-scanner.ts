@@ -1,4 +1,3 @@
-/** The metadata of an object, as far as it could be read. */
 export interface ScannedMetadata {
   readonly type?: string
   readonly name?: string
@@ -9,9 +8,7 @@ export interface ScannedMetadata {
 
 const WANTED = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
 
-/**
- * Reads the metadata of an object that cannot be parsed or is incomplete. In a watch the object is inside of an event.
- */
+/** Reads the metadata of an object that cannot be parsed. In a watch the object is inside of an event. */
 export function scanMetadata(bytes: Buffer | string, isInEvent: boolean): ScannedMetadata {
   const text = bytes.toString()
   const top = isInEvent ? 2 : 1

@@ -43,10 +43,7 @@ export class ClusterGuard {
   readonly #leases = new Set<LeaseState>()
   readonly #origins = new VersionOrigins()
 
-  /**
-   * A list begins, for a mirror that shows everything up to `floor`. Throws `EPOCH_CHANGED` if it comes from another
-   * cluster, and the mirror has not been notified of that.
-   */
+  /** For a mirror at `floor`. Throws `EPOCH_CHANGED` for another cluster, unless the mirror was notified of it. */
   beginList(clusterId: string | undefined, floor: Version | undefined, signal: AbortSignal): void {
     if (this.#pendingClusterId === undefined || clusterId !== this.#pendingClusterId)
       this.#assertCurrent(clusterId, signal)
@@ -56,7 +53,6 @@ export class ClusterGuard {
     this.#recordOrigin(floor, origin)
   }
 
-  /** A list was read to its end, for the same mirror. */
   completeList(clusterId: string | undefined, floor: Version | undefined, version: Version | undefined): void {
     if (!this.#isCurrent(clusterId)) {
       this.#revokeAll(new ClusterChangedError(clusterId))
@@ -140,7 +136,6 @@ export class ClusterGuard {
     }
   }
 
-  /** Revokes all leases and throws if this is not the current cluster. */
   #assertCurrent(clusterId: string | undefined, signal: AbortSignal): void {
     if (this.#isCurrent(clusterId)) return
     // A mirror that has stopped does not receive the error.
@@ -158,7 +153,6 @@ export class ClusterGuard {
     return this.#clusterId === undefined || clusterId === this.#clusterId
   }
 
-  /** Returns the cluster that issued a version from which a mirror resumes. */
   #takeOrigin(version: Version): string | undefined {
     return this.#origins.take(version, this.#clusterId) ?? (this.#hasChanged ? UNKNOWN : this.#clusterId)
   }

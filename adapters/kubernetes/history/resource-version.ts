@@ -5,7 +5,6 @@ export function isResourceVersion(value: unknown): value is Version {
   return typeof value === 'string' && /^[1-9]\d{0,31}$/.test(value)
 }
 
-/** Throws `PROTOCOL` if this is not a resourceVersion. */
 export function assertResourceVersion(version: Version): void {
   if (!isResourceVersion(version)) throw new SourceError(invalidVersionMessage(version), { code: 'PROTOCOL' })
 }

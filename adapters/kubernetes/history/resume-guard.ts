@@ -41,7 +41,6 @@ export class ResumeGuard {
   #auditUntil = -Infinity
   /** The version from which the last watch failed. */
   #stuckAt: Version | undefined
-  /** How many watches in a row have failed from there. */
   #failures = 0
   /** The last removal of the resource. Read it before a list, for `recordList`. */
   removal: ResourceRemoval | undefined
@@ -51,7 +50,6 @@ export class ResumeGuard {
     return this.#verifiedVersions === undefined || this.#verifiedVersions.delete(after)
   }
 
-  /** Throws `VERSION_EXPIRED` if the resource was removed after `version`. */
   assertNotRemoved(version: Version): void {
     if (this.removal !== undefined && !isListed(this.removal, version))
       throw new SourceError('the resource was deleted and recreated', { code: 'VERSION_EXPIRED' })
@@ -61,15 +59,12 @@ export class ResumeGuard {
     return now < this.#auditUntil
   }
 
-  /**
-   * `removal` is the last one when the list began: a list that began before a removal does not show the new resource.
-   */
+  /** `removal`: the last one when the list began. A list before a removal does not show the new resource. */
   recordList(version: Version, removal: ResourceRemoval | undefined): void {
     this.#verifiedVersions?.add(version)
     if (removal !== undefined && removal === this.removal && !isListed(removal, version)) removal.listedFrom = version
   }
 
-  /** A watch ended without an error. */
   recordWatchEnd(version: Version, end: 'in time' | 'early'): void {
     this.#stuckAt = undefined
     if (end === 'early') this.#verifiedVersions = new Set()
@@ -135,7 +130,6 @@ class DeletePositions {
     return this.#positions.get(mirror) ?? []
   }
 
-  /** The mirror was saved with these positions by an earlier process. */
   restore(mirror: object, positions: readonly unknown[]): void {
     this.#positions.set(mirror, positions.filter(isResourceVersion).slice(-MAX_POSITIONS))
   }

@@ -18,9 +18,7 @@ export class SchemaOrigins {
     this.#schemas.set(mirror, schema)
   }
 
-  /**
-   * Returns the schema of the mirror's objects. A watch that was opened before a change continues with the old schema.
-   */
+  /** A watch that was opened before a change of the schema continues with the old one. */
   of(mirror: object): string | undefined {
     return this.#schemas.get(mirror)
   }

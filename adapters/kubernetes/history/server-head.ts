@@ -17,10 +17,7 @@ export async function readHead(session: ApiSession, requests: ApiRequests): Prom
   return version
 }
 
-/**
- * Returns the server's current version. Throws `EPOCH_CHANGED` if it is lower than `after`: etcd was restored, and
- * `after` has another meaning in the restored history.
- */
+/** Throws `EPOCH_CHANGED` if the server's version is lower than `after`: etcd was restored. */
 export async function assertHistory(
   session: ApiSession,
   requests: ApiRequests,

@@ -3,7 +3,6 @@ import type { Version } from '../../../src/contract/version.js'
 /** Most versions whose origin is kept. The oldest are dropped first, since a mirror that stops does not report it. */
 const MAX_VERSIONS = 1_000
 
-/** The clusters that issued the versions from which mirrors may resume. */
 export class VersionOrigins {
   #origins: { readonly version: Version; readonly clusterId: string }[] = []
 

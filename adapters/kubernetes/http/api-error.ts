@@ -33,7 +33,6 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** Returns the API server's status if it caused this error. */
 export function apiStatusIn(error: unknown): ApiStatus | undefined {
   const { cause } = propertiesOf(error)
   return cause instanceof ApiRefusal ? cause.status : undefined
@@ -81,10 +80,7 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   }
 }
 
-/**
- * Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. `flaw`
- * of the client certificate is named if it may be the cause. A TLS alert about this certificate is `UNAUTHORIZED`.
- */
+/** `flaw` of the client certificate is named if it may be the cause. A TLS alert about it is `UNAUTHORIZED`. */
 export function connectionError(thrown: unknown, host: string, proxyUrl?: string, flaw?: string): SourceError {
   if (thrown instanceof SourceError) return thrown
   const reported = redact(messageOf(thrown))
@@ -135,7 +131,6 @@ function isMissingRight(message: string, { verb }: RequestTarget): boolean {
 
 const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'
 
-/** Returns the missing RBAC rule, and the command that creates it. */
 function missingRule({ group = '', plural, namespace, verbs = ['list', 'watch'] }: RequestTarget): string {
   // A request without a resource is one of discovery.
   if (plural === undefined)
@@ -163,7 +158,6 @@ function connectionHint(message: string, host: string, flaw: string | undefined)
   return /wrong version number|EPROTO|SSL|TLS/i.test(message) ? ' (check the scheme of the server: https or http)' : ''
 }
 
-/** Returns whether the proxy failed or the server behind it. */
 function proxyMessage(message: string, proxyUrl: string, host: string, flaw: string | undefined): string {
   const [, status] = /Bad response: (\d+)/.exec(message) ?? []
   if (status !== undefined) {

@@ -1,7 +1,6 @@
 import type { ApiRequest } from './api-session.js'
 import { type Resource, resourcePath } from './discovery.js'
 
-/** The objects of a resource that are read, and whether all of each is. */
 export interface Selection {
   readonly namespace: string | undefined
   readonly labelSelector: string | undefined
@@ -12,10 +11,8 @@ export interface Selection {
 
 type Parameters = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Requests metadata only, if the server can send that. */
 const PARTIAL = (kind: string): string => `application/json;as=${kind};v=v1;g=meta.k8s.io,application/json`
 
-/** Builds the requests for one resource. */
 export class ApiRequests {
   readonly resource: Resource
   readonly #selection: Selection

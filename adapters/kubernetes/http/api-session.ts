@@ -77,7 +77,6 @@ export class ApiSession {
     return this.#options.clock
   }
 
-  /** Throws before the server's Retry-After has passed. */
   assertOpen(): void {
     this.#options.retryAfter?.assertOpen(this.clock.now())
   }
@@ -154,7 +153,6 @@ export class ApiSession {
     })
   }
 
-  /** Why a server may refuse the client certificate. */
   #flawOf({ options }: Access, now: number = wallNowOf(this.clock)): string | undefined {
     return certificateFlaw(options.cert, now)
   }
@@ -173,7 +171,6 @@ export class ApiSession {
     const { clock, retryAfter } = this.#options
     const response = await this.#exchange(access, request)
     const body = new ResponseBody(response, clock)
-    // The body fails with the session.
     response.once(
       'close',
       this.#scope.onEnd((error) => body.destroy(error)),

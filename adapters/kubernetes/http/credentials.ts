@@ -93,7 +93,6 @@ export class Credentials {
   /** The cluster of the last access, and of the next one as far as is known. */
   clusterId: string | undefined
 
-  /** `call`: the function that the user called, for errors. */
   constructor(configProvider: KubeConfigProvider, call = 'kubernetesSource') {
     this.#configProvider = configProvider
     this.#call = call
@@ -126,9 +125,7 @@ export class Credentials {
     if (this.#pending?.access === access) this.#pending.isAbandoned = true
   }
 
-  /**
-   * The next access uses new credentials, if there are any. Has no effect if they were renewed since the rejected ones.
-   */
+  /** The next access uses new credentials. No effect if they were renewed since the rejected ones. */
   renew(refused?: Access): void {
     if (refused !== undefined && refused.renewals !== this.#renewals) return
     this.#renewals++

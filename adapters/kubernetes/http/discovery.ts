@@ -22,7 +22,6 @@ export interface ResourceName {
   readonly plural: string | undefined
 }
 
-/** A resource in the discovery response. */
 export interface Served {
   readonly name: string
   readonly kind: string
@@ -41,9 +40,7 @@ export function resourcePath({ apiVersion, plural }: Resource, namespace: string
   return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
 }
 
-/**
- * Finds a resource by discovery. `NOT_FOUND` if the server has none, with the nearest name or the APIs that have it.
- */
+/** `NOT_FOUND` if the server has none, with the nearest name or the APIs that have it. */
 export async function findResource(session: ApiSession, wanted: ResourceName): Promise<Resource> {
   const { apiVersion, kind, plural } = wanted
   const slash = apiVersion.indexOf('/')

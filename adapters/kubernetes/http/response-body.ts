@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
 
-/** No data arrived in time. */
 export const IDLE: unique symbol = Symbol('silence')
 
 let arrivals = 0

@@ -8,7 +8,6 @@ const EARLY_MS = 10
 export class RetryAfterGate {
   readonly #busyMs: number
   until: number = -Infinity
-  /** The error with which the server requested the delay. */
   #error: SourceError | undefined
 
   /** `busyMs` is the shortest delay after a 429, in milliseconds. */
@@ -16,9 +15,7 @@ export class RetryAfterGate {
     this.#busyMs = busyMs
   }
 
-  /**
-   * Whether the API server itself requested the delay (429). A 503 may come from a proxy before a server that is down.
-   */
+  /** Whether the API server itself requested the delay (429). A 503 may come from a proxy before it. */
   get isBusy(): boolean {
     return apiStatusIn(this.#error)?.code === 429
   }

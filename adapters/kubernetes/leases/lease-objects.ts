@@ -12,26 +12,20 @@ const BODY = 'listwatch/record'
 
 const VERBS = ['create', 'get', 'list', 'watch', 'update', 'delete']
 
-/** A record with the identity of its object. */
 export interface LeaseObject extends StoredRecord {
   readonly uid: string
   readonly resourceVersion: string
   readonly acquireTime: unknown
 }
 
-/** The requests for the Lease objects of one group. */
 export interface LeaseRequests {
   /** Without a resourceVersion a list is read from a majority of etcd, or proves that it is as new. */
   list(): ApiRequest
   watch(): ApiRequest
   get(member: string): ApiRequest
   create(record: LeaseRecord): ApiRequest
-  /**
-   * Replaces an object if it has not changed. The uid matters too: a server may create a Lease that does not exist by
-   * an update, and an eviction would have no effect.
-   */
+  /** If it has not changed. The uid matters: a server may create a missing Lease by an update, and undo an eviction. */
   update(record: LeaseRecord, before: LeaseObject): ApiRequest
-  /** Deletes an object, if it has not changed. */
   delete(member: string, known?: LeaseObject): ApiRequest
 }
 
@@ -98,7 +92,6 @@ export function leaseObjectOf(value: unknown): LeaseObject {
   }
 }
 
-/** The objects of a list, and its version. */
 export function leaseListOf(value: unknown): { readonly objects: readonly LeaseObject[]; readonly version: number } {
   const { metadata, items } = propertiesOf(value)
   const { resourceVersion } = propertiesOf(metadata)

@@ -31,16 +31,13 @@ const MAX_SILENCE_MS = 150_000
 
 type Changed = (released?: string) => void
 
-/** The requests of one controller to an API server. */
 export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession {
   const { credentials, name, leaseMs, requestMs } = settings
   const requests = leaseRequests(settings)
   const views = new LeaseViews(name)
   const rewinds = new RewindDetector()
   const changes = new ChangeDetector()
-  /** The objects of the last view. */
   let known: ReadonlyMap<string, LeaseObject> = new Map()
-  /** The object that this session wrote last. */
   let written: LeaseObject | undefined
   /** The member of the last request. Its own writes are ignored. */
   let own: string | undefined
@@ -147,7 +144,6 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
   }
 }
 
-/** The answer, or undefined if it has this HTTP status. */
 async function orUndefined(status: number, answer: Promise<unknown>): Promise<unknown> {
   return await answer.catch((error: unknown) => {
     if (apiStatusIn(error)?.code === status) return undefined

@@ -4,7 +4,6 @@ import { type PagedListOptions, readPages } from './paged-list.js'
 import { NotStreamed, type StreamedListOptions, streamList } from './streamed-list.js'
 
 export interface ListOptions<T> extends PagedListOptions<T>, StreamedListOptions<T> {
-  /** Whether the list is streamed first. */
   readonly isStreamed: boolean
   /** Called if streaming failed, before the list is read in pages. */
   onNotStreamed(reason: NotStreamed): void
@@ -52,10 +51,7 @@ class SupersededKeys {
   /** The keys of this attempt, in order. Looking each up would cost more than most lists need. */
   #yielded: (string | { readonly deleted: string })[] = []
 
-  /**
-   * Returns the events of this attempt. An object that an earlier attempt yielded is deleted first: the server may have
-   * been restored meanwhile, and the object may have other content under the same version.
-   */
+  /** An object of an earlier attempt is deleted first: after a restore its version may stand for other content. */
   record<T>(events: readonly ListEvent<T>[]): readonly ListEvent<T>[] {
     for (const { type, key } of events)
       if (key !== undefined) this.#yielded.push(type === 'delete' ? { deleted: key } : key)
@@ -75,7 +71,6 @@ class SupersededKeys {
     this.#yielded = []
   }
 
-  /** Returns deletes of the keys that this attempt has not yielded. */
   deletes(): readonly Delete<never>[] {
     return Array.from(this.#superseded, (key) => ({ type: 'delete', key }))
   }

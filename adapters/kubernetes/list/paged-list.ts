@@ -39,7 +39,6 @@ export interface PagedListOptions<T> {
 export async function* readPages<T>(options: PagedListOptions<T>): AsyncGenerator<ListPage<T>> {
   const { session, requests, limit, pageLimit, metadataOnly, random, onPageError, assertHistory } = options
   const retry = new PageRetry(session, random)
-  /** The version of all pages. */
   let snapshot: Version = ''
   let isAgain = false
   for (let token = ''; ; ) {
@@ -78,7 +77,6 @@ export async function* readPages<T>(options: PagedListOptions<T>): AsyncGenerato
 }
 
 interface PageEnd<T> {
-  /** The events that were not yielded. */
   readonly events: (Put<T> | Invalid)[]
   readonly version: string
   readonly next: string
@@ -219,13 +217,10 @@ export class PageLimit {
   }
 }
 
-/** The number of retries in a row. */
 const MAX_RETRIES = 5
 /** The longest first delay, in milliseconds. Each other delay is twice as long. */
 const FIRST_DELAY_MS = 500
-/**
- * The longest wait for a busy server, in milliseconds: after five minutes it no longer has the snapshot of the pages.
- */
+/** The longest wait for a busy server, in milliseconds: after five minutes the snapshot of the pages is gone. */
 const MAX_BUSY_MS = 120_000
 
 /** Decides when a failed page is requested again, so that the pages before it are not lost. */
@@ -241,7 +236,6 @@ class PageRetry {
     this.#random = random
   }
 
-  /** A page is complete. */
   recordSuccess(): void {
     this.#failures = 0
   }

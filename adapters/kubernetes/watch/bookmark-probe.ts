@@ -85,9 +85,7 @@ export function isExpiry({ bytes }: LineBlock): boolean {
   }
 }
 
-/** The beginning of a line that is an event or a bookmark. */
 const EVENT_TYPE = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
-/** The number of bytes in which the type is looked for. */
 const EVENT_TYPE_BYTES = 64
 
 /** Returns undefined for an error, and for a line that is not an event. */

@@ -14,7 +14,6 @@ export class ProbeSchedule {
   /** When the next probe is due; undefined if none is. */
   at: number | undefined
   #startedAt = -Infinity
-  /** The number of inconclusive probes in a row. */
   #inconclusive = 0
 
   /** A reader waits. Probes start at most once a second, however many readers wait. */

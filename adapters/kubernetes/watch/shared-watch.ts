@@ -107,7 +107,6 @@ export class SharedWatch {
     return this.#log.lastVersion
   }
 
-  /** Ends it for all followers. */
   fail(error: unknown): void {
     this.#failure ??= { error }
     this.#finish('early')
@@ -385,18 +384,15 @@ export class SharedWatch {
   }
 }
 
-/** Whether a reader waits for a version. */
 function isAwaited(context: FollowContext): boolean {
   return context.hasWaiters?.() ?? true
 }
 
-/** Decodes the lines of a watch into batches. */
 class BatchReader<T> {
   readonly #decoder: Decoder<T>
   readonly #context: FollowContext
   #events: WatchEvent<T>[] = []
   #hasMoved = false
-  /** The version of all batches. */
   version: Version
   /** The version of the lines that were read. The follower itself may be ahead of it. */
   streamVersion: Version
@@ -413,7 +409,6 @@ class BatchReader<T> {
     this.streamVersion = from
   }
 
-  /** The number of events that were not taken. */
   get size(): number {
     return this.#events.length
   }

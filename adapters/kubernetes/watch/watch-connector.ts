@@ -7,7 +7,6 @@ import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
 import type { OpenedStream } from './watch-stream.js'
 
-/** The versions with which a stream is opened. */
 export interface ResumeVersions {
   /** Everything up to this version was delivered, except for further deletes of this version. */
   readonly after: Version
@@ -17,7 +16,6 @@ export interface ResumeVersions {
 
 /** Opens the streams of one watch. Each answer is checked to come from the cluster that the watch began with. */
 export class WatchConnector {
-  /** Returns a session that ends with the signal. */
   readonly session: (signal: AbortSignal) => ApiSession
   readonly #requests: ApiRequests
   readonly #lease: WatchLease
@@ -56,7 +54,6 @@ export class WatchConnector {
     }
   }
 
-  /** Returns the error for the status with which the server ended the watch. */
   error(status: ApiStatus): SourceError {
     return apiError(status, this.#requests.watch({}))
   }

@@ -58,10 +58,7 @@ export class WatchLog {
       this.#oldest = this.#oldest.next
   }
 
-  /**
-   * No reader needs the segments before this position. Unlinks them: an old segment that the garbage collector has
-   * promoted would retain all later ones until the next full collection.
-   */
+  /** Unlinks the segments before `at`: one that the garbage collector has promoted would retain all later ones. */
   release(at: number): void {
     while (this.#first !== this.#oldest && this.#first.at < at && this.#first.next !== undefined) {
       const { next } = this.#first

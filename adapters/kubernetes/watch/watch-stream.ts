@@ -9,7 +9,6 @@ export interface OpenedStream {
   readonly head: Version | undefined
 }
 
-/** The response to one watch request, line by line. */
 export class WatchStream {
   readonly head: Version | undefined
   readonly #session: ApiSession

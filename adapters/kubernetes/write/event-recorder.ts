@@ -92,7 +92,6 @@ const MAX_NAME = 200
 const MAX_NOTE_BYTES = 1_024
 const API_VERSION = 'events.k8s.io/v1'
 
-/** An event, and how often it was repeated. */
 interface Series {
   readonly key: string
   readonly namespace: string
@@ -281,7 +280,6 @@ function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
 }
 
-/** Cuts a text at a limit of bytes, between two characters. */
 function cut(text: string): string {
   const bytes = Buffer.from(text)
   return bytes.length <= MAX_NOTE_BYTES

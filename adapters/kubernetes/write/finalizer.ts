@@ -63,7 +63,6 @@ export interface FinalizerNames {
   readonly fieldManager: string
 }
 
-/** Returns the reconcile function that keeps a finalizer on its objects, and calls the functions of the user. */
 export function finalizing<T extends KubernetesReference>(
   api: ObjectApi,
   { name, fieldManager }: FinalizerNames,

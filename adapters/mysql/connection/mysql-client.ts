@@ -22,7 +22,6 @@ export interface MysqlClient {
 /** A packet of the server. mysql2 reuses the object and its bytes after `execute`. */
 export interface MysqlPacket {
   readonly buffer: Buffer
-  /** The position of the packet's header of 4 bytes. */
   readonly start: number
   readonly end: number
   asError(encoding?: string): Error

@@ -43,7 +43,6 @@ export class RowReader<T> {
     this.#condition = sql === undefined ? undefined : `(${sql}\n)`
   }
 
-  /** Throws a SourceError that names the option `sql` if the server refuses it. */
   async check(session: Session): Promise<void> {
     if (this.#condition === undefined) return
     await session.query(`SELECT 1 FROM ${this.table.sql} WHERE ${this.#condition} LIMIT 0`).catch((error: unknown) => {
@@ -69,7 +68,6 @@ export class RowReader<T> {
     return (await Promise.all(parts)).flat()
   }
 
-  /** Returns the state of the keys of a statement by the rows that it has found. */
   changes({ keys }: KeyRead, rows: readonly Row[]): ListEvent<T>[] {
     const missing = new Set(keys)
     const events: ListEvent<T>[] = []

@@ -47,7 +47,6 @@ export interface BucketState {
   readonly mayHaveOthers: boolean
   /** Whether it has no message: nothing was written, or everything was purged, which leaves the sequence. */
   readonly isEmpty: boolean
-  /** The number of subjects that have a message. */
   readonly subjects: number
   /** Changes with every removal of a message. */
   readonly extent: string
@@ -60,9 +59,7 @@ export interface BucketState {
   readonly maxMessageBytes: number | undefined
 }
 
-/**
- * A follower that responded within this time does not follow another leader yet: an election takes longer. 0: never.
- */
+/** A follower that responded within this time follows no other leader yet: an election takes longer. 0: never. */
 const RECENT_NS = 2_000_000_000
 
 const NAME_IN_USE = 10_058
@@ -72,7 +69,6 @@ export function streamOf(bucket: string): string {
   return `KV_${bucket}`
 }
 
-/** Creates a bucket with one value of each key, unless the bucket exists. */
 export async function createBucket(
   session: Session,
   bucket: string,
@@ -138,7 +134,6 @@ function isLimit(value: number | undefined): value is number {
   return value !== undefined && value > 0
 }
 
-/** Throws `EPOCH_CHANGED` if the stream was created again meanwhile. */
 export async function assertSameStream(session: Session, bucket: string, { created }: BucketState): Promise<void> {
   const { created: now } = await readState(session, bucket)
   if (now !== created) throw createdAgain()
@@ -168,7 +163,6 @@ export async function readLastSeq(session: Session, bucket: string, subject: str
   return (await readMessage(session, bucket, { last_by_subj: subject }))?.seq ?? 0
 }
 
-/** A message as the leader of the stream has it. */
 export interface FoundMessage {
   readonly seq: number
   readonly time: string
@@ -176,7 +170,6 @@ export interface FoundMessage {
   readonly text: string
 }
 
-/** Reads one message from the leader; undefined if there is none. */
 export async function readMessage(
   session: Session,
   bucket: string,

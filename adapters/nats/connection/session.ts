@@ -50,7 +50,6 @@ export class Session {
   readonly #status: AsyncIterable<{ readonly type: string }>
   /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
   readonly #unanswered = new Set<() => void>()
-  /** The subjects of messages whose response is due. */
   readonly #pending = new Set<string>()
   #storedAt = 0
   #names = 0
@@ -71,7 +70,6 @@ export class Session {
     void this.#observe()
   }
 
-  /** Ends the session with an error: every wait rejects. */
   end(error: SourceError): void {
     this.#scope.end(error)
   }
@@ -100,7 +98,6 @@ export class Session {
     this.#options.client.publish(this.#options.prefix + subject, JSON.stringify(body), options)
   }
 
-  /** Publishes a message that a stream stores. */
   store(subject: string, payload: string, headers: Readonly<Record<string, string>>, reply?: string): void {
     this.assertOpen()
     const encoded = encodedHeaders(headers)
@@ -184,7 +181,6 @@ export class Session {
     return typeof id === 'string' ? id : ''
   }
 
-  /** The address of the last server, for messages. */
   get #server(): string {
     const { client } = this.#options
     const { getServer } = propertiesOf(client)
@@ -253,7 +249,6 @@ export class Session {
 
 const TIMEOUT_MS = 10_000
 
-/** A session with the options of a source. */
 export function sessionOf(
   { client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvSourceOptions<unknown>, 'client' | 'domain' | 'timeoutMs'>,
   { signal, clock }: Pick<SessionOptions, 'signal' | 'clock'>,

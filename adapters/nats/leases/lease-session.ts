@@ -30,7 +30,6 @@ interface Found {
 interface Written {
   readonly state: GroupState
   readonly before: GroupState | undefined
-  /** When the state before it was requested. */
   readonly sentAt: number
 }
 
@@ -45,9 +44,7 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
   const subject = `$KV.${bucket}.${token}`
   const hints = `listwatch.leases.${bucket}.${token}`
   const views = new LeaseViews(name)
-  /** The sequence of the last write of this session that succeeded. */
   let lastSeq = 0
-  /** The last renewal that succeeded. */
   let confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
   /** The member of the last request. Its own hints are ignored. */
   let own: string | undefined
@@ -120,7 +117,6 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
     if (!client.isClosed() && !client.isDraining()) client.publish(hints, hint)
   }
 
-  /** Listens until the connection is lost. */
   const listen = async (changed: (released?: string) => void, signal: AbortSignal): Promise<void> => {
     const session = open(signal)
     const { promise: ended, reject } = Promise.withResolvers<never>()
@@ -185,7 +181,6 @@ export function natsLeaseSession(settings: SessionSettings): LeaseSession {
 interface GroupState {
   /** A random name. It is replaced when a member finds an older state than it has seen. */
   readonly epoch: string
-  /** The fence of the last write. */
   readonly fence: number
   readonly records: readonly StoredRecord[]
 }

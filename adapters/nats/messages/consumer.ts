@@ -50,7 +50,6 @@ const PROBE_LIFE_MS = 500
 const LAST_PULL_SIZE = 500
 /** The distance of their heartbeats, in milliseconds: a heartbeat has the position. */
 const LAST_PULL_MS = 100
-/** How often a replica that lags behind is asked. */
 const MOST_PROBES = 100
 
 /** An ephemeral pull consumer of a stream. Nothing is acknowledged: a lost delivery ends the session. */

@@ -19,7 +19,6 @@ export class HeldMessages {
     this.#limit = Math.max(FEW, 2 * this.#messages.length)
   }
 
-  /** Returns the messages, and holds them no more. */
   take(): readonly StoredMessage[] {
     const messages = this.#messages
     this.#messages = []

@@ -44,7 +44,6 @@ export class RecentMessages {
     this.#pending = undefined
   }
 
-  /** The sequence from which `assertContinues` has to read. */
   get from(): number {
     const [oldest] = this.#bySubject.values()
     return this.#isAll || oldest === undefined ? 1 : oldest.seq

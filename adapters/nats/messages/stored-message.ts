@@ -1,11 +1,9 @@
 import { propertiesOf } from '../../common/properties.js'
 import type { NatsMessage } from '../connection/nats-client.js'
 
-/** A message of the stream, as a consumer delivers it. */
 export interface StoredMessage {
   readonly consumer: string
   readonly subject: string
-  /** The sequence in the stream. */
   readonly seq: number
   /** The number of the delivery: without a gap if nothing was lost. */
   readonly delivery: number

@@ -36,7 +36,6 @@ export class LineBuffer {
     this.#used += chunk.length
   }
 
-  /** Calls `onLine` with each whole line, and keeps the rest. */
   flush(): void {
     if (this.#used === 0) return
     const end = this.#bytes.lastIndexOf(NEWLINE, this.#used - 1)

@@ -138,7 +138,6 @@ export class Session {
     return this.#client.processID
   }
 
-  /** When the connection last received bytes. A call notices only that bytes arrived since the call before it. */
   get receivedAt(): number {
     return this.#received.at
   }
@@ -245,7 +244,6 @@ export class Session {
     this.#client.connection.stream.destroy()
   }
 
-  /** Closes the connection. The query under way and all later ones reject with `error`. */
   destroy(error: SourceError): void {
     this.#scope.end(error)
   }
@@ -295,10 +293,7 @@ interface DataStream {
   off(event: 'data', listener: unknown): unknown
 }
 
-/**
- * Calls `onError` with an error of pg's parser, which would end the process: pg parses in a listener of the stream. The
- * parser throws for a text that is longer than a string can be, and for messages that are cut off.
- */
+/** Calls `onError` with what pg's parser throws in a listener of the stream: it would end the process. */
 function guardParser(stream: unknown, onError: (error: unknown) => void): void {
   if (!isDataStream(stream)) return
   for (const listener of stream.listeners('data')) {

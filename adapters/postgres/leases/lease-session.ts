@@ -21,7 +21,6 @@ interface SessionOptions extends LeaseSettings {
   readonly connect: (() => PgClient | Promise<PgClient>) | undefined
 }
 
-/** The requests of one controller to Postgres. */
 export function postgresLeaseSession(options: SessionOptions): LeaseSession {
   const { pool, group, connect, name, leaseMs, requestMs } = options
   const views = new LeaseViews(name)
@@ -31,7 +30,6 @@ export function postgresLeaseSession(options: SessionOptions): LeaseSession {
   /** The member of the last request. Its own notifications are ignored. */
   let own: string | undefined
 
-  /** Returns the first value of the last result. */
   const request = async (text: string, signal: AbortSignal): Promise<unknown> => {
     signal.throwIfAborted()
     if (closed.signal.aborted) throw new SourceError('the lease session was closed', { code: 'STOPPED' })

@@ -19,7 +19,6 @@ export function outdatedCollationsSql(relid: string, serverVersion: number): str
    WHERE CASE WHEN ${isDefault} THEN ${ofDatabase} ELSE c.collversion OPERATOR(pg_catalog.<>) pg_catalog.pg_collation_actual_version(c.oid) END)`
 }
 
-/** The problem of a table with outdated collations, and its remedy. */
 export function outdatedIndexes(table: string, refreshes: readonly string[]): { problem: string; remedy: string } {
   return {
     problem: `a library that orders texts was upgraded: indexes of ${table} may not find rows, so mirrors read the whole table after each change`,

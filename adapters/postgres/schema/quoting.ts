@@ -1,4 +1,3 @@
-/** Quotes an identifier. Throws a TypeError for an empty name, and for one with a NUL. */
 export function quoteIdentifier(name: string): string {
   if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is not a valid name in Postgres`)
   return `"${name.replaceAll('"', '""')}"`

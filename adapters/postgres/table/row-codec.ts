@@ -53,10 +53,7 @@ export class RowCodec<T> {
     this.#empty = JSON.parse(`{${columns.map(({ name }) => `${JSON.stringify(name)}:null`).join()}}`)
   }
 
-  /**
-   * Converts a row of `COPY … TO STDOUT` in text format, without its line end. If `bytes` is present, each character of
-   * the line is a byte of `bytes`, and the first one is at the position `at`.
-   */
+  /** A row of COPY in text format, without its line end. `bytes` and `at` are as in `OnLine`. */
   fromCopyLine(line: string, bytes: Buffer | undefined, at: number): Put<T> | Invalid {
     // An escape is longer than the character that it means.
     if (this.#mayBeMalformed || !this.#isShort(line.length)) return this.fromTexts(fieldsOf(line), detached)

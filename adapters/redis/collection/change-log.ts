@@ -7,7 +7,6 @@ const DASH = 0x2d
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39
 
-/** A change of one key. Without a value it is a deletion. */
 export interface LogChange {
   /** The key, after one byte. */
   readonly field: Buffer

@@ -53,7 +53,6 @@ export class CollectionReader {
   readonly #verified: readonly CollectionKeys[]
   readonly #fields: AdaptivePageSize
   readonly #entries: AdaptivePageSize
-  /** The id before the first entry of a history. */
   #before = '0-0'
 
   constructor(session: Session, { keys, verified = [keys], pageSize, responseSize }: CollectionReaderOptions) {
@@ -140,7 +139,6 @@ export class CollectionReader {
     }
   }
 
-  /** Throws if the history is another one, or if entries are missing. */
   async verify(at: Position | Absent): Promise<Verification> {
     return 'absentAt' in at ? await this.#verifyAbsence(at) : await this.#verifyPosition(at)
   }

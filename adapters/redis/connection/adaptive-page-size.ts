@@ -3,7 +3,6 @@ import { SourceError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../common/source-errors.js'
 import { isErrorReply } from './redis-errors.js'
 
-/** The maximum size of a response, in bytes, as estimated from earlier ones. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
 /** Responses are not limited to less than this size after a lost connection. */
 const MIN_RESPONSE_BYTES = 64 * 1024

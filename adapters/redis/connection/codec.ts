@@ -10,7 +10,6 @@ export class EventCodec<T> {
     this.#codec = new ValueCodec(codec, keys)
   }
 
-  /** `from`: the offset of the key in its bytes. */
   put(bytes: Buffer, value: Buffer, from?: number): Put<T> | Invalid {
     const key = this.#codec.key(bytes, from)
     try {
