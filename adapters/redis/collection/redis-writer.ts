@@ -150,76 +150,58 @@ export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
   checkOptions('redisWriter', options, optionChecks)
   assertGiven('redisWriter', options, ['client', 'collection'])
   return options.shardCount === undefined
-    ? new SingleWriter<T>(options, options.collection)
-    : new ShardedWriter<T>(options, options.shardCount)
+    ? singleWriter<T>(options, options.collection)
+    : shardedWriter<T>(options, options.shardCount)
 }
 
 /** Writes one collection. `isExact`: a collection that has lost fields counts as deleted. */
-export class SingleWriter<T> implements RedisWriter<T> {
-  readonly #options: RedisWriterOptions<T>
-  readonly #writer: CollectionWriter
-
-  constructor(options: RedisWriterOptions<T>, name: string, isExact = false) {
-    this.#options = options
-    const keys = collectionKeys(keyPrefixOf(options.client), name)
-    this.#writer = new CollectionWriter({ ...options, name: `redisWriter ${name}`, collections: [keys], isExact }, keys)
-  }
-
-  async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {
-    checkChanges(changes)
-    checkOptions('apply', options, { ifVersion: isVersion })
-    const { codec = 'json', keys = 'string' } = this.#options
-    return await this.#writer.apply(
-      changes.map((change) => encodeChange(change, codec, keys)),
-      options,
-    )
-  }
-
-  async close(): Promise<void> {
-    this.#writer.close()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
+export function singleWriter<T>(options: RedisWriterOptions<T>, name: string, isExact = false): RedisWriter<T> {
+  const { codec = 'json', keys: keyForm = 'string' } = options
+  const keys = collectionKeys(keyPrefixOf(options.client), name)
+  const writer = new CollectionWriter({ ...options, name: `redisWriter ${name}`, collections: [keys], isExact }, keys)
+  const close = async (): Promise<void> => writer.close()
+  return {
+    apply: async (changes, given = {}) => {
+      checkChanges(changes)
+      checkOptions('apply', given, { ifVersion: isVersion })
+      return await writer.apply(
+        changes.map((change) => encodeChange(change, codec, keyForm)),
+        given,
+      )
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-class ShardedWriter<T> implements RedisShardedWriter<T> {
-  readonly shards: ReadonlyMap<string, RedisWriter<T>>
-  readonly #keyForm: RedisKeys
-
-  constructor(options: RedisWriterOptions<T>, shards: number) {
-    this.#keyForm = options.keys ?? 'string'
-    const numbers = Array.from({ length: shards }, (_, shard) => shard)
-    this.shards = new Map(
-      numbers.map((shard) => [String(shard), new SingleWriter<T>(options, shardName(options.collection, shard))]),
-    )
+function shardedWriter<T>(options: RedisWriterOptions<T>, shardCount: number): RedisShardedWriter<T> {
+  const { collection, keys = 'string' } = options
+  const numbers = Array.from({ length: shardCount }, (_, shard) => shard)
+  const shards = new Map(
+    numbers.map((shard) => [String(shard), singleWriter<T>(options, shardName(collection, shard))]),
+  )
+  const nameOf = (key: string): string => String(shardOf(Buffer.from(encodeKey(key, keys)), shards.size))
+  const close = async (): Promise<void> => {
+    await Promise.all(Array.from(shards.values(), (shard) => shard.close()))
   }
-
-  shardOf(key: string): string {
-    return String(shardOf(Buffer.from(encodeKey(key, this.#keyForm)), this.shards.size))
-  }
-
-  async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {
-    checkChanges(changes)
-    const names = new Set(changes.map((change) => this.shardOf(keyOf(change))))
-    const [name = '', ...others] = names
-    const shard = this.shards.get(name)
-    if (shard === undefined)
-      throw new TypeError('apply: without changes, call the writer of one shard: writer.shards.get("0")')
-    if (others.length > 0)
-      throw new TypeError(
-        `apply: the keys belong to ${names.size} shards, and a transaction writes to one: group them by writer.shardOf(key)`,
-      )
-    return await shard.apply(changes, options)
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(Array.from(this.shards.values(), (shard) => shard.close()))
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
+  return {
+    shards,
+    shardOf: nameOf,
+    apply: async (changes, given = {}) => {
+      checkChanges(changes)
+      const names = new Set(changes.map((change) => nameOf(keyOf(change))))
+      const [name = '', ...others] = names
+      const shard = shards.get(name)
+      if (shard === undefined)
+        throw new TypeError('apply: without changes, call the writer of one shard: writer.shards.get("0")')
+      if (others.length > 0)
+        throw new TypeError(
+          `apply: the keys belong to ${names.size} shards, and a transaction writes to one: group them by writer.shardOf(key)`,
+        )
+      return await shard.apply(changes, given)
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -7,7 +7,7 @@ import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.
 import { nameFlaw } from './collection-keys.js'
 import { collectionSource } from './collection-source.js'
 import { MAX_CHANGES } from './collection-writer.js'
-import { SingleWriter } from './redis-writer.js'
+import { type RedisWriter, singleWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
 
 /**
@@ -75,10 +75,10 @@ export function redisRelayStore(options: RedisRelayStoreOptions): RelayStore {
   const { relay, client, heartbeatMs: blockMs = 2_000, timeoutMs = 5_000 } = options
   const name = `relay:${relay}`
   const collection = collectionSource<string>({ client, name, codec: 'string', keys: 'string', blockMs, timeoutMs })
-  let writer: SingleWriter<string> | undefined
-  const writerOf = (clock: Clock): SingleWriter<string> => {
+  let writer: RedisWriter<string> | undefined
+  const writerOf = (clock: Clock): RedisWriter<string> => {
     const { relay: _, heartbeatMs: __, ...rest } = options
-    writer ??= new SingleWriter<string>({ ...rest, collection: name, codec: 'string', clock }, name, true)
+    writer ??= singleWriter<string>({ ...rest, collection: name, codec: 'string', clock }, name, true)
     return writer
   }
   return {

@@ -11,7 +11,7 @@ import {
   isUnsent,
   redisError,
 } from '../connection/redis-errors.js'
-import { checkServer, type Warnings } from '../connection/server-checks.js'
+import { openChecked, type Warnings } from '../connection/server-checks.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
 
@@ -118,16 +118,11 @@ export class WriterConnection {
 
   async #connect(): Promise<Session> {
     const { route, clock, timeoutMs, warnings } = this.#settings
-    let session: Session | undefined
+    const { signal } = this.#closed
     try {
-      if (this.#closed.signal.aborted) throw unavailable('the writer was closed')
-      session = await route.open({ signal: this.#closed.signal, clock, timeoutMs })
-      await checkServer(session, warnings(undefined))
-      this.#open = session
-      return session
-    } catch (error) {
-      session?.close()
-      throw error
+      if (signal.aborted) throw unavailable('the writer was closed')
+      this.#open = await openChecked(route, { signal, clock, timeoutMs }, warnings(undefined))
+      return this.#open
     } finally {
       this.#opening = undefined
     }

@@ -1,8 +1,9 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../common/source-errors.js'
 import { type RedisReply, repliesIn } from './client.js'
+import type { ClusterRoute } from './cluster-route.js'
 import { isNotAllowed } from './redis-errors.js'
-import { type RedisCommand, type Session, textOf } from './session.js'
+import { type RedisCommand, type Session, type SessionOptions, textOf } from './session.js'
 
 const OLDEST_MAJOR = 7
 
@@ -23,21 +24,29 @@ export function warningsOf(of: string): Warnings {
 }
 
 /**
- * Verifies that the server is a master of Redis 7 or later, or Valkey, that does not evict keys (unless `mayEvict`). If
- * the user has no permission for a check, it is skipped with one warning.
+ * Opens a session to a master of Redis 7 or later, or Valkey, that does not evict keys (unless `mayEvict`). If the user
+ * has no permission for a check, it is skipped with one warning.
  */
-export async function checkServer(
-  session: Session,
+export async function openChecked(
+  route: ClusterRoute,
+  options: SessionOptions,
   warn: Warn,
-  { mayEvict = false }: { readonly mayEvict?: boolean } = {},
-): Promise<void> {
-  const [, server, memory] = await Promise.all([
-    checkRole(session, warn),
-    query(session, warn, 'INFO', 'server'),
-    mayEvict ? undefined : query(session, warn, 'INFO', 'memory'),
-  ])
-  if (server !== undefined) checkVersion(textOf(server), session.address)
-  if (memory !== undefined) checkEviction(textOf(memory), session.address)
+  mayEvict = false,
+): Promise<Session> {
+  const session = await route.open(options)
+  try {
+    const [, server, memory] = await Promise.all([
+      checkRole(session, warn),
+      query(session, warn, 'INFO', 'server'),
+      mayEvict ? undefined : query(session, warn, 'INFO', 'memory'),
+    ])
+    if (server !== undefined) checkVersion(textOf(server), session.address)
+    if (memory !== undefined) checkEviction(textOf(memory), session.address)
+    return session
+  } catch (error) {
+    session.close()
+    throw error
+  }
 }
 
 /** A master that becomes a replica continues to serve old data, except to blocked clients. */

@@ -3,7 +3,7 @@ import type { ListContext, SourceContext, WatchBatch, WatchContext } from '../..
 import { withKeepAliveBatches } from '../../common/keep-alive-batches.js'
 import type { ClusterRoute } from './cluster-route.js'
 import { isMoved, redisError } from './redis-errors.js'
-import { checkServer, type Warnings } from './server-checks.js'
+import { openChecked, type Warnings } from './server-checks.js'
 import type { Session } from './session.js'
 
 export interface SessionRunnerSettings {
@@ -82,13 +82,9 @@ export class SessionRunner {
 
   async #open({ signal, clock, warn }: RunContext): Promise<Session> {
     const { route, warnings, timeoutMs, mayEvict = false } = this.#settings
-    let session: Session | undefined
     try {
-      session = await route.open({ signal, clock, timeoutMs })
-      await checkServer(session, warnings(warn), { mayEvict })
-      return session
+      return await openChecked(route, { signal, clock, timeoutMs }, warnings(warn), mayEvict)
     } catch (error) {
-      session?.close()
       throw this.#failed(error)
     }
   }

@@ -10,8 +10,8 @@ import { unavailable } from '../../common/source-errors.js'
 import { keyPrefixOf, type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError } from '../connection/redis-errors.js'
-import { checkServer, warningsOf } from '../connection/server-checks.js'
-import { type Session, textOf } from '../connection/session.js'
+import { openChecked, warningsOf } from '../connection/server-checks.js'
+import { type Session, type SessionOptions, textOf } from '../connection/session.js'
 
 interface SessionSettings extends LeaseSettings {
   readonly client: RedisClient
@@ -29,18 +29,8 @@ export function redisLeaseSession(settings: SessionSettings): LeaseSession {
   /** The member of the last request. Its own messages are ignored. */
   let own: string | undefined
 
-  const open = (signal: AbortSignal): Promise<Session> =>
-    route.open({ signal, clock: systemClock, timeoutMs: requestMs })
-  const connection = new LeaseConnection(async (signal) => {
-    const session = await open(signal)
-    try {
-      await checkServer(session, warnings(undefined))
-      return session
-    } catch (error) {
-      session.close()
-      throw error
-    }
-  })
+  const optionsOf = (signal: AbortSignal): SessionOptions => ({ signal, clock: systemClock, timeoutMs: requestMs })
+  const connection = new LeaseConnection((signal) => openChecked(route, optionsOf(signal), warnings(undefined)))
 
   const request = async <V>(signal: AbortSignal, work: (session: Session) => Promise<V>): Promise<V> => {
     try {
@@ -72,7 +62,7 @@ export function redisLeaseSession(settings: SessionSettings): LeaseSession {
 
   /** Listens over a connection of its own, until it is lost. */
   const listen = async (changed: (released?: string) => void, signal: AbortSignal): Promise<void> => {
-    const session = await open(signal)
+    const session = await route.open(optionsOf(signal))
     try {
       session.onMessage((message) => {
         const [, dash, member] = /^(-?)(.*)$/s.exec(textOf(message)) ?? []
