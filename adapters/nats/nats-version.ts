@@ -22,13 +22,8 @@ const versions = versionFormat<NatsVersion>('nats1', OF, {
 })
 
 /** `nats1.<created>.<sequence>.<newest>.<time>` */
-export function formatVersion(version: NatsVersion): Version {
-  return versions.format(version)
-}
-
-export function parseVersion(version: Version): NatsVersion {
-  return versions.parse(version)
-}
+export const formatVersion: (version: NatsVersion) => Version = versions.format
+export const parseVersion: (version: Version) => NatsVersion = versions.parse
 
 /** `mark`: a version, or the revision of a write. Throws `EPOCH_CHANGED` for another stream. */
 export function includesMark(at: Version, mark: Version): boolean {

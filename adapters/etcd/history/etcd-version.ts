@@ -44,17 +44,12 @@ const heads = versionFormat<{ readonly clusterId: string; readonly revision: num
 })
 
 /** `etcd1.<cluster>.<term>.<revision>.<count>.<newest>.<digest>.<raft index>` */
-export function formatVersion(version: EtcdVersion): Version {
-  return versions.format(version)
-}
+export const formatVersion: (version: EtcdVersion) => Version = versions.format
+export const parseVersion: (version: Version) => EtcdVersion = versions.parse
 
 /** `etcdh1.<cluster>.<revision>`: the current revision of the server. No watch can be resumed from it. */
 export function formatHead({ clusterId, revision }: Pick<EtcdVersion, 'clusterId' | 'revision'>): Version {
   return heads.format({ clusterId, revision })
-}
-
-export function parseVersion(version: Version): EtcdVersion {
-  return versions.parse(version)
 }
 
 /** `mark`: a version, a head, or the `header.revision` of a write. Throws `EPOCH_CHANGED` for another cluster. */

@@ -82,14 +82,13 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
 }
 
 function withKnownStatus(call: InterceptedCall): InterceptedCall {
-  const start = call.start.bind(call)
-  call.start = (metadata, listener) =>
+  return startedBy(call, (start, metadata, listener) =>
     start(metadata, {
       onReceiveMetadata: (value) => listener?.onReceiveMetadata?.(value),
       onReceiveMessage: (value) => listener?.onReceiveMessage?.(value),
       onReceiveStatus: (status) => listener?.onReceiveStatus?.(knownStatus(status)),
-    })
-  return call
+    }),
+  )
 }
 
 /**
@@ -105,12 +104,10 @@ function knownStatus(status: Status): Status {
 }
 
 function refused(call: InterceptedCall): InterceptedCall {
-  const start = call.start.bind(call)
-  call.start = (metadata, listener) => {
+  return startedBy(call, (start, metadata, listener) => {
     start(metadata, listener)
     call.cancelWithStatus(FAILED_PRECONDITION, 'no longer wanted')
-  }
-  return call
+  })
 }
 
 interface Duplex {
@@ -184,12 +181,17 @@ interface InterceptedCall {
 
 /** Adds to the metadata that a member without a leader ends the watch, instead of being silent. */
 function withLeader(options: object, next: (options: object) => InterceptedCall): InterceptedCall {
-  const call = next(options)
-  const start = call.start.bind(call)
-  call.start = (metadata, listener) => {
+  return startedBy(next(options), (start, metadata, listener) => {
     const own = metadata.clone() // The client uses the other metadata object for all of its calls.
     own.set('hasleader', 'true')
     start(own, listener)
-  }
+  })
+}
+
+type Start = InterceptedCall['start']
+
+function startedBy(call: InterceptedCall, by: (start: Start, ...args: Parameters<Start>) => void): InterceptedCall {
+  const start = call.start.bind(call)
+  call.start = (metadata, listener) => by(start, metadata, listener)
   return call
 }

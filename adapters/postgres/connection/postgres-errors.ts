@@ -2,6 +2,7 @@ import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contr
 import { redact, redactError } from '../../../src/util/redact.js'
 import { shellQuoted } from '../../../src/util/shell-quoted.js'
 import { propertiesOf } from '../../common/properties.js'
+import { networkHint } from '../../common/source-errors.js'
 
 /** The history after the version was removed or is incomplete: the core lists the table once. */
 export function expired(reason: string, detail: string): SourceError {
@@ -28,46 +29,43 @@ export function postgresError(thrown: unknown, client?: unknown, table?: string)
   })
 }
 
+/** By SQLSTATE. */
+const CODES: Readonly<Record<string, SourceErrorCode>> = {
+  '28000': 'UNAUTHORIZED', // invalid authorization
+  '28P01': 'UNAUTHORIZED', // wrong password
+  '42501': 'UNAUTHORIZED', // insufficient privilege
+  '3D000': 'NOT_FOUND', // no such database
+  '3F000': 'NOT_FOUND', // no such schema
+  '42P01': 'NOT_FOUND', // no such table
+  '42883': 'NOT_FOUND', // no such function
+  '42703': 'PROTOCOL', // no such column
+  '42601': 'PROTOCOL', // syntax
+  '42804': 'PROTOCOL', // wrong type
+  '42P17': 'PROTOCOL', // not immutable
+}
+
 function sourceErrorCodeOf(code: string | undefined, message: string): SourceErrorCode {
-  switch (code) {
-    case '28000': // invalid authorization
-    case '28P01': // wrong password
-    case '42501': // insufficient privilege
-      return 'UNAUTHORIZED'
-    case '3D000': // no such database
-    case '3F000': // no such schema
-    case '42P01': // no such table
-    case '42883': // no such function
-      return 'NOT_FOUND'
-    case '42703': // no such column
-    case '42601': // syntax
-    case '42804': // wrong type
-    case '42P17': // not immutable
-      return 'PROTOCOL'
-    default:
-      return /password/.test(message) && code === undefined ? 'UNAUTHORIZED' : 'UNAVAILABLE'
-  }
+  if (code === undefined) return /password/.test(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE'
+  return CODES[code] ?? 'UNAVAILABLE'
 }
 
 function hintFor(code: string | undefined, message: string, client: unknown, table: string | undefined): string {
   switch (code) {
-    case 'ECONNREFUSED':
-      return ' (no server listens there: check host and port)'
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return ' (no such host: check its name)'
     case '42501':
       if (/row-level security/.test(message)) return ''
       return `; as the owner of the table run: ${grantCommand(client, table)}`
     case '0A000': // unlogged tables
     case '25006': // LISTEN
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''
-    default:
+    default: {
+      const hint = networkHint(code ?? '', '')
+      if (hint) return ` (${hint})`
       if (/does not support SSL/.test(message))
         return ` (${addressOf(client)} has no TLS: check host and port, or connect without TLS: sslmode=disable)`
       return /SASL|client password must be a string/.test(message)
         ? ' (the server requires a password, and the client has none)'
         : ''
+    }
   }
 }
 
