@@ -37,7 +37,7 @@ export class BookmarkProbe {
 
   /** The lines that have arrived; undefined if the probe has ended, failed or reached its deadline. */
   take(): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
-    return this.stream.isReady ? this.stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
+    return this.stream.body.isReady ? this.stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
   }
 
   /** Returns the lines up to the first one that is not an event, and that line. */

@@ -110,7 +110,7 @@ export class SharedWatch {
   fail(error: unknown): void {
     this.#failure ??= { error }
     this.#finish('early')
-    this.#main?.interrupt()
+    this.#main?.body.interrupt()
   }
 
   /** Yields everything after `after`. The watch closes when its last follower leaves. */
@@ -196,7 +196,7 @@ export class SharedWatch {
       const [main, probe, now] = [this.#main, this.#openProbe, clock.now()]
       if (main === undefined || this.#log.last !== last) return
       if (now >= this.#endsAt) return this.#finish(this.#silentMs > MAX_SILENCE_TO_JOIN_MS ? 'early' : 'in time')
-      if (probe !== undefined && (probe.stream.isReady || now >= probe.deadline)) {
+      if (probe !== undefined && (probe.stream.body.isReady || now >= probe.deadline)) {
         await this.#readProbe(probe)
         continue
       }
@@ -260,7 +260,7 @@ export class SharedWatch {
     if (end === undefined) return Promise.resolve() // A follower is reading the data that has just arrived.
     this.#replacing ??= this.#replaceStream(end).finally(() => {
       this.#replacing = undefined
-      this.#main?.interrupt()
+      this.#main?.body.interrupt()
     })
     return this.#replacing
   }
@@ -281,7 +281,7 @@ export class SharedWatch {
       throw error
     }
     this.#log.append([], this.#log.last.end)
-    before?.interrupt()
+    before?.body.interrupt()
     before?.destroy('another connection has replaced it')
   }
 
@@ -308,7 +308,7 @@ export class SharedWatch {
     try {
       const stream = await this.#open(this.#log.resumeAfter(end), PROBE_SECONDS, true)
       this.#probe = new BookmarkProbe(stream, { startedAt, openedAt: clock.now(), after: end })
-      stream.whenReady(() => this.#main?.interrupt())
+      stream.body.whenReady(() => this.#main?.body.interrupt())
     } catch (error) {
       if (isEpochChange(error)) this.fail(error)
       if (error instanceof SourceError && error.code === 'VERSION_EXPIRED') this.#failIfSilent()
@@ -317,7 +317,7 @@ export class SharedWatch {
       const retryAfterMs = error instanceof SourceError ? error.retryAfterMs : undefined
       this.#schedule.recordFailure(clock.now(), retryAfterMs)
     }
-    this.#main?.interrupt()
+    this.#main?.body.interrupt()
   }
 
   /** Events delivered by both streams appear twice in the log. BatchReader drops the second copy by version. */
@@ -380,7 +380,7 @@ export class SharedWatch {
       return
     }
     this.#schedule.request(this.#options.clock.now())
-    this.#main?.interrupt()
+    this.#main?.body.interrupt()
   }
 }
 

@@ -12,7 +12,7 @@ export interface OpenedStream {
 export class WatchStream {
   readonly head: Version | undefined
   readonly #session: ApiSession
-  readonly #body: ResponseBody
+  readonly body: ResponseBody
   readonly #splitter: LineSplitter
   #blocks: LineBlock[] = []
   /** When the stream was opened, or data arrived last. */
@@ -25,45 +25,32 @@ export class WatchStream {
   constructor(session: ApiSession, { body, head }: OpenedStream, maxObjectBytes: number) {
     this.head = head
     this.#session = session
-    this.#body = body
+    this.body = body
     this.lastDataAt = session.clock.now()
     this.#splitter = new LineSplitter((block) => this.#blocks.push(block), maxObjectBytes)
   }
 
   /** The arrival number of the oldest data that is not in a taken line; undefined if there is none. */
   get pendingArrival(): number | undefined {
-    return this.#lineArrival ?? this.#body.pendingArrival
-  }
-
-  get isReady(): boolean {
-    return this.#body.isReady
-  }
-
-  whenReady(listener: () => void): void {
-    this.#body.whenReady(listener)
+    return this.#lineArrival ?? this.body.pendingArrival
   }
 
   /** Returns lines, maybe none; `IDLE` after `ms` without data, undefined at the end. Rejects if it broke off. */
   async take(ms: number): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
-    const taken = await this.#session.take(this.#body, ms)
+    const taken = await this.#session.take(this.body, ms)
     if (taken === undefined || taken === IDLE) return taken
     if (taken.length > 0) this.lastDataAt = this.#session.clock.now()
     for (const chunk of taken) this.#splitter.push(chunk)
     const blocks = this.#blocks
     this.#blocks = []
-    const { takenArrival: cameAt } = this.#body
+    const { takenArrival: cameAt } = this.body
     this.takenArrival = this.#lineArrival ?? cameAt
     if (!this.#splitter.isInLine) this.#lineArrival = undefined
     else if (blocks.length > 0 || this.#lineArrival === undefined) this.#lineArrival = cameAt
     return blocks
   }
 
-  /** Ends the current wait, without lines. */
-  interrupt(): void {
-    this.#body.interrupt()
-  }
-
   destroy(why: string): void {
-    this.#body.destroy(new Error(why))
+    this.body.destroy(new Error(why))
   }
 }
