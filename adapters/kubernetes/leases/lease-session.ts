@@ -1,25 +1,45 @@
 import { createHash } from 'node:crypto'
-import { systemClock } from '../../../src/contract/clock.js'
+import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
 import type { Eviction, LeaseLostError, LeaseRecord, LeaseSession } from '../../../src/contract/leases.js'
 import { parseJson } from '../../common/json-depth.js'
 import { LeaseConnection } from '../../common/lease-connection.js'
 import { keepListening } from '../../common/lease-hints.js'
 import type { LeaseSettings } from '../../common/lease-options.js'
-import { ChangeDetector, hasReleased, LeaseViews, leaseLost, RewindDetector } from '../../common/lease-records.js'
-import { propertiesOf } from '../../common/properties.js'
-import { unavailable } from '../../common/source-errors.js'
+import {
+  ChangeDetector,
+  encodeBody,
+  hasReleased,
+  LeaseViews,
+  leaseLost,
+  RewindDetector,
+  type StoredRecord,
+} from '../../common/lease-records.js'
+import { elementsOf, propertiesOf } from '../../common/properties.js'
+import { refused, unavailable } from '../../common/source-errors.js'
 import { byteLinesOf } from '../decode/line-splitter.js'
 import { apiStatusIn } from '../http/api-error.js'
-import { ApiSession } from '../http/api-session.js'
+import { type ApiRequest, ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'
 import { IDLE } from '../http/response-body.js'
 import { WatchStream } from '../watch/watch-stream.js'
-import { type LeaseObject, leaseListOf, leaseObjectOf, leaseRequests } from './lease-objects.js'
 
 export interface SessionSettings extends LeaseSettings {
   readonly credentials: Credentials
   readonly namespace: string
   readonly group: string
+}
+
+const API_VERSION = 'coordination.k8s.io/v1'
+const GROUP_LABEL = 'listwatch/group'
+const RENEWAL = 'listwatch/renewal'
+const BODY = 'listwatch/record'
+
+const VERBS = ['create', 'get', 'list', 'watch', 'update', 'delete']
+
+interface LeaseObject extends StoredRecord {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly acquireTime: unknown
 }
 
 const NOT_FOUND = 404
@@ -149,4 +169,81 @@ async function orUndefined(status: number, answer: Promise<unknown>): Promise<un
     if (apiStatusIn(error)?.code === status) return undefined
     throw error
   })
+}
+
+/** The requests for the Lease objects of one group. Each changes an object only if it has not changed meanwhile. */
+function leaseRequests({ namespace, group, leaseMs }: SessionSettings) {
+  const target = { group: 'coordination.k8s.io', plural: 'leases', namespace, verbs: VERBS }
+  const all = `/apis/${API_VERSION}/namespaces/${namespace}/leases`
+  const selection = `labelSelector=${encodeURIComponent(`${GROUP_LABEL}=${group}`)}`
+  const pathOf = (member: string): string => `${all}/${group}-${member}`
+  const objectOf = (record: LeaseRecord, before?: LeaseObject): object => {
+    const { member, renewal } = record
+    const now = new Date(wallNowOf(systemClock)).toISOString().replace('Z', '000Z')
+    const identity = before === undefined ? {} : { uid: before.uid, resourceVersion: before.resourceVersion }
+    const labels = { [GROUP_LABEL]: group }
+    const annotations = { [RENEWAL]: String(renewal), [BODY]: encodeBody(record) }
+    return {
+      apiVersion: API_VERSION,
+      kind: 'Lease',
+      metadata: { name: `${group}-${member}`, namespace, labels, annotations, ...identity },
+      // For people who look at it. Members compute with their own clocks.
+      spec: {
+        holderIdentity: member,
+        leaseDurationSeconds: Math.ceil(leaseMs / 1_000),
+        acquireTime: before?.acquireTime ?? now,
+        renewTime: now,
+      },
+    }
+  }
+
+  return {
+    // Without a resourceVersion it is read from a majority of etcd, or proves that it is as new.
+    list: (): ApiRequest => ({ ...target, verb: 'list', path: `${all}?${selection}` }),
+    watch: (): ApiRequest => ({
+      ...target,
+      verb: 'watch',
+      path: `${all}?watch=true&allowWatchBookmarks=true&${selection}`,
+    }),
+    get: (member: string): ApiRequest => ({ ...target, verb: 'get', path: pathOf(member) }),
+    create: (record: LeaseRecord): ApiRequest => ({ ...target, verb: 'create', path: all, body: objectOf(record) }),
+    // The uid matters: a server may create a missing Lease by an update, and undo an eviction.
+    update: (record: LeaseRecord, before: LeaseObject): ApiRequest => {
+      return { ...target, verb: 'update', path: pathOf(record.member), body: objectOf(record, before) }
+    },
+    delete: (member: string, known?: LeaseObject): ApiRequest => {
+      const { uid, resourceVersion } = known ?? {}
+      const preconditions = known === undefined ? {} : { preconditions: { uid, resourceVersion } }
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', ...preconditions }
+      return { ...target, verb: 'delete', path: pathOf(member), body }
+    },
+  }
+}
+
+/** The record in a Lease object. An object that someone else has written has no valid renewal, and is refused later. */
+function leaseObjectOf(value: unknown): LeaseObject {
+  const { metadata, spec } = propertiesOf(value)
+  const { annotations, uid, resourceVersion } = propertiesOf(metadata)
+  const { [RENEWAL]: renewal, [BODY]: body } = propertiesOf(annotations)
+  const { holderIdentity, acquireTime } = propertiesOf(spec)
+  return {
+    member: String(holderIdentity),
+    renewal: typeof renewal === 'string' ? Number(renewal) : Number.NaN,
+    body: typeof body === 'string' ? body : '',
+    uid: String(uid),
+    resourceVersion: String(resourceVersion),
+    acquireTime,
+  }
+}
+
+function leaseListOf(value: unknown): { readonly objects: readonly LeaseObject[]; readonly version: number } {
+  const { metadata, items } = propertiesOf(value)
+  const { resourceVersion } = propertiesOf(metadata)
+  const version = typeof resourceVersion === 'string' && /^\d+$/.test(resourceVersion) ? Number(resourceVersion) : 0
+  if (version === 0 || !Number.isSafeInteger(version)) {
+    const message = `the resourceVersion ${String(resourceVersion)} of a list of leases is not a safe integer, which a fence has to be`
+    throw refused(message)
+  }
+
+  return { objects: elementsOf(items).map(leaseObjectOf), version }
 }
