@@ -302,18 +302,13 @@ function withStatus(error: SourceError): Error {
 /** Returns the same source, which calls `onBatch` after each batch that the informer has taken. */
 function withBatchCallback<T>(source: KubernetesSource<T>, onBatch: () => void): KubernetesSource<T> {
   return {
-    name: source.name,
-    heartbeatMs: source.heartbeatMs,
-    list: (context) => source.list(context),
+    ...source,
     async *watch(context) {
       for await (const batch of source.watch(context)) {
         yield batch
         onBatch()
       }
     },
-    versions: (context) => source.versions(context),
-    head: (context) => source.head(context),
-    hasReached: (at, mark) => source.hasReached(at, mark),
   }
 }
 
