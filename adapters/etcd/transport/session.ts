@@ -61,7 +61,7 @@ export class Session {
     }
   }
 
-  /** A linearizable read: neither revision nor term decreases. It reads one key, because etcd counts those of a range. */
+  /** A linearizable read: neither revision nor term decreases. One key is enough, because etcd counts a whole range. */
   async head({ start }: KeyRange, timeoutMs: number = this.#options.timeoutMs): Promise<Header> {
     const { header } = await this.range({ key: start, limit: 1, keys_only: true }, timeoutMs)
     return header
