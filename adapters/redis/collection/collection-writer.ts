@@ -1,18 +1,27 @@
 import { type Clock, systemClock } from '../../../src/contract/clock.js'
-import { messageOf } from '../../../src/contract/errors.js'
+import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import { type Random, systemRandom } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
+import { unavailable } from '../../common/source-errors.js'
 import { type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { encodeKey, encodeValue } from '../connection/codec.js'
 import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
-import { warningsOf } from '../connection/server-checks.js'
+import {
+  isDemoted,
+  isErrorReply,
+  isRedirected,
+  isSlotMigrating,
+  isUnsent,
+  redisError,
+} from '../connection/redis-errors.js'
+import { openChecked, warningsOf } from '../connection/server-checks.js'
+import type { RedisCommand, Session } from '../connection/session.js'
 import { type LogEntry, positionOf, readEntry } from './change-log.js'
 import type { CollectionKeys } from './collection-keys.js'
 import { type Absent, formatVersion, idOf, type Position, parseVersion } from './collection-version.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { RedisWriteError } from './write-error.js'
-import { WriterConnection } from './writer-connection.js'
 import { chainAfter, type EncodedChange, scriptArguments, WRITER_SCRIPT, WRITER_SCRIPT_SHA } from './writer-script.js'
 
 export interface WriterSettings {
@@ -31,6 +40,10 @@ export interface WriterSettings {
 /** The maximum number of changes of one call: Lua cannot pass more fields to a command. */
 export const MAX_CHANGES = 3_500
 const MAX_UNKNOWN = 1_000
+const MAX_REDIRECTS = 10
+/** The delay before the next attempt, in milliseconds. It doubles while servers respond that they are replicas. */
+const REDIRECT_DELAY_MS = 100
+const MOST_DOUBLINGS = 3
 
 /** Writes one collection, or those of a database. `keys`: those that they have in common. */
 export class CollectionWriter {
@@ -41,11 +54,9 @@ export class CollectionWriter {
   readonly #unknown = new Map<string, string>()
 
   constructor(settings: WriterSettings, keys: Pick<CollectionKeys, 'stream' | 'meta'>) {
-    const { client, name, timeoutMs = 5_000, clock = systemClock } = settings
     this.#settings = settings
     this.#keys = keys
-    const route = new ClusterRoute(client, keys.meta)
-    this.#connection = new WriterConnection({ route, clock, timeoutMs, warnings: warningsOf(name) })
+    this.#connection = writerConnection(settings, keys.meta)
   }
 
   async apply(encoded: readonly EncodedChange[], { ifVersion }: ApplyOptions = {}): Promise<Version> {
@@ -149,6 +160,99 @@ export class CollectionWriter {
   #nonce(): string {
     const { random = systemRandom } = this.#settings
     return Array.from({ length: 3 }, () => Math.floor(random.next() * 2 ** 32).toString(36)).join('.')
+  }
+}
+
+interface WriterConnection {
+  /** The reply, or the reason why nothing was written. Rejects with `OUTCOME_UNKNOWN` if the response was lost. */
+  send(command: RedisCommand): Promise<RedisReply | Error>
+  close(): void
+}
+
+/** Is reopened after a loss. A command is sent again only if the server responded that it did nothing. */
+function writerConnection(settings: WriterSettings, key: string): WriterConnection {
+  const { client, name, timeoutMs = 5_000, clock = systemClock } = settings
+  const [route, warn] = [new ClusterRoute(client, key), warningsOf(name)(undefined)]
+  const closed = new AbortController()
+  const { signal } = closed
+  let opening: Promise<Session> | undefined
+  let open: Session | undefined
+  /** The number of responses of replicas since the last one of a master. */
+  let demotions = 0
+  /** The number of pending commands of each session. A session other than `open` is closed after its last response. */
+  const pending = new Map<Session, number>()
+
+  const connect = async (): Promise<Session> => {
+    try {
+      if (signal.aborted) throw unavailable('the writer was closed')
+      open = await openChecked(route, { signal, clock, timeoutMs }, warn)
+      return open
+    } finally {
+      opening = undefined
+    }
+  }
+
+  const current = async (): Promise<Session> => {
+    if (open !== undefined && open.ending === undefined) return open
+    opening ??= connect()
+    return await opening
+  }
+
+  const sendOnce = async (command: RedisCommand): Promise<RedisReply | Error> => {
+    let session: Session
+    try {
+      session = await current()
+    } catch (error) {
+      if (error instanceof OptionError) throw error
+      return redisError(error)
+    }
+    // The session may have ended since it was chosen. Nothing was sent over it.
+    if (session.ending !== undefined) return signal.aborted ? session.ending : sendOnce(command)
+    pending.set(session, (pending.get(session) ?? 0) + 1)
+    try {
+      return await session.command(command)
+    } catch (error) {
+      if (error instanceof Error && isErrorReply(error)) {
+        if (isRedirected(error)) route.noteFailure(error)
+        // Earlier commands may have been executed here, so their responses are awaited.
+        if (isRedirected(error) && open === session) open = undefined
+        return error
+      }
+      if (isUnsent(error)) return redisError(error)
+      const message = `the response was lost, and it is unknown whether the changes were written: ${messageOf(error)}`
+      throw new RedisWriteError('OUTCOME_UNKNOWN', message, { cause: error })
+    } finally {
+      const left = (pending.get(session) ?? 1) - 1
+      if (left > 0) pending.set(session, left)
+      else {
+        pending.delete(session)
+        if (open !== session) session.close()
+      }
+    }
+  }
+
+  return {
+    async send(command) {
+      const since = clock.now()
+      for (let redirects = 0; ; ) {
+        const answer = await sendOnce(command)
+        if (!(answer instanceof Error)) {
+          demotions = 0
+          return answer
+        }
+        let delayMs = REDIRECT_DELAY_MS
+        if (isDemoted(answer)) delayMs *= 2 ** Math.min(demotions++, MOST_DOUBLINGS)
+        if (isRedirected(answer)) redirects++
+        else if (!isSlotMigrating(answer)) return answer
+        if (redirects > MAX_REDIRECTS || clock.now() - since >= timeoutMs || signal.aborted) return answer
+        await clock.sleep(delayMs, signal).catch(() => {})
+      }
+    },
+    close() {
+      closed.abort()
+      for (const session of [...pending.keys()]) session.close()
+      open?.close()
+    },
   }
 }
 
