@@ -17,7 +17,6 @@ export function encodeBody({ members, holds, mode, leaseMs }: LeaseRecord): stri
   return JSON.stringify({ members, holds, mode, leaseMs })
 }
 
-/** Whether the member of a stored record claims no key. */
 export function hasReleased(body: string): boolean {
   return body.startsWith('{"members":[],')
 }

@@ -182,7 +182,6 @@ function dropInInformer<T extends object>(
     return known.resourceVersion === resourceVersion && known.uid === uid
   }
 
-  /** Delivers the deletions that happened while the informer was stopped. */
   const deliverMissedDeletes = (informer: Informer<T>): void => {
     if (current !== informer) return
     for (const object of list()) {

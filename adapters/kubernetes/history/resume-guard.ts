@@ -33,7 +33,6 @@ export class ResumeGuard {
    * during the disconnect.
    */
   #verifiedVersions: Set<Version> | undefined
-  /** Since when no request has succeeded. */
   #unreachableSince: number | undefined
   /** How far the wall clock was ahead at the last contact. The other clock stands still while the machine sleeps. */
   #wallAheadMs: number | undefined

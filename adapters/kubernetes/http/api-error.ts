@@ -46,7 +46,6 @@ export function apiError(status: ApiStatus, target: RequestTarget, flaw?: string
   return new SourceError(message, { code: codeFor(status), retryAfterMs, cause: refusal })
 }
 
-/** Whether the server's history after the requested version is gone. */
 export function isExpired({ code, reason }: ApiStatus): boolean {
   return code === 410 || reason === 'Expired' || reason === 'Gone'
 }

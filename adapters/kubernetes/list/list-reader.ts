@@ -167,7 +167,6 @@ function isNewerThan(answered: string | undefined, event: ListEvent<unknown> | D
   return typeof creationTimestamp === 'string' && creationTimestamp > answered
 }
 
-/** Whether a list in pages may succeed. */
 function mayWorkInPages(error: unknown): boolean {
   if (!(error instanceof SourceError)) return false
   const status = apiStatusIn(error)

@@ -38,31 +38,33 @@ export interface PagedListOptions<T> {
  */
 export async function* readPages<T>(options: PagedListOptions<T>): AsyncGenerator<ListPage<T>> {
   const { session, requests, limit, pageLimit, metadataOnly, random, onPageError, assertHistory } = options
-  const retry = new PageRetry(session, random)
   let snapshot: Version = ''
-  let isAgain = false
+  let failures = 0
+  /** When the first of the consecutive failures happened. */
+  let failedAt = 0
   for (let token = ''; ; ) {
     const request = requests.list({ limit: pageLimit.of(limit), continue: token }, metadataOnly)
     let read: PageEnd<T>
     try {
       // A restored server that has passed the snapshot's version would answer with objects of another history.
-      if (isAgain && snapshot !== '') await assertHistory(snapshot)
+      if (failures > 0 && snapshot !== '') await assertHistory(snapshot)
       read = yield* readPage(request, options)
     } catch (error) {
       // The first page loses nothing: the core lists again.
       if (token === '') throw error
       onPageError(error)
-      await retry.waitBeforeRetry(error)
-      isAgain = true
+      const now = session.clock.now()
+      if (failures === 0) failedAt = now
+      await session.sleep(retryDelayMs(error, failures, now - failedAt, random))
+      failures++
       continue
     }
-    isAgain = false
+    failures = 0
     if (snapshot !== '' && read.version !== snapshot) {
       const message = `a page of the list has the version ${read.version}, and the first one ${snapshot}`
       throw new SourceError(message, { code: 'VERSION_EXPIRED' })
     }
     snapshot = read.version
-    retry.recordSuccess()
     pageLimit.recordSuccess()
     const { events, version, next, remaining } = read
     if (next !== '' && next === token) throw new SourceError('a page of the list leads to itself', { code: 'PROTOCOL' })
@@ -223,32 +225,14 @@ const FIRST_DELAY_MS = 500
 /** The longest wait for a busy server, in milliseconds: after five minutes the snapshot of the pages is gone. */
 const MAX_BUSY_MS = 120_000
 
-/** Decides when a failed page is requested again, so that the pages before it are not lost. */
-class PageRetry {
-  readonly #session: ApiSession
-  readonly #random: Random
-  #failures = 0
-  /** When the first of the consecutive failures happened. */
-  #since = 0
-
-  constructor(session: ApiSession, random: Random) {
-    this.#session = session
-    this.#random = random
-  }
-
-  recordSuccess(): void {
-    this.#failures = 0
-  }
-
-  /** Waits until the page may be requested again. Throws the error if a retry is useless, too frequent or too late. */
-  async waitBeforeRetry(error: unknown): Promise<void> {
-    if (!(error instanceof SourceError && error.code === 'UNAVAILABLE') || this.#failures === MAX_RETRIES) throw error
-    const now = this.#session.clock.now()
-    if (this.#failures === 0) this.#since = now
-    const ms = Math.max(error.retryAfterMs ?? 0, FIRST_DELAY_MS * 2 ** this.#failures * (0.5 + this.#random.next() / 2))
-    const patienceMs = apiStatusIn(error)?.code === 429 ? MAX_BUSY_MS : MAX_OUTAGE_MS
-    if (now + ms - this.#since > patienceMs) throw error
-    this.#failures++
-    await this.#session.sleep(ms)
-  }
+/**
+ * The delay before a failed page is requested again, so that the pages before it are not lost. Throws the error if a
+ * retry is useless, too frequent or too late.
+ */
+function retryDelayMs(error: unknown, failures: number, failedForMs: number, random: Random): number {
+  if (!(error instanceof SourceError && error.code === 'UNAVAILABLE') || failures === MAX_RETRIES) throw error
+  const ms = Math.max(error.retryAfterMs ?? 0, FIRST_DELAY_MS * 2 ** failures * (0.5 + random.next() / 2))
+  const patienceMs = apiStatusIn(error)?.code === 429 ? MAX_BUSY_MS : MAX_OUTAGE_MS
+  if (failedForMs + ms > patienceMs) throw error
+  return ms
 }
