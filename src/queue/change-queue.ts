@@ -2,7 +2,6 @@ import type { Version } from '../contract/version.js'
 import { OrderedTable } from '../util/ordered-table.js'
 import { DEFAULT_SLICES, resultOf, type Steps } from '../util/steps.js'
 import { type Change, changesOf, isPair, mergePending, type Pending } from './change.js'
-import { KeyOrder } from './key-order.js'
 
 /** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
 export const DEFAULT_CAPACITY = 10_000
@@ -53,7 +52,6 @@ export class ChangeQueue<T> {
   #queued: OrderedTable<Change<T>[]> | undefined
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: OrderedTable<Pending<T>> | undefined
-  #order: KeyOrder | undefined
   /** The place and the source of the merged batches; undefined if there is none. */
   #boundary: { readonly at: number; source: string | undefined } | undefined
   /** The position of the batch that was pushed last. */
@@ -141,7 +139,6 @@ export class ChangeQueue<T> {
     if (Math.min(count, merged.size) > PREPARED_FROM) this.#prepared = yield* this.#listed(merged)
     this.#batches = NONE
     this.#queued = undefined
-    this.#order = undefined
   }
 
   /** The batch lacks the changes that `takeKey` has taken. Callers check `isBusy` first. */
@@ -160,8 +157,7 @@ export class ChangeQueue<T> {
   takeKey(): readonly Change<T>[] {
     const byKey = this.#merged ?? this.#queued
     if (byKey === undefined) return []
-    this.#order ??= new KeyOrder(byKey)
-    const key = this.#order.next()
+    const key = byKey.firstKey()
     const changes = key === undefined ? [] : this.changesOf(key)
     if (key !== undefined) byKey.delete(key)
     this.#prepared = undefined
@@ -192,7 +188,6 @@ export class ChangeQueue<T> {
     this.#ahead = 0
     this.#boundary = undefined
     this.#prepared = undefined
-    this.#order = undefined
     this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined
     this.#queued = this.#merged === undefined && this.#onCancelled !== undefined ? new OrderedTable() : undefined
   }

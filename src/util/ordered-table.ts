@@ -12,6 +12,7 @@ export class OrderedTable<V> {
   /** The numbers of the segments of their keys. */
   #numbers: HashTable | undefined
   #last = 0
+  #order: Iterator<string, undefined> | undefined
 
   constructor(segmentKeys: number = SEGMENT_KEYS) {
     this.#segmentKeys = segmentKeys
@@ -69,6 +70,15 @@ export class OrderedTable<V> {
   *[Symbol.iterator](): Generator<[key: string, value: V], undefined> {
     yield* this.#first
     for (const segment of this.#later?.values() ?? []) yield* segment
+  }
+
+  /** Returns the first key, which the caller deletes. A new iterator each time would skip all deleted places again. */
+  firstKey(): string | undefined {
+    const next = this.#order?.next()
+    if (next?.done === false) return next.value
+    // Keys may have been added since.
+    this.#order = this.keys()
+    return this.#order.next().value
   }
 
   *keys(): Generator<string, undefined> {

@@ -1,4 +1,4 @@
-import { KeyOrder } from '../../queue/key-order.js'
+import { OrderedTable } from '../../util/ordered-table.js'
 import type { FailingKey } from './controller-types.js'
 
 const MAX_GIVEN_UP = 10_000
@@ -7,17 +7,16 @@ const MAX_GIVEN_UP = 10_000
 export class FailingKeys {
   readonly all: Map<string, FailingKey> = new Map()
   /** The keys without a retry, the earliest first. */
-  readonly #givenUp = new Set<string>()
-  readonly #order = new KeyOrder(this.#givenUp)
+  readonly #givenUp = new OrderedTable<true>()
 
   /** Returns a key that was given up earlier and is no longer kept. */
   set(key: string, failure: FailingKey): string | undefined {
     this.delete(key) // The latest failure is the last.
     this.all.set(key, failure)
     if (failure.retryAt !== undefined) return undefined
-    this.#givenUp.add(key)
+    this.#givenUp.set(key, true)
     if (this.#givenUp.size <= MAX_GIVEN_UP) return undefined
-    const oldest = this.#order.next() ?? key
+    const oldest = this.#givenUp.firstKey() ?? key
     this.delete(oldest)
     return oldest
   }
