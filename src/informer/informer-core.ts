@@ -1,6 +1,6 @@
 import { ABORTED, thrownFor } from '../contract/errors.js'
 import type { ListerWatcher } from '../contract/source.js'
-import type { ReflectorState } from '../reflector/reflector-state-types.js'
+import type { ReflectorState } from '../reflector/reflector-state.js'
 import type { Commit } from '../store/write/commit.js'
 import { settleWithin } from '../util/deadline.js'
 import { finish, type Steps } from '../util/steps.js'

@@ -3,7 +3,7 @@ import type { SourceError } from '../contract/errors.js'
 import type { PackedContent, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
-import type { ReflectorState } from './reflector-state-types.js'
+import type { ReflectorState } from './reflector-state.js'
 
 export interface ReflectorOptions {
   readonly clock?: Clock | undefined

@@ -16,8 +16,15 @@ import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { readPages } from './read-pages.js'
 import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
-import { failureReport, initialState, step } from './reflector-state.js'
-import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
+import {
+  type Effect,
+  failureReport,
+  type Input,
+  initialState,
+  type ReflectorState,
+  step,
+  type UntimedInput,
+} from './reflector-state.js'
 import { SinkCalls } from './sink-calls.js'
 import { assertSource, close, EventValidator, idleMsOf, iterated } from './source-checks.js'
 import { Restoration } from './warm-start.js'
@@ -46,13 +53,13 @@ export class Reflector<T> {
   /** @internal Identifies this mirror in every call of the source. */
   readonly mirror: object = Object.freeze({})
   readonly #source: ListerWatcher<T>
-  readonly #sink: SinkCalls<T>
+  readonly #sink: Sink<T>
+  readonly #calls: SinkCalls
   readonly #clock: Clock
   readonly #random: Random
   readonly #hooks: ReflectorHooks
   readonly #validator: EventValidator
-  readonly #repair: IncompleteListRepair
-  readonly #restoration: Restoration<T>
+  readonly #restoration: Restoration
   /** The listeners of the watch that are called when a waiter needs the current version of the source. */
   readonly #progressListeners = new Set<() => void>()
   /** Aborts the timers that do not belong to an attempt. */
@@ -71,6 +78,13 @@ export class Reflector<T> {
   lists = 0
   /** @internal When the last list began; undefined if it does not name all keys. */
   listBeganAt: number | undefined
+  #listedAt = -Infinity
+  /** Whether a list was requested, for example after an audit found a difference. */
+  #isRelistRequested = false
+  /** Whether a relist is scheduled, because an event could not be applied, such as one without a key. */
+  #isRepairScheduled = false
+  /** Whether such an event came after the last list began. */
+  #isIncomplete = false
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   /** @internal */
@@ -79,20 +93,16 @@ export class Reflector<T> {
     assertSource(source, 'new Reflector')
     checkOptions('new Reflector', options, { clock: isObject, random: isObject })
     this.#source = source
-    this.#sink = new SinkCalls(sink, source.name, hooks)
+    this.#sink = sink
+    this.#calls = new SinkCalls(source.name, hooks)
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
-    this.#restoration = new Restoration(hooks.warmStart, this.#sink, source)
+    this.#restoration = new Restoration(hooks.warmStart, this.#calls, source)
     this.#validator = new EventValidator(hooks.title ?? source.name, this.#clock, {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
-      relistSoon: (reason) => {
-        const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
-        if (isListing) this.listBeganAt = undefined
-        this.#repair.schedule(reason, isListing)
-      },
+      relistSoon: (reason) => this.#relistSoon(reason),
     })
-    this.#repair = new IncompleteListRepair(this.#clock, this.#ended.signal, (reason) => this.relist(reason))
   }
 
   /**
@@ -139,13 +149,29 @@ export class Reflector<T> {
 
   /** @internal Whether only a list is known to make the sink equal to the source. */
   get isRepairDue(): boolean {
-    return this.#repair.isDue
+    return this.#isIncomplete || this.#isRelistRequested
   }
 
   /** @internal Reads the source again. */
   relist(reason: string): void {
-    if (this.#state.name !== 'idle') this.#repair.isRequested = true // Also after the end: no save may follow.
+    if (this.#state.name !== 'idle') this.#isRelistRequested = true // Also after the end: no save may follow.
     this.#tell({ type: 'relist', reason })
+  }
+
+  /** Schedules a relist, 5 minutes after the last list; after the current one, if a list is being read. */
+  #relistSoon(reason: string): void {
+    const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
+    if (isListing) this.listBeganAt = undefined
+    if (this.#isRepairScheduled) return
+    this.#isRepairScheduled = true
+    this.#isIncomplete = true
+    const now = this.#clock.now()
+    const due = (isListing ? now : this.#listedAt) + INCOMPLETE_RELIST_MS
+    const relist = (): void => {
+      this.#isRepairScheduled = false
+      this.relist(reason)
+    }
+    this.#clock.sleep(due - now, this.#ended.signal).then(relist, () => {})
   }
 
   /** @internal Requests the current version from the source, for a waiter. */
@@ -164,7 +190,7 @@ export class Reflector<T> {
    * Returns false if the sink is writing a batch: that may be an earlier one, so the proof has to be repeated.
    */
   proven(version: Version): boolean {
-    if (this.#sink.accepting !== undefined) return false
+    if (this.#calls.accepting !== undefined) return false
     if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return true
     const accepted = this.#sink.apply({ events: [], version })
     if (accepted === undefined) this.#version = version
@@ -204,7 +230,7 @@ export class Reflector<T> {
     this.#attempt = attempt
     let outcome: Outcome
     try {
-      if (this.#sink.accepting !== undefined) await attempt.pauseWatchdog(this.#sink.accepting)
+      if (this.#calls.accepting !== undefined) await attempt.pauseWatchdog(this.#calls.accepting)
       outcome = await this.#outcome(effect, attempt)
     } catch (thrown) {
       const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
@@ -275,7 +301,7 @@ export class Reflector<T> {
         call: 'list',
         open: () => this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive: contact }),
         contact,
-        take: async ({ events }) => this.#sink.inSlices(attempt, await this.#validator.valid(events, attempt), page),
+        take: async ({ events }) => this.#calls.inSlices(attempt, await this.#validator.valid(events, attempt), page),
         ended: (closing) => {
           this.#closing = closing
         },
@@ -287,10 +313,13 @@ export class Reflector<T> {
       const accepted = (): void => {
         this.#version = version
         this.#restoration.end()
-        this.#repair.listed('isListWanted' in this.#state && this.#state.isListWanted)
+        // Another list may have been requested after this one had begun.
+        this.#isRelistRequested = 'isListWanted' in this.#state && this.#state.isListWanted
+        this.#listedAt = this.#clock.now()
+        this.#isIncomplete = this.#isRepairScheduled
       }
       const refused = (): void => replacement.abandon()
-      await this.#sink.accepted(attempt, () => replacement.commit(version), accepted, refused)
+      await this.#calls.accepted(attempt, () => replacement.commit(version), accepted, refused)
       return { type: 'listed' }
     } finally {
       if (!hasCommitBegun) replacement.abandon()
@@ -358,7 +387,7 @@ export class Reflector<T> {
 
   /** The first batch after a warm start confirms the saved content. Returns the outcome if that cannot be used. */
   async #confirm(batch: WatchBatch<T>, isIncluded: boolean, attempt: Attempt): Promise<Outcome | undefined> {
-    if (isIncluded) this.#restoration.assertReached(batch.version, this.#source)
+    if (isIncluded) this.#restoration.assertReached(batch.version)
     const refused = await this.#restoration.fill(attempt, (version) => {
       this.#version = version
       this.#tell({ type: 'listed' })
@@ -389,7 +418,7 @@ export class Reflector<T> {
       this.#version = batch.version
     }
     this.#hooks.onWrite?.()
-    return this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)
+    return this.#calls.accepted(attempt, () => this.#sink.apply(taken), accepted)
   }
 
   get #shown(): Version | undefined {
@@ -415,50 +444,5 @@ export class Reflector<T> {
 
   #located(thrown: unknown, phase: 'list' | 'watch' | 'decode'): SourceError {
     return toSourceError(thrown, { phase, source: this.#source.name })
-  }
-}
-
-/** Schedules a relist after an event that could not be applied, such as one without a key. */
-class IncompleteListRepair {
-  readonly #clock: Clock
-  readonly #signal: AbortSignal
-  readonly #relist: (reason: string) => void
-  #listedAt = -Infinity
-  #isScheduled = false
-  #isDue = false
-  /** Whether a list was requested. */
-  isRequested = false
-
-  constructor(clock: Clock, signal: AbortSignal, relist: (reason: string) => void) {
-    this.#clock = clock
-    this.#signal = signal
-    this.#relist = relist
-  }
-
-  /** An event could not be applied, or a list was requested, for example after an audit found a difference. */
-  get isDue(): boolean {
-    return this.#isDue || this.isRequested
-  }
-
-  /** A list was committed. `isAnotherRequested`: another one was requested after it had begun. */
-  listed(isAnotherRequested: boolean): void {
-    this.isRequested = isAnotherRequested
-    this.#listedAt = this.#clock.now()
-    this.#isDue = this.#isScheduled
-  }
-
-  /** Schedules a relist, 5 minutes after the last list; after the current one, if a list is being read. */
-  schedule(reason: string, isListing: boolean): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    this.#isDue = true
-    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
-    this.#clock.sleep(due - this.#clock.now(), this.#signal).then(
-      () => {
-        this.#isScheduled = false
-        this.#relist(reason)
-      },
-      () => {},
-    )
   }
 }

@@ -1,5 +1,4 @@
 import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
-import type { ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import type { Attempt } from './attempt.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
@@ -8,25 +7,15 @@ import type { ReflectorHooks } from './reflector-hooks.js'
 export const SLICE_EVENTS = 256
 
 /** The calls of a sink, which may continue after the attempt that made them. */
-export class SinkCalls<T> {
-  readonly #sink: Sink<T>
+export class SinkCalls {
   readonly #sourceName: string
   readonly #hooks: ReflectorHooks
   /** Settles when the sink has accepted, or refused, the list or batch that it writes now. */
   accepting: Promise<void> | undefined
 
-  constructor(sink: Sink<T>, sourceName: string, hooks: ReflectorHooks) {
-    this.#sink = sink
+  constructor(sourceName: string, hooks: ReflectorHooks) {
     this.#sourceName = sourceName
     this.#hooks = hooks
-  }
-
-  apply(batch: WatchBatch<T>): void | Promise<void> {
-    return this.#sink.apply(batch)
-  }
-
-  replace(options: { readonly ignoreVersions: boolean }): ListTransaction<T> {
-    return this.#sink.replace(options)
   }
 
   /** Passes the events of a page to the sink, and lets the event loop turn in between. */

@@ -4,16 +4,16 @@ import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
 import type { Attempt } from './attempt.js'
 import type { RestoreTransaction, WarmStart } from './reflector-hooks.js'
-import type { UntimedInput } from './reflector-state-types.js'
+import type { UntimedInput } from './reflector-state.js'
 import type { SinkCalls } from './sink-calls.js'
 import { close } from './source-checks.js'
 
 type Opened = UntimedInput<'restorable' | 'unrestorable' | 'listed'>
 
 /** The saved content that a reflector resumes from, until the source has confirmed it or a list replaces it. */
-export class Restoration<T> {
+export class Restoration {
   readonly #warmStart: WarmStart | undefined
-  readonly #sink: SinkCalls<T>
+  readonly #calls: SinkCalls
   readonly #source: Pick<ListerWatcher<unknown>, 'hasReached'>
   /** Aborts when the content is not read any more. */
   readonly #reading = new AbortController()
@@ -26,14 +26,10 @@ export class Restoration<T> {
   #reads: Promise<void> | undefined
   readonly #stopped = Promise.withResolvers<void>()
 
-  constructor(
-    warmStart: WarmStart | undefined,
-    sink: SinkCalls<T>,
-    source: Pick<ListerWatcher<unknown>, 'hasReached'>,
-  ) {
+  constructor(warmStart: WarmStart | undefined, calls: SinkCalls, source: Pick<ListerWatcher<unknown>, 'hasReached'>) {
     this.#source = source
     this.#warmStart = warmStart
-    this.#sink = sink
+    this.#calls = calls
   }
 
   /** Whether the source has not confirmed the content yet. */
@@ -94,7 +90,7 @@ export class Restoration<T> {
         this.filling = filling
         // After a stop the store is still filled, but snapshots do not keep the content open.
         this.#reads = Promise.race([served.released, this.#stopped.promise.then(() => filling)])
-        await this.#sink.accepted(attempt, () => served.shown, shown)
+        await this.#calls.accepted(attempt, () => served.shown, shown)
         return undefined
       }
       transaction = warmStart.restore(saved)
@@ -104,7 +100,7 @@ export class Restoration<T> {
       pages = all[Symbol.asyncIterator]()
       await this.#read(attempt, pages, transaction, saved.size)
       hasCommitBegun = true
-      await this.#sink.accepted(attempt, commit, shown, abandon)
+      await this.#calls.accepted(attempt, commit, shown, abandon)
       return undefined
     } catch (thrown) {
       if (!hasCommitBegun) transaction?.abandon()
@@ -126,7 +122,7 @@ export class Restoration<T> {
       const { done, value } = await attempt.pauseWatchdog(pages.next())
       attempt.throwIfAborted()
       if (done) break
-      await this.#sink.inSlices(attempt, value, page)
+      await this.#calls.inSlices(attempt, value, page)
       count += value.length
     }
     if (count !== size) throw new Error(`it has ${count} records instead of ${size}`)
@@ -143,9 +139,9 @@ export class Restoration<T> {
   }
 
   /** A batch that is older than the content does not confirm it. */
-  assertReached(version: Version, source: Pick<ListerWatcher<T>, 'hasReached'>): void {
+  assertReached(version: Version): void {
     const saved = this.saved?.version
-    if (saved === undefined || source.hasReached?.(version, saved) === true) return
+    if (saved === undefined || this.#source.hasReached?.(version, saved) === true) return
     throw new SourceError('the watch is behind the saved content', { code: 'VERSION_EXPIRED' })
   }
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import type { Sink } from '../../src/adapter.js'
 import { Indexer, type ListerWatcher, Reflector, type SourceError, type Version } from '../../src/index.js'
-import type { ReflectorState } from '../../src/reflector/reflector-state-types.js'
+import type { ReflectorState } from '../../src/reflector/reflector-state.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 

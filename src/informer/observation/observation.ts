@@ -1,6 +1,6 @@
 import type { Clock } from '../../contract/clock.js'
 import type { Proof, Status } from '../../contract/status.js'
-import type { ReflectorState } from '../../reflector/reflector-state-types.js'
+import type { ReflectorState } from '../../reflector/reflector-state.js'
 import type { Commit } from '../../store/write/commit.js'
 import type { Feed } from '../../subscriptions/feed.js'
 import { CountsByName, type FeedCounts, type SubscriptionKind } from '../../subscriptions/feed-counts.js'

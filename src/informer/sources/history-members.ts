@@ -20,7 +20,7 @@ import {
   type WatchEvent,
 } from '../../contract/source.js'
 import { assertVersion, type Version } from '../../contract/version.js'
-import type { ReflectorState } from '../../reflector/reflector-state-types.js'
+import type { ReflectorState } from '../../reflector/reflector-state.js'
 import { close, idleMsOf, isUnderstood, iterated, WRONG_REPLACE } from '../../reflector/source-checks.js'
 import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'

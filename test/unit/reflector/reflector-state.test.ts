@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
-import { initialState, step, table } from '../../../src/reflector/reflector-state.js'
-import type {
-  InputType,
-  ReflectorState,
-  StateName,
-  Step,
-  UntimedInput,
-} from '../../../src/reflector/reflector-state-types.js'
+import {
+  type InputType,
+  initialState,
+  type ReflectorState,
+  type StateName,
+  type Step,
+  step,
+  table,
+  type UntimedInput,
+} from '../../../src/reflector/reflector-state.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 
 type Chance = readonly [number, number]
