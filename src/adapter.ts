@@ -14,6 +14,7 @@ export {
   type SourceErrorOptions,
   type SourceErrorPhase,
 } from './contract/errors.js'
+export type * from './contract/events.js'
 export { type Random, systemRandom } from './contract/random.js'
 export {
   type CollectionBatch,
@@ -23,22 +24,12 @@ export {
   watchCollection,
 } from './contract/shared-history.js'
 export type {
-  Delete,
-  Entry,
-  Invalid,
   ListContext,
-  ListEvent,
   ListerWatcher,
-  ListPage,
   ListTransaction,
-  Put,
-  Replace,
   Sink,
   SourceContext,
-  VersionPage,
-  WatchBatch,
   WatchContext,
-  WatchEvent,
 } from './contract/source.js'
 export { type SplitSource, splitSource } from './contract/split-source.js'
 export type { Proof } from './contract/status.js'
@@ -46,33 +37,12 @@ export type { Version } from './contract/version.js'
 
 // Of a cache.
 
-export type {
-  MirrorCache,
-  MirrorCacheContext,
-  MirrorHeader,
-  MirrorToSave,
-  PackedBlock,
-  PackedContent,
-  PackedPart,
-  PackedSection,
-  SavedEntry,
-  SavedFiltered,
-  SavedInvalid,
-  SavedMirror,
-  SavedRecord,
-} from './contract/mirror-cache.js'
+export type * from './contract/mirror-cache.js'
 
 // Of a lease store and of a relay store.
 
-export {
-  type Eviction,
-  LeaseLostError,
-  type LeaseRecord,
-  type LeaseSession,
-  type Leases,
-  type LeaseView,
-} from './contract/leases.js'
-export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
+export * from './contract/leases.js'
+export * from './contract/relay-store.js'
 export type { ReplicaStatus } from './subscriptions/controller/controller-types.js'
 
 // For programs that compose a reflector, a queue and a store themselves.

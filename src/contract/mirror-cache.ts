@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import type { Entry } from './entry.js'
+import type { Entry } from './events.js'
 import type { Proof } from './status.js'
 import type { Version } from './version.js'
 

@@ -4,18 +4,7 @@ import type { MirrorCacheContext, SavedMirror } from './mirror-cache.js'
 import type { Random } from './random.js'
 import type { Version } from './version.js'
 
-export type { Entry } from './entry.js'
-export type {
-  Delete,
-  Invalid,
-  ListEvent,
-  ListPage,
-  Put,
-  Replace,
-  VersionPage,
-  WatchBatch,
-  WatchEvent,
-} from './events.js'
+export type * from './events.js'
 
 /** The default of `heartbeatMs`, in milliseconds. */
 export const DEFAULT_HEARTBEAT_MS = 10_000
