@@ -54,7 +54,6 @@ export class InformerEvents {
     this.#isClosed = true
   }
 
-  /** Without listener and logger an error is a process warning. */
   report(error: SourceError, source: string = this.#nameNow()): void {
     if (this.#isClosed) return
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source })
@@ -64,7 +63,6 @@ export class InformerEvents {
     else if (this.#logger === undefined) this.#warn(located)
   }
 
-  /** Without a logger it is a process warning. */
   warning(message: string): void {
     if (this.#isClosed) return
     this.log('warn', message, {})
@@ -96,7 +94,6 @@ export class InformerEvents {
     )
   }
 
-  /** A function that throws or rejects is a process warning. */
   #isolate(call: () => unknown, nameOf: () => string): void {
     const warn = (thrown: unknown): void =>
       this.#warn(new SourceError(`${nameOf()} threw: ${messageOf(thrown)}`, { code: 'HANDLER', cause: thrown }))

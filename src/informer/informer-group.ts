@@ -128,7 +128,6 @@ class InformerGroup implements GroupMember {
   }
 }
 
-/** All members are stopped, also if one of them throws. */
 async function stopAll(
   members: readonly Lifecycle[],
   options: { readonly drainMs?: number | undefined },

@@ -21,7 +21,6 @@ export interface StorePosition {
   readonly history: number | undefined
 }
 
-/** The position before the first commit. */
 export const NO_POSITION: StorePosition = { commit: 0, version: undefined, history: undefined }
 
 export interface QueuedBatch<T> {

@@ -25,7 +25,6 @@ export class DelayQueue {
     return this.#due.size
   }
 
-  /** The number of entries in the heap, with the outdated ones. */
   get heapSize(): number {
     return this.#heap.length
   }

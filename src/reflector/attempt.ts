@@ -62,7 +62,6 @@ export class Attempt {
     }
   }
 
-  /** Whether the last yield to the event loop is at least `ms` ago. */
   isYieldDue(ms: number): boolean {
     return this.#clock.now() - this.#yieldedAt >= ms
   }

@@ -24,7 +24,6 @@ export function delayOf({ currentMs }: Backoff, chance: number): number {
   return currentMs * (0.5 + chance / 2)
 }
 
-/** Returns a random delay in [d/2, d). */
 export function drawDelay(from: Backoff, random: Random): number {
   return delayOf(from, random.next())
 }

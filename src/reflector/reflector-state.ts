@@ -182,7 +182,6 @@ const atRest = {
   stop: keep,
 } as const
 
-/** A state in which a list is on its way. */
 const whileListing = {
   ...atRest,
   listed: afterList,
@@ -192,7 +191,6 @@ const whileListing = {
   stop,
 } as const
 
-/** A state in which a watch is open. */
 const whileWatching = {
   ...atRest,
   unrestorable: listInstead,
@@ -204,7 +202,6 @@ const whileWatching = {
   stop,
 } as const
 
-/** A state in which the next attempt is waited for. */
 const whileWaiting = {
   ...atRest,
   listed: showWhileWaiting,
@@ -388,7 +385,6 @@ function stop({ relists, reconnects }: Counts, { reason }: Input<'stop'>): Step 
 
 type OpenState = ListingState | WatchingState | ReflectorState<'restoring'>
 
-/** The data of a state that every later open needs. */
 function memoryOf({ spacing, immediateAt, saved, relists, reconnects }: Memory): Memory {
   return { spacing, immediateAt, saved, relists, reconnects }
 }

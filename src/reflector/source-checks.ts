@@ -19,7 +19,6 @@ export const WRONG_REPLACE = 'a replace must have entries with string keys'
 
 const METHODS = ['list', 'watch', 'hasReached', 'isLaterEpoch', 'head', 'versions', 'resumeState']
 
-/** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {
   if (isThenable(source))
     throw new OptionError(`${call}: the source is a promise: await it first`, { option: 'source' })
@@ -55,7 +54,6 @@ type Valid<E> = readonly (E | Invalid)[]
 
 interface ValidatorHooks {
   report(error: SourceError): void
-  /** Schedules a relist, because an event could not be applied. */
   relistSoon(reason: string): void
 }
 

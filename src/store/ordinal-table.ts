@@ -41,7 +41,6 @@ export class OrdinalTable {
     }
   }
 
-  /** Deletes a key that has this ordinal. */
   delete(key: string, ordinal: Ordinal): void {
     const wasSmall = this.#small?.delete(key) === true
     const wasLarge = this.#large?.delete(key, ordinal) === true

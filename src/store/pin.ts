@@ -166,9 +166,7 @@ const MERGED_AT_MOST = 1_000
  * read this layer first, then the newer layers, then the store.
  */
 export class PinLayer<T> implements Layer {
-  /** Greater than those of all older layers. */
   readonly id: number
-  /** One more than the greatest ordinal at its creation. Later ordinals are not kept. */
   readonly limit: number
   older: PinLayer<T> | undefined
   newer: PinLayer<T> | undefined

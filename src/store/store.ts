@@ -13,7 +13,6 @@ import { type Undoable, UndoJournal } from './undo-journal.js'
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
 export const MAX_OBJECTS = 16_000_000
 
-/** Returns the result of `entries()` of a view and of an index. */
 export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: string, object: T], undefined> {
   return entries.values().map(({ key, object }) => [key, object])
 }
@@ -88,7 +87,6 @@ export class Store<T> implements Undoable {
     return held === undefined || !(held instanceof Pin) ? undefined : held
   }
 
-  /** The reads of a function of a view, while that runs. */
   get tracked(): TrackedReads<T> | undefined {
     const held = this.#shown
     return held === undefined || held instanceof Pin ? undefined : held
@@ -422,7 +420,6 @@ class StoreIndexes<T> {
     this.all.push(index)
   }
 
-  /** Returns the values of an empty index for the entries of packed content. */
   packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
     return this.#filling(packedValuesOf(index, kept))
   }
@@ -437,7 +434,6 @@ class StoreIndexes<T> {
     }
   }
 
-  /** Does the work that the first reads of indexes would do. */
   *prepare(): Steps {
     for (const index of this.all) if (index.prepare !== undefined) yield* index.prepare()
   }

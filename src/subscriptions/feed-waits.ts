@@ -37,7 +37,6 @@ export interface FeedWaitsHost {
 export interface AwaitedFeed {
   readonly closed: SourceError | undefined
   readonly isSynced: boolean
-  /** The version with which waits are compared; undefined if its history has ended. */
   readonly reached: Version | undefined
   named(what: string): string
 }

@@ -52,7 +52,6 @@ export interface FeedHost<T> {
   readonly router: FeedRouter<T>
   readonly versions: FeedVersions
   readonly clock: Clock
-  /** Names the informer in messages. */
   readonly title: string
   readonly isSynced: boolean
   report(error: SourceError): void
@@ -78,7 +77,6 @@ interface Draining<T> {
   readonly position: StorePosition
   /** The last commit that is accepted, if it was being routed then. */
   readonly lastCommit: number | undefined
-  /** Called with the changes that are not accepted. */
   readonly onSkipped: ((changes: readonly Change<T>[]) => void) | undefined
 }
 
@@ -100,7 +98,6 @@ export class Feed<T> implements AwaitedFeed {
   #waits: FeedWaits | undefined
   /** The position of the last synced batch that was acknowledged. */
   #handled = NO_POSITION
-  /** Whether the initial replay was handled. */
   isSynced = false
   #inFlight = 0
   #matched: Change<T>[] | undefined
@@ -218,7 +215,6 @@ export class Feed<T> implements AwaitedFeed {
     this.close(this.report(`${this.named('a subscription')} ${why}`, cause))
   }
 
-  /** Reports what a function of the user has failed to do, or the feed itself. */
   report(message: string, cause?: unknown, key?: string): SourceError {
     const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key })
     this.host.report(error)
@@ -323,7 +319,6 @@ export class Feed<T> implements AwaitedFeed {
     return this.#replayedCommit === undefined || this.#commits <= this.#replayedCommit
   }
 
-  /** The consumer acknowledges batches in this order. */
   dequeue(): DeliveredBatch<T> | undefined {
     if (!this.hasMore) return undefined
     const replayed = this.#replay?.take()

@@ -15,7 +15,6 @@ export class Replay<T> {
   readonly #start: number = 0
   #at = 0
 
-  /** Replays the pinned store, or the objects that a scan finds. */
   constructor(objects: Pin<T> | ScopeScan<T>, position: StorePosition, since: number) {
     this.#position = position
     this.since = since

@@ -34,7 +34,6 @@ export class VersionWaiters {
   readonly #onOtherEpoch: OnOtherEpoch
   readonly #waiting = new Map<Settle<void>, Version>()
 
-  /** Without `onOtherEpoch` a wait for a mark of another epoch rejects. */
   constructor(
     hasReached: (at: Version, mark: Version) => boolean,
     onOtherEpoch: OnOtherEpoch = (settle, _mark, error) => settle.reject(error),
@@ -90,7 +89,6 @@ export class VersionWaiters {
     }
   }
 
-  /** Returns whether the wait was settled. */
   #settleIfReached(settle: Settle<void>, mark: Version, at: Version): boolean {
     try {
       if (!this.#hasReached(at, mark)) return false

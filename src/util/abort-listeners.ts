@@ -1,4 +1,3 @@
-/** The listeners of each signal, and the one function that calls them. */
 const listeners = new WeakMap<AbortSignal, { readonly all: Set<() => void>; readonly call: () => void }>()
 
 /**

@@ -17,7 +17,6 @@ export class HashTable {
   readonly #parts: readonly Part[]
   size = 0
 
-  /** `keys` is the number of keys for which it has places at first. */
   constructor(isAt: (number: number, key: string) => boolean, keys = 0) {
     let places = LEAST_PLACES
     while (places * PARTS < 2 * keys) places *= 2
@@ -81,7 +80,6 @@ class Part {
     places[at + 1] = hash
   }
 
-  /** Deletes one of equal pairs. Returns whether there was one. */
   delete(hash: number, number: number): boolean {
     const { places } = this
     const last = places.length - 2

@@ -11,7 +11,6 @@ export class Latch {
     for (const settle of [...(this.#waiting ?? [])]) settle.resolve()
   }
 
-  /** Rejects the pending waits. The latch does not change. */
   rejectAll(reason: unknown): void {
     for (const settle of [...(this.#waiting ?? [])]) settle.reject(reason)
   }

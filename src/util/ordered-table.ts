@@ -26,7 +26,6 @@ export class OrderedTable<V> {
     return this.#first.get(key) ?? this.#laterWith(key)?.get(key)
   }
 
-  /** Adds a key at the end, or replaces its value in its place. */
   set(key: string, value: V): void {
     const hasSpace = this.#later === undefined && this.#first.size < this.#segmentKeys
     const segment = hasSpace || this.#first.has(key) ? this.#first : this.#laterWith(key)
@@ -52,7 +51,6 @@ export class OrderedTable<V> {
     return number === undefined ? undefined : this.#later?.get(number)
   }
 
-  /** Adds a key to the last segment, or to a new one. */
   #add(key: string, value: V): void {
     const later = this.#later ?? new Map<number, Map<string, V>>()
     this.#later = later

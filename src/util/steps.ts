@@ -4,7 +4,6 @@ import { SLICE_MS } from './time-slice.js'
 /** Work in steps. Each `yield` ends a step, after which the work may pause. */
 export type Steps = Generator<void, void>
 
-/** Performs all steps at once, if there are any. */
 export function finish(steps: Steps | undefined): void {
   if (steps !== undefined) resultOf(steps)
 }
@@ -31,7 +30,6 @@ export function performSlice(steps: Steps, clock: Clock, { stepsPerCheck, sliceM
   return true
 }
 
-/** Returns work of one step for each element. */
 export function* inSteps<E>(elements: readonly E[], act: (element: E) => void): Steps {
   for (const element of elements) {
     act(element)

@@ -32,7 +32,6 @@ export interface HandlerMessage {
   readonly key: string
   readonly durationMs: number
   readonly result: CallResult
-  /** The error with which the handler failed. */
   readonly error: unknown
 }
 
@@ -50,6 +49,5 @@ export interface RunMessage {
   durationMs: number
   /** Meaningful at the end. */
   result: CallResult
-  /** The error with which the run failed. */
   error: unknown
 }

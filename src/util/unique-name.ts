@@ -1,4 +1,3 @@
-/** Returns `name`; if that is taken, `name#2` and so on. */
 export function uniqueName(name: string, taken: { has(name: string): boolean }): string {
   let unique = name
   for (let n = 2; taken.has(unique); n++) unique = `${name}#${n}`

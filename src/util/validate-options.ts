@@ -37,15 +37,12 @@ export const isNames: OptionCheck = (value) =>
 export const isPositive: OptionCheck = (value) =>
   typeof value === 'number' && value > 0 && Number.isFinite(value) ? undefined : 'must be a finite number above 0'
 
-/** A delay: a number from 0. */
 export const isDelay: OptionCheck = (value) =>
   value === 0 || isPositive(value) === undefined ? undefined : 'must be a finite number of at least 0'
 
-/** A delay, or Infinity for no limit. */
 export const isDelayOrInfinity: OptionCheck = (value) =>
   value === Infinity || isDelay(value) === undefined ? undefined : 'must be a number of at least 0, or Infinity'
 
-/** A count: a whole number of at least 1. */
 export const isCount: OptionCheck = (value) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
     ? undefined

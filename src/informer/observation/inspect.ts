@@ -27,7 +27,6 @@ export interface Transition {
   readonly reason: string
 }
 
-/** All texts and collections in the result have a limit. */
 export function inspect<T>(
   name: string,
   { clock, indexer, subscriptions }: Pick<InformerContext<T>, 'clock' | 'indexer' | 'subscriptions'>,

@@ -34,13 +34,9 @@ export interface SubscriptionMeasurements {
   readonly name: string
   readonly kind: 'subscription' | 'stream' | 'controller'
   readonly open: number
-  /** The sum of their queued keys. */
   readonly keys: number
-  /** How long the oldest change has waited, in milliseconds. */
   readonly oldestMs: number
-  /** How long the longest running handler has been running, in milliseconds. */
   readonly runningMs: number
-  /** The number of keys of controllers whose last run failed. */
   readonly failing: number
   readonly counts: Readonly<FeedCounts>
 }

@@ -65,7 +65,6 @@ export class InformerRegistry {
     for (const listener of this.#endListeners) listener(informer)
   }
 
-  /** Returns a function that removes the listener. */
   onEnd(listener: (informer: Observable) => void): () => void {
     this.#endListeners.add(listener)
     return () => this.#endListeners.delete(listener)

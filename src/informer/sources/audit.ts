@@ -307,7 +307,6 @@ export class Audit<S, T> {
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 
-  /** Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (page: Page<S>, from: number, end: number) => void): Promise<Version> {
     const { source, title } = this.#audited
     const { clock, random } = this.#context

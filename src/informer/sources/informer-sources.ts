@@ -116,7 +116,6 @@ export class InformerSources<S, T> {
     return runner
   }
 
-  /** Throws a TypeError if the source cannot compare versions. */
   hasReached(call: string, name?: string): (at: Version, mark: Version) => boolean {
     const { source } = this.find(call, name)
     if (source.hasReached === undefined) {

@@ -156,12 +156,10 @@ export class SourceCache<T> implements WarmStart {
     this.#waiters.check(version)
   }
 
-  /** The cache, if it saves content. */
   get #savedTo(): MirrorCache | undefined {
     return 'save' in this.#cache ? this.#cache : undefined
   }
 
-  /** Called after each commit, and when the watch is live. */
   schedule(): void {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return

@@ -71,7 +71,6 @@ export class SourceHistory {
     for (const listener of [...this.#listeners]) listener(error)
   }
 
-  /** Returns a function that removes the listener. */
   onEpochChange(listener: (error: SourceError) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

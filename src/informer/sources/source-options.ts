@@ -43,7 +43,6 @@ function snapshotsOf<S, I extends object, P, T>(
   return { name: 'its snapshot', serveStale: false, open }
 }
 
-/** Names the source, its selection, and the options that change the stored objects, with the text of `transform`. */
 function fingerprintOf<S, I extends object, P, T>(
   { transform, schema, onInvalid, audit }: InformerOptions<S, I, P, T>,
   source: ListerWatcher<S>,

@@ -2,7 +2,6 @@ import type { Proof } from '../../contract/status.js'
 import type { Version } from '../../contract/version.js'
 
 export interface Comparison {
-  /** The version of the source that was read. */
   readonly version: Version
   /** When the read began, in milliseconds since the Unix epoch. */
   readonly at: number
@@ -17,7 +16,6 @@ export class SourceProof {
   /** The number of keys that differed in the last completed audit. */
   #foundDrift = 0
 
-  /** The last proof; undefined before the first list. */
   get current(): Proof | undefined {
     return this.#proven && { ...this.#proven, foundDrift: this.#foundDrift }
   }

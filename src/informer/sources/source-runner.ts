@@ -24,7 +24,6 @@ import type { SourceOptions } from './source-options.js'
 import { SourceProof } from './source-proof.js'
 
 export interface SourceHooks<S, T> {
-  /** A list or a batch is about to be written to the store. */
   writing(runner: SourceRunner<S, T>): void
   /** Called after each commit. Returns the steps that route a large one. */
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined
@@ -52,7 +51,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly part: Partition<T>
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
-  /** Names the source, its selection, and the functions that change its objects. */
   readonly fingerprint: string
   readonly #context: InformerContext<T>
   readonly #hooks: SourceHooks<S, T>
@@ -212,7 +210,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.#context.onAccessLost
   }
 
-  /** What a later process needs to resume the watch. */
   get resumeState(): string | undefined {
     return this.reflector.resumeState
   }
@@ -246,7 +243,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return withDeadline(`waitFor on ${this.title}`, wait, clock, (settle) => this.enter(version, settle))
   }
 
-  /** Settles the wait also before this returns. Returns a function that ends it. */
   enter(version: Version, settle: Settle<void>): () => void {
     const leave = this.waiters.enter(version, this.reached, settle)
     if (this.refusal !== undefined) this.waiters.rejectAll(this.refusal)
@@ -409,7 +405,6 @@ class SourceCounts {
   batches = 0
   changes = 0
 
-  /** `code` is that of the last error of the source. */
   relisting(reason: string, code: string | undefined): void {
     const label = REASONS.get(reason) ?? (code !== undefined && CODES.has(code) ? code.toLowerCase() : 'other')
     this.relists.set(label, (this.relists.get(label) ?? 0) + 1)

@@ -33,7 +33,6 @@ export class Int32List {
     this.#pages = [new Int32Array(LEAST)]
   }
 
-  /** Adds the position `at`. Returns its page. */
   #add(at: number): Int32Array<ArrayBuffer> {
     const pages = this.#pages
     const [first = new Int32Array(LEAST)] = pages

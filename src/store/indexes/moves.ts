@@ -68,7 +68,6 @@ export class Moves<V, R extends MoveRecords<V, R>> {
   }
 }
 
-/** The values of ordinals that moved in one layer, by value. */
 export class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
   readonly #byValue = new ScalarMap<{
     readonly value: Scalar

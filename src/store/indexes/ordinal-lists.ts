@@ -31,7 +31,6 @@ export class OrdinalLists {
     this.#numbers.set(position, ordinal)
   }
 
-  /** Returns how many elements of its list are before a position. */
   countBefore(position: number): number {
     const offset = position % CHUNK
     return this.#numbers.get(position - offset + 1) + offset - HEAD

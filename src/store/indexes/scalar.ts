@@ -119,7 +119,6 @@ export class ScalarMap<V> {
   readonly #dates = new Map<number, V>()
   readonly #nameOf: () => string
 
-  /** `nameOf` returns the name of the index in errors. */
   constructor(nameOf: () => string = () => 'an index') {
     this.#nameOf = nameOf
   }

@@ -125,7 +125,6 @@ export class KeptBase<T> {
     return this.#list?.changes === this.changes ? this.#list.objects.deref() : undefined
   }
 
-  /** Returns that array, or makes it. */
   sharedList(make: () => readonly T[]): readonly T[] {
     const known = this.list
     if (known !== undefined) return known

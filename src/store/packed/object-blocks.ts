@@ -21,7 +21,6 @@ export class TextsWriter {
     this.#texts = new Uint8Array(limit * 2)
   }
 
-  /** Adds a text. Returns a block if it is full. */
   add(text: string): Uint8Array<ArrayBuffer> | undefined {
     if (this.#ends.length === 0) this.firsts.push(this.#count)
     const start = this.#ends.at(-1) ?? 0

@@ -37,7 +37,6 @@ export interface DomainPart extends Omit<Commit<unknown>, 'position' | 'source' 
   readonly ordinals: readonly Ordinal[]
   readonly writer: object
   publish(): void
-  /** Reports it. Returns the steps that are left. */
   report(): Steps | undefined
 }
 

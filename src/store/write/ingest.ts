@@ -10,11 +10,8 @@ import { Interner } from './interner.js'
 export interface IngestOptions<T> {
   /** Returns the object to store; `undefined` filters it out. If it throws, the object is invalid. */
   readonly prepare?: ((object: unknown, key: string) => T | undefined) | undefined
-  /** Default: a comparison of their content. */
   readonly equals?: ((a: T, b: T) => boolean) | undefined
-  /** Whether plain objects and arrays are deep-frozen. */
   readonly freeze: boolean
-  /** Whether equal subtrees of all objects are stored once. Default: false. */
   readonly intern?: boolean | undefined
   /** Returns the names of the source of a partition, for messages. */
   readonly sourceOf?: ((partition: string | undefined) => NamedSource | undefined) | undefined
@@ -30,7 +27,6 @@ interface NamedSource {
 
 /** The store has this object already. */
 export const UNCHANGED: unique symbol = Symbol('unchanged')
-/** `prepare` has filtered the object out. */
 export const FILTERED: unique symbol = Symbol('filtered')
 
 /**
@@ -83,7 +79,6 @@ export class Ingest<T> {
     return { ...arrived, key: current?.key ?? arrived.key, object }
   }
 
-  /** Returns a saved entry as it was before it was saved. */
   restored(saved: SavedEntry): Entry<T> {
     const object = this.#interner === undefined ? saved.object : this.#interner.intern(saved.object)
     const entry: Put<unknown> = { ...saved, type: 'put', object }

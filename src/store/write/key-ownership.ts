@@ -16,7 +16,6 @@ export interface KeyOwner {
  */
 export class KeyOwnership implements Undoable {
   readonly #store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>
-  /** Keys of invalid objects, of all sources. */
   readonly #invalid: ReadonlyMap<string, unknown>
   readonly #owners: (KeyOwner | undefined)[] = []
   readonly #journal = new UndoJournal<Ordinal, KeyOwner | undefined>()
@@ -84,7 +83,6 @@ export class KeyOwnership implements Undoable {
     return true
   }
 
-  /** Returns whether the claim is new. */
   #claim(owner: KeyOwner, key: string): boolean {
     const claimants = this.#claims.get(key) ?? new Set<KeyOwner>()
     if (claimants.has(owner)) return false

@@ -71,7 +71,6 @@ export class Relist<T> implements ListWriter<T> {
   readonly #invalid = new Map<string, SourceError>()
   /** The keys that the list has deleted, and not written since. */
   readonly #deleted = new Set<string>()
-  /** The versions of invalid and of filtered objects. */
   readonly #versions = new Map<string, Version | undefined>()
   /** Keys of other sources that the list claims for the first time. */
   readonly #claimed: string[] = []
@@ -133,7 +132,6 @@ export class Relist<T> implements ListWriter<T> {
     }
   }
 
-  /** The last good state of a key in this list so far. */
   #listedStateOf(key: string, ordinal: Ordinal | undefined): Entry<T> | typeof FILTERED | undefined {
     const pending = this.#pending.get(key)
     if (pending !== undefined || ordinal === undefined || this.#invalid.has(key)) return pending

@@ -25,7 +25,6 @@ const SAMPLES = 64
 /** And this number of saved values of each index with those of their objects. */
 const VALUE_SAMPLES = 16
 
-/** A batch that is applied. */
 interface ArrivedBatch<T> {
   readonly events: readonly WatchEvent<T>[]
   readonly version: Version | undefined
@@ -95,7 +94,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     for (const key of this.invalid.keys()) if (store.ordinalOf(key) === undefined && !marks.hasOther(key)) yield key
   }
 
-  /** Whether another source of the set owns a key that has this ordinal. */
   isOwnedByOther(key: string, ordinal: Ordinal | undefined): boolean {
     return this.#writer.ownership.isOwnedByOther(this, key, ordinal)
   }
@@ -128,7 +126,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     while (this.#writer.isBusy) await this.#writer.idle()
   }
 
-  /** Records all keys that are written from now on, also by other partitions, until `stop` is called. */
   recordWrites(): WriteRecord {
     return this.#writer.recordWrites(this)
   }
@@ -175,7 +172,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     yield* transaction.commit(version ?? this.version, committedAt)
   }
 
-  /** Writes a batch. Returns the transaction, which is still to be committed. */
   *#written(arrived: ArrivedBatch<T>): Generator<void, StoreTransaction<T>> {
     const { events, version } = arrived
     const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
@@ -286,7 +282,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     if (left !== undefined) yield* left
   }
 
-  /** Does the work before a pin that would take long in one step, in slices. */
   async prepareIndexes(): Promise<void> {
     const { store, hooks } = this.#writer
     const steps = store.prepareIndexes()
@@ -294,7 +289,6 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     while (!performSlice(steps, clock, slices)) await clock.sleep(0)
   }
 
-  /** Whether a write was in progress when the store was stopped. */
   get isAbandoned(): boolean {
     return this.#writer.isAbandoned
   }

@@ -35,7 +35,6 @@ export interface WriterOptions<T> extends Partial<IngestOptions<T>> {
   /** Whether objects have versions or uids. Default: true. */
   readonly hasVersions?: boolean | undefined
   readonly clock?: Clock | undefined
-  /** The size of writes, and of their slices. */
   readonly slices?: Slices | undefined
 }
 
@@ -58,7 +57,6 @@ export class StoreWriter<T> {
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   commits = 0
   #version: Version | undefined
-  /** The transaction that has begun and is not committed. */
   #transaction: { rollback(): void } | undefined
   /** Whether its last transaction is complete, and not visible yet. Then it is published in any case. */
   #isDecided = false
@@ -85,7 +83,6 @@ export class StoreWriter<T> {
     return this.#domain
   }
 
-  /** A write of more steps is cut into slices. */
   get largeWrite(): number {
     return this.#slices.largeWrite
   }
@@ -94,7 +91,6 @@ export class StoreWriter<T> {
     return this.domain.reentrancy
   }
 
-  /** The position of the store: its version, or for several sources the number of its commits. */
   get position(): Version | undefined {
     return this.ownership.isShared || this.hooks.isNumbered === true ? String(this.commits) : this.#version
   }

@@ -23,7 +23,6 @@ export interface WritablePartition<T> extends KeyOwner {
 
 export interface TransactionOptions {
   readonly version?: Version | undefined
-  /** Compares all objects by their content. Default: false. */
   readonly ignoreVersions?: boolean
   /** Keys of other sources that the partition has claimed before the transaction. */
   readonly claimed?: string[]

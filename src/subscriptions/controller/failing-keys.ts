@@ -6,7 +6,6 @@ const MAX_GIVEN_UP = 10_000
 /** The keys of a controller whose last run failed. Of those that are given up, the latest are kept. */
 export class FailingKeys {
   readonly all: Map<string, FailingKey> = new Map()
-  /** The keys without a retry, the earliest first. */
   readonly #givenUp = new OrderedTable<true>()
 
   /** Returns a key that was given up earlier and is no longer kept. */

@@ -105,7 +105,6 @@ export class RunGate {
     if (this.#hasStopped || this.areOthersSynced) this.#hooks.wake()
   }
 
-  /** Returns false if the informer was stopped before its first list. */
   async #synced(other: Syncable): Promise<boolean> {
     for (let timeoutMs: number | undefined = NOT_STARTED_MS; ; ) {
       try {

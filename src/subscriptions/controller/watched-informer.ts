@@ -2,7 +2,6 @@ import type { Deleted, Updated } from '../../queue/change.js'
 import type { Subscription } from '../subscription-types.js'
 import type { ControllerWatch } from './controller-types.js'
 
-/** An informer in `watches`, of objects of any type. */
 export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
 
 /** Calls `enqueue` for the keys of each changed object, and of its state before. */

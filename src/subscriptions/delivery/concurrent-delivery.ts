@@ -21,7 +21,6 @@ interface PartialBatch<T> {
   next: number
 }
 
-/** Delivers changes of several keys at a time, and the changes of one key one after the other. */
 export class ConcurrentDelivery<T> {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>

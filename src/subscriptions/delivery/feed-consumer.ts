@@ -14,7 +14,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected readonly feed: Feed<T>
   readonly kind: SubscriptionKind
   readonly #signal: AbortSignal | undefined
-  /** Removes the listener from the caller's signal. */
   #unlink: (() => void) | undefined
   #idle: PromiseWithResolvers<void> | undefined
   /** Set by the first call that ends it. Later calls wait for the same end. */

@@ -16,11 +16,9 @@ export class HandlerCaller<T> {
   slow: SlowHandlerMonitor | undefined
   /** Whether the last call returned a promise. If not, the clock is not read before the next call: it costs 50 ns. */
   #returnedPromise = true
-  /** Created by the first call of a handler. */
   #stop: AbortController | undefined
   #signal: AbortSignal | undefined
 
-  /** `waiting` returns the number of keys that wait, for the report of a slow handler. */
   constructor(feed: Feed<T>, handlers: Handlers<T>, timeoutMs: number | undefined, waiting: () => number) {
     this.#feed = feed
     this.#handlers = handlers
@@ -63,7 +61,6 @@ export class HandlerCaller<T> {
     }
   }
 
-  /** Undefined if nothing subscribes to the messages. */
   get #timeToPublish(): number | undefined {
     return channels.handler.hasSubscribers ? this.#feed.host.clock.now() : undefined
   }

@@ -1,7 +1,6 @@
 import type { Clock } from '../../contract/clock.js'
 import { ABORTED, SourceError } from '../../contract/errors.js'
 
-/** One call of a user's function with a time limit. */
 interface TimedRun {
   /** Aborts with `outer`, and when the time is over. */
   readonly signal: AbortSignal

@@ -87,7 +87,6 @@ export class Membership {
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
   #isClaiming = false
   #isHinted = false
-  /** Members that claim no key any more, as hints say. */
   readonly #released = new Set<string>()
   #retry: Backoff
   #retryAt = -Infinity
@@ -119,7 +118,6 @@ export class Membership {
     return this.#phase === 'left'
   }
 
-  /** How long the lease is valid, in milliseconds; 0 without a lease. */
   leaseEndsInMs(at: Instant): number {
     if (this.#leased === undefined) return 0
     // The monotonic clock of Linux stands still while the machine sleeps.

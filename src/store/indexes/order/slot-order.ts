@@ -219,7 +219,6 @@ export class SlotOrder {
     this.#fillChunk(this.#addChunk(chunk + 1), upper)
   }
 
-  /** Adds an empty chunk, and returns its position. */
   #addChunk(chunk: number): number {
     const id = this.#freeIds.pop() ?? this.#lengths.length
     this.#slots = grown(this.#slots, (id + 1) * CHUNK)

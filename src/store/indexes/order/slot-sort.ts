@@ -56,7 +56,6 @@ export class SlotSort {
     for (let part = this.#parts.pop(); part !== undefined; part = this.#parts.pop()) yield* this.#sortPart(part)
   }
 
-  /** Sorts a short part at once, and defers a long one. */
   #add(part: Part): void {
     if (part.column < this.#columns.length && part.high - part.low > 1) {
       if (part.high - part.low > SHORT) this.#parts.push(part)
@@ -151,7 +150,6 @@ export class SlotSort {
     return least
   }
 
-  /** Returns the number of characters that all strings of a part begin with. */
   *#commonLength({ low, high, column, skip }: Part): Generator<void, number> {
     const first = this.#valueAt(low, column) as string
     let length = first.length

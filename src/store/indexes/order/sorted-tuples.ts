@@ -34,7 +34,6 @@ export class SortedTuples {
   #isRanked = false
   readonly order: SlotOrder
 
-  /** `changed` is called with the id of a chunk of the order when its elements change. */
   constructor(changed: (chunk: number) => void = () => {}) {
     this.order = new SlotOrder((each, slot) => this.#isAfter(each, slot), changed)
   }
@@ -162,7 +161,6 @@ export class SortedTuples {
     return this.#ranks.setAll(this.#columns, this.#keys)
   }
 
-  /** Returns a function that returns the next slot, and -1 at the end. Writes make it invalid. */
   walk(span: Span, reverse: boolean): () => Slot {
     return this.order.walk(...this.#bounds(span), reverse)
   }
@@ -326,7 +324,6 @@ class Ranking {
     return Number(value) || 0
   }
 
-  /** Whether all values with this rank are equal. */
   isExact(rank: number): boolean {
     return Math.abs(rank) <= Number.MAX_SAFE_INTEGER && (this.#kind !== STRING || rank % 2 === 0)
   }
