@@ -15,7 +15,7 @@ import { BatchIterator } from '../subscriptions/delivery/batch-iterator.js'
 import { HandlerSubscription } from '../subscriptions/delivery/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/delivery/handler-types.js'
 import { Feed, type FeedHost, type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed.js'
-import type { FeedVersions, FollowedHistory } from '../subscriptions/feed-waits.js'
+import type { FollowedHistory } from '../subscriptions/feed-waits.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import { type Settle, settleWithin } from '../util/deadline.js'
 import type { InformerContext } from './informer-context.js'
@@ -25,11 +25,10 @@ import type { InformerSources } from './sources/informer-sources.js'
 
 const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
 
-export class InformerSubscriptions<S, T> implements FeedHost<T>, FeedVersions {
+export class InformerSubscriptions<S, T> implements FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
   readonly router: ChangeRouter<T>
   readonly clock: Clock
-  readonly versions: FeedVersions = this
   readonly isOfSet: boolean
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>

@@ -6,7 +6,10 @@ import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadlin
 import { Latch } from '../util/latch.js'
 import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
 
-export interface FeedVersions {
+/** The store of a feed, as far as its waits need it. */
+export interface AwaitedStore {
+  readonly clock: Clock
+  readonly router: { readonly current: StorePosition }
   /** Whether the store mirrors several sources. Then versions are positions of the store itself. */
   readonly isOfSet: boolean
   /** Throws a TypeError if the source cannot compare versions, or if it is unclear which source is meant. */
@@ -28,13 +31,8 @@ export interface FollowedHistory {
   leave(): void
 }
 
-export interface FeedWaitsHost {
-  readonly clock: Clock
-  readonly versions: FeedVersions
-  readonly router: { readonly current: StorePosition }
-}
-
 export interface AwaitedFeed {
+  readonly host: AwaitedStore
   readonly closed: SourceError | undefined
   readonly isSynced: boolean
   readonly reached: Version | undefined
@@ -43,14 +41,12 @@ export interface AwaitedFeed {
 
 export class FeedWaits {
   readonly #feed: AwaitedFeed
-  readonly #host: FeedWaitsHost
   readonly #synced = new Latch()
   /** The waits for versions, and those of them that are not settled. Created by the first one: most feeds have none. */
   #versions: { readonly waiters: VersionWaiters; readonly pending: Set<Settle<void>> } | undefined
 
-  constructor(feed: AwaitedFeed, host: FeedWaitsHost) {
+  constructor(feed: AwaitedFeed) {
     this.#feed = feed
-    this.#host = host
     if (feed.isSynced) this.#synced.open()
   }
 
@@ -68,7 +64,7 @@ export class FeedWaits {
 
   synced(call: string, wait: Wait): Promise<void> {
     checkWait(call, wait)
-    return withDeadline(this.#feed.named('synced'), wait, this.#host.clock, (settle) => {
+    return withDeadline(this.#feed.named('synced'), wait, this.#feed.host.clock, (settle) => {
       const { closed } = this.#feed
       if (closed !== undefined) settle.reject(closed)
       return this.#synced.enter(settle)
@@ -77,9 +73,9 @@ export class FeedWaits {
 
   waitFor(version: Version, wait: VersionWait): Promise<void> {
     checkVersionWait(version, wait)
-    this.#host.versions.hasReached('waitFor', wait.source)
+    const { clock } = this.#feed.host
+    this.#feed.host.hasReached('waitFor', wait.source)
     const { source, ...rest } = wait
-    const { clock } = this.#host
     return withDeadline(this.#feed.named('waitFor'), rest, clock, (settle) => this.#enter(version, source, settle))
   }
 
@@ -89,8 +85,7 @@ export class FeedWaits {
    * If the history of the source ends before, the wait rejects.
    */
   #enter(version: Version, source: string | undefined, settle: Settle<void>): () => void {
-    const { closed, reached } = this.#feed
-    const { versions, router } = this.#host
+    const { closed, reached, host } = this.#feed
     if (closed !== undefined) {
       settle.reject(closed)
       return () => {}
@@ -100,7 +95,7 @@ export class FeedWaits {
       pending: new Set(),
     }
     const { waiters, pending } = this.#versions
-    if (!versions.isOfSet && reached !== undefined && waiters.includes(reached, version)) {
+    if (!host.isOfSet && reached !== undefined && waiters.includes(reached, version)) {
       settle.resolve()
       return () => {}
     }
@@ -108,13 +103,13 @@ export class FeedWaits {
     let leaveStore = (): void => {}
     let leaveFeed = (): void => {}
     const waitForStore = (): void => {
-      leaveStore = versions.waitForStore(version, source, { resolve: waitForFeed, reject })
+      leaveStore = host.waitForStore(version, source, { resolve: waitForFeed, reject })
     }
     // Called by the store itself, so that no history can end between the two waits.
     const waitForFeed = (): void => {
       leaveStore()
-      const mark = versions.isOfSet ? (router.current.version ?? '0') : version
-      const history = versions.followHistory(source, reject)
+      const mark = host.isOfSet ? (host.router.current.version ?? '0') : version
+      const history = host.followHistory(source, reject)
       const resolve = (): void => {
         if (history.isShown()) settle.resolve()
         else {
@@ -139,7 +134,7 @@ export class FeedWaits {
   }
 
   #hasReached(at: Version, mark: Version): boolean {
-    if (this.#host.versions.isOfSet) return Number(at) >= Number(mark)
-    return this.#host.versions.hasReached('waitFor')(at, mark)
+    const { host } = this.#feed
+    return host.isOfSet ? Number(at) >= Number(mark) : host.hasReached('waitFor')(at, mark)
   }
 }

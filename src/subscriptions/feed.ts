@@ -1,4 +1,3 @@
-import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
@@ -12,7 +11,7 @@ import type { FailingKey } from './controller/controller-types.js'
 import { DeliveredBatch } from './delivered-batch.js'
 import type { SlowHandlerMonitor } from './delivery/slow-handler-monitor.js'
 import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
-import { type AwaitedFeed, type FeedVersions, FeedWaits } from './feed-waits.js'
+import { type AwaitedFeed, type AwaitedStore, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
 import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
 import { checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
@@ -47,11 +46,9 @@ export interface FeedReader {
 /** The consumer of a feed whose consumer is not constructed yet. */
 const NO_READER: FeedReader = { kind: 'subscription', slow: undefined, wake: () => {} }
 
-export interface FeedHost<T> {
+export interface FeedHost<T> extends AwaitedStore {
   readonly indexer: Indexer<T, unknown>
   readonly router: FeedRouter<T>
-  readonly versions: FeedVersions
-  readonly clock: Clock
   readonly title: string
   readonly isSynced: boolean
   report(error: SourceError): void
@@ -126,7 +123,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** The version up to which every change was handled; undefined with several sources, which have a version each. */
   get version(): Version | undefined {
-    return this.host.versions.isOfSet ? undefined : this.#position.version
+    return this.host.isOfSet ? undefined : this.#position.version
   }
 
   get #position(): StorePosition {
@@ -150,7 +147,7 @@ export class Feed<T> implements AwaitedFeed {
   /** The version with which waits are compared; undefined if its history has ended. */
   get reached(): Version | undefined {
     const { version, history } = this.#position
-    return history !== undefined && history === this.host.versions.history ? version : undefined
+    return history !== undefined && history === this.host.history ? version : undefined
   }
 
   get isDraining(): boolean {
@@ -326,7 +323,7 @@ export class Feed<T> implements AwaitedFeed {
     const taken = replayed ?? this.#queue.take()
     if (taken === undefined) return undefined
     this.#inFlight++
-    return new DeliveredBatch(taken.changes, taken.position, taken.source, this.host.versions.isOfSet)
+    return new DeliveredBatch(taken.changes, taken.position, taken.source, this.host.isOfSet)
   }
 
   ack(batch: DeliveredBatch<T>): void {
@@ -357,7 +354,7 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   get #awaited(): FeedWaits {
-    this.#waits ??= new FeedWaits(this, this.host)
+    this.#waits ??= new FeedWaits(this)
     return this.#waits
   }
 

@@ -3,7 +3,6 @@ import { type IndexBuilder, Indexer, type SourceError, type Version } from '../.
 import type { Commit } from '../../src/store/write/commit.js'
 import { ChangeRouter } from '../../src/subscriptions/change-router.js'
 import { Feed, type FeedHost, type FeedWants } from '../../src/subscriptions/feed.js'
-import type { FeedVersions } from '../../src/subscriptions/feed-waits.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
 import { DEFAULT_SLICES, finish } from '../../src/util/steps.js'
@@ -29,32 +28,27 @@ export class Mirror<T, I extends object = object> {
       { indexes },
       { report: (error) => this.errors.push(error), onCommit: (commit) => this.#committed(commit) },
     )
-    const versions = this.#versions()
     const { indexer, router, clock, errors, released } = this
+    const historyNow = (): number => this.#history
+    const waitForStore: FeedHost<T>['waitForStore'] = (version, _source, settle) =>
+      this.#waiters.enter(version, indexer.version, settle)
     this.host = {
       indexer,
       router,
-      versions,
       clock,
       title: 'mirror',
+      isOfSet: false,
       get isSynced() {
         return router.isFilled
       },
-      report: (error) => errors.push(error),
-      release: (feed) => released.add(feed),
-    }
-  }
-
-  #versions(): FeedVersions {
-    const historyNow = (): number => this.#history
-    return {
       get history() {
         return historyNow()
       },
-      isOfSet: false,
       followHistory: () => ({ isShown: () => true, leave: () => {} }),
-      waitForStore: (version, _source, settle) => this.#waiters.enter(version, this.indexer.version, settle),
+      waitForStore,
       hasReached: () => numbered,
+      report: (error) => errors.push(error),
+      release: (feed) => released.add(feed),
     }
   }
 
