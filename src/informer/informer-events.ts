@@ -118,10 +118,6 @@ export class InformerEvents {
 function checked(call: string, event: unknown, listener: unknown): AnyListener {
   if (event !== 'error' && event !== 'status')
     throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
-  if (!isListener(listener)) throw new TypeError(`${call}: the listener must be a function`)
-  return listener
-}
-
-function isListener(value: unknown): value is AnyListener {
-  return typeof value === 'function'
+  if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
+  return listener as AnyListener
 }

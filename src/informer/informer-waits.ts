@@ -66,7 +66,7 @@ export class InformerWaits<S, T> {
       const isReported = router.current.commit === indexer.writer.commits
       if (missing.size === 0 && isReported && view.isCurrent) settle.resolve()
     }
-    const leaveChecks = this.#checkOften(settle, check)
+    const leaveChecks = this.#checkOften(settle, 'the wait', check)
     const leaveInputs = runners.map((each) => {
       const resolve = (): void => {
         missing.delete(each)
@@ -96,23 +96,15 @@ export class InformerWaits<S, T> {
       `fresh of ${this.#sources.title}`,
       wait,
       (settle: Settle<void>) => {
-        if (this.#isStopped) {
-          settle.reject(this.#sources.stoppedError('fresh'))
-          return () => {}
-        }
-        Promise.all(runners.map((runner) => this.#freshen(runner, requests.signal, onFailure))).then(
-          () => settle.resolve(),
-          settle.reject,
-        )
         // A source that was removed may never respond.
-        const check = (): void => {
+        const leave = this.#checkOften(settle, 'fresh', () => {
           const removed = runners.find(({ refusal }) => refusal !== undefined)
-          if (this.#isStopped) settle.reject(this.#sources.stoppedError('fresh'))
-          else if (removed !== undefined) settle.reject(removed.refusal)
-        }
-        this.#checks.add(check)
+          if (removed !== undefined) settle.reject(removed.refusal)
+        })
+        const freshen = (runner: SourceRunner<unknown, unknown>) => this.#freshen(runner, requests.signal, onFailure)
+        if (!this.#isStopped) Promise.all(runners.map(freshen)).then(() => settle.resolve(), settle.reject)
         return () => {
-          this.#checks.delete(check)
+          leave()
           requests.abort(ABORTED)
         }
       },
@@ -144,7 +136,7 @@ export class InformerWaits<S, T> {
     return this.#wait(`relist of ${title}`, wait, (settle) => {
       // A list that began before this call does not count.
       const before = Array.from(runners, ([name, runner]) => ({ name, runner, lists: runner.reflector.lists }))
-      const leave = this.#checkOften(settle, () => {
+      const leave = this.#checkOften(settle, 'the wait', () => {
         const areListed = before.every(
           ({ name, runner, lists }) => runner.history.lists > lists || runners.get(name) !== runner,
         )
@@ -164,7 +156,7 @@ export class InformerWaits<S, T> {
       wait,
       this.#context.clock,
       (settle) =>
-        this.#checkOften(settle, () => {
+        this.#checkOften(settle, 'the wait', () => {
           if (!this.#context.synced.isOpen) return
           const object = this.#context.indexer.get(key)
           try {
@@ -184,9 +176,9 @@ export class InformerWaits<S, T> {
   }
 
   /** Calls `check` now and at each `recheck`. */
-  #checkOften<V>(settle: Settle<V>, check: () => void): () => void {
+  #checkOften<V>(settle: Settle<V>, call: string, check: () => void): () => void {
     const checkOnce = (): void => {
-      if (this.#isStopped) settle.reject(this.#sources.stoppedError('the wait'))
+      if (this.#isStopped) settle.reject(this.#sources.stoppedError(call))
       else check()
     }
     this.#checks.add(checkOnce)

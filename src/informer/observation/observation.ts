@@ -105,7 +105,7 @@ export class Observation<S, T> {
     const isLive = state !== 'idle' && state !== 'stopped'
     const isStale = silentMs > (options.silentAfterMs ?? Infinity)
     const stuck = stuckHandler(subscriptions.keys(), options.stuckAfterMs ?? Infinity, clock)
-    const cleared = Array.from(this.#sources.runners.values()).find(({ isCleared }) => isCleared)
+    const cleared = Array.from(this.#sources.runners.values()).find(({ history }) => history.isCleared)
     const input = this.#sources.view?.flaw
     const waiting = waitingController(subscriptions.keys())
     const flaw = input ?? stuck ?? waiting

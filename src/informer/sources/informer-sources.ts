@@ -96,7 +96,7 @@ export class InformerSources<S, T> {
 
   /** Whether the first list of each source is in the store, and the objects of none were deleted since. */
   get areListed(): boolean {
-    return Array.from(this.runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)
+    return Array.from(this.runners.values()).every(({ history }) => history.isListed && !history.isCleared)
   }
 
   /** Whether readers see objects of each source, which may be saved content that its source has not confirmed. */

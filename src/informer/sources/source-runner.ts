@@ -183,13 +183,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.part.version
   }
 
-  get isListed(): boolean {
-    return this.history.isListed
-  }
-
   /** Whether readers see saved content that the source has not confirmed, or that lacks changes made before the start. */
   get isStale(): boolean {
-    return !this.isListed && this.restored !== undefined
+    return !this.history.isListed && this.restored !== undefined
   }
 
   get isLive(): boolean {
@@ -214,10 +210,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.reflector.resumeState
   }
 
-  get isCleared(): boolean {
-    return this.history.isCleared
-  }
-
   /** The version that answers waits; undefined if only the next list can answer them. */
   get reached(): Version | undefined {
     return this.history.isCurrent ? this.version : undefined
@@ -235,7 +227,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   /** Whether the store can be compared with the source: after the first list, while the watch is open. */
   get isComparable(): boolean {
-    return this.isListed && ['live', 'connecting'].includes(this.reflector.state.name)
+    return this.history.isListed && ['live', 'connecting'].includes(this.reflector.state.name)
   }
 
   waitFor(version: Version, wait: Wait): Promise<void> {
@@ -268,9 +260,9 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   /** Deletes the objects after lost access. A resumed watch would not return them, so the source is listed next. */
   #clear(error: SourceError): void {
-    if (this.isCleared) return
+    if (this.history.isCleared) return
     this.warmStart?.discard()
-    if (!this.isListed && !this.isStale) {
+    if (!this.history.isListed && !this.isStale) {
       if (this.warmStart !== undefined) this.reflector.relist(error.message)
       return
     }
@@ -347,14 +339,14 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   /** Whether the other collections of its history continue without it. */
   get hasLeft(): boolean {
-    return this.member?.hasLeft === true && this.isListed && !this.#ending.signal.aborted
+    return this.member?.hasLeft === true && this.history.isListed && !this.#ending.signal.aborted
   }
 
   status(state: ReflectorState = this.reflector.state): Status {
     const now = this.#context.clock.now()
     const { lastContactAt, lastError } = this.reflector
     // The list may be in the store before the reflector has changed its state.
-    const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
+    const isIn = state === this.reflector.state && state.name === 'listing' && this.history.isListed
     const isStale =
       state.name !== 'stopped' && (state === this.reflector.state ? this.isStale : this.warmStart?.wasStale === true)
     const left = this.hasLeft ? `; the other collections of ${this.member?.members.history.name} continue` : ''
@@ -362,7 +354,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     const name = left !== '' && state.name === 'live' ? 'backing-off' : state.name
     return {
       state: isStale ? 'stale' : isIn ? 'connecting' : name,
-      isSynced: this.isListed,
+      isSynced: this.history.isListed,
       version: this.version,
       reason: `${isIn ? 'the list is in' : state.reason}${left}`,
       lastError,
