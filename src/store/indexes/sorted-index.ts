@@ -264,7 +264,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {
     this.#tuples.sort()
-    return this.#tuples.runsIn(span, reverse, limit)
+    return this.#tuples.order.runs(...this.#tuples.boundsOf(span), reverse, limit)
   }
 
   #walk(span: Span, reverse: boolean): () => Ordinal {
@@ -276,7 +276,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#store.assertIndexed()
     if (pin !== undefined) return [...this.#elements(span, false, Infinity, pin)].length
     this.#tuples.sort()
-    return this.#tuples.countIn(span) + (this.#base?.count(span) ?? 0)
+    return this.#tuples.order.count(...this.#tuples.boundsOf(span)) + (this.#base?.count(span) ?? 0)
   }
 
   #distinct(pin: Pin<T> | undefined = this.#store.heldPin): Tuple[] {

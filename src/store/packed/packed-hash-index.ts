@@ -72,9 +72,9 @@ export class PackedHashIndex {
   constructor(sections: SectionReader, name: string, signature: string, seed: number) {
     this.signature = signature
     this.#values = new PackedScalars(sections, name)
-    this.#slots = sections.int32(`${name}.slots`)
-    this.#starts = sections.uint32(`${name}.starts`)
-    this.#ordinals = sections.uint32(`${name}.ordinals`)
+    this.#slots = sections.array(Int32Array, `${name}.slots`)
+    this.#starts = sections.array(Uint32Array, `${name}.starts`)
+    this.#ordinals = sections.array(Uint32Array, `${name}.ordinals`)
     this.#seed = seed
   }
 

@@ -49,8 +49,8 @@ export class PackedScalars {
 
   constructor(sections: SectionReader, name: string) {
     this.#kinds = sections.bytes(`${name}.kinds`)
-    this.#numbers = sections.float64(`${name}.numbers`)
-    this.#texts = new PackedStrings(sections.uint32(`${name}.ends`), sections.bytes(`${name}.pool`))
+    this.#numbers = sections.array(Float64Array, `${name}.numbers`)
+    this.#texts = new PackedStrings(sections.array(Uint32Array, `${name}.ends`), sections.bytes(`${name}.pool`))
   }
 
   get count(): number {

@@ -27,7 +27,7 @@ export class PackedSnapshot {
   /** @throws RangeError if a section is missing, or was packed on a computer with another byte order. */
   constructor(content: PackedContent) {
     const sections = new SectionReader(content.sections)
-    if (sections.uint32('byte order')[0] !== BYTE_ORDER) throw new RangeError('it has another byte order')
+    if (sections.array(Uint32Array, 'byte order')[0] !== BYTE_ORDER) throw new RangeError('it has another byte order')
     const { seed, size, count, indexes } = membersOf(sections.json('info'))
     if (typeof seed !== 'number' || typeof size !== 'number' || typeof count !== 'number' || !Array.isArray(indexes))
       throw new RangeError('its information is incomplete')
@@ -35,9 +35,9 @@ export class PackedSnapshot {
     this.count = count
     this.#seed = seed
     this.#content = content
-    this.#slots = sections.int32('keys.slots')
-    this.#keys = new PackedStrings(sections.uint32('keys.ends'), sections.bytes('keys.pool'))
-    this.#texts = new PackedTexts(sections.uint32('blocks'), count, content)
+    this.#slots = sections.array(Int32Array, 'keys.slots')
+    this.#keys = new PackedStrings(sections.array(Uint32Array, 'keys.ends'), sections.bytes('keys.pool'))
+    this.#texts = new PackedTexts(sections.array(Uint32Array, 'blocks'), count, content)
     this.indexes = new Map(
       indexes.map((each: unknown, i): [string, PackedIndex] => {
         const { name, signature, kind } = membersOf(each)

@@ -36,7 +36,7 @@ export class PackedSortedIndex {
   constructor(sections: SectionReader, name: string, signature: string) {
     this.signature = signature
     this.#scalars = new PackedScalars(sections, name)
-    this.#ordinals = sections.uint32(`${name}.ordinals`)
+    this.#ordinals = sections.array(Uint32Array, `${name}.ordinals`)
     this.#width = this.#ordinals.length === 0 ? 0 : this.#scalars.count / this.#ordinals.length
   }
 

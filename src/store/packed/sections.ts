@@ -15,6 +15,11 @@ export function jsonSection(name: string, value: unknown): PackedSection {
   return sectionOf(name, new TextEncoder().encode(JSON.stringify(value)))
 }
 
+interface NumbersClass<A> {
+  readonly BYTES_PER_ELEMENT: number
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): A
+}
+
 /** Reads the sections of a packed snapshot as arrays. It copies nothing, except from addresses that are not aligned. */
 export class SectionReader {
   readonly #sections: ReadonlyMap<string, Uint8Array>
@@ -29,28 +34,15 @@ export class SectionReader {
     return bytes
   }
 
-  int32(name: string): Int32Array {
-    const { buffer, byteOffset, length } = this.#aligned(name, 4)
-    return new Int32Array(buffer, byteOffset, length / 4)
-  }
-
-  uint32(name: string): Uint32Array {
-    const { buffer, byteOffset, length } = this.#aligned(name, 4)
-    return new Uint32Array(buffer, byteOffset, length / 4)
-  }
-
-  float64(name: string): Float64Array {
-    const { buffer, byteOffset, length } = this.#aligned(name, 8)
-    return new Float64Array(buffer, byteOffset, length / 8)
+  array<A>(Numbers: NumbersClass<A>, name: string): A {
+    const width = Numbers.BYTES_PER_ELEMENT
+    const bytes = this.bytes(name)
+    const { buffer, byteOffset, length } = bytes.byteOffset % width === 0 ? bytes : bytes.slice()
+    return new Numbers(buffer, byteOffset, length / width)
   }
 
   json(name: string): unknown {
     return JSON.parse(textOf(this.bytes(name)))
-  }
-
-  #aligned(name: string, width: number): Uint8Array {
-    const bytes = this.bytes(name)
-    return bytes.byteOffset % width === 0 ? bytes : bytes.slice()
   }
 }
 

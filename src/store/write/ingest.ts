@@ -41,7 +41,9 @@ export class Ingest<T> {
 
   constructor(options: IngestOptions<T>) {
     this.#options = options
-    this.#comparison = { isMade: options.prepare !== undefined, onHidden: (name) => this.#warnOfClass(name) }
+    const onHidden = (name: string): void =>
+      this.#reportOnce(`a comparison cannot see the private state of the class ${name}; use the option "equals"`)
+    this.#comparison = { isMade: options.prepare !== undefined, onHidden }
     this.#interner = options.intern === true ? new Interner() : undefined
   }
 
@@ -123,10 +125,6 @@ export class Ingest<T> {
       this.#reportOnce(`the equals function failed: ${messageOf(error)}`, error)
       return false
     }
-  }
-
-  #warnOfClass(name: string): void {
-    this.#reportOnce(`a comparison cannot see the private state of the class ${name}; use the option "equals"`)
   }
 
   #reportOnce(what: string, cause?: unknown): void {

@@ -221,7 +221,11 @@ export class StoreWriter<T> {
     if (!this.#isDecided) this.assertNotEnded(call)
     this.store.hold()
     const commits = this.commits
-    const perform = (): boolean => this.#slice(steps, commits)
+    const perform = (): boolean => {
+      // After the commit its changes are routed. Then the store can be read.
+      this.domain.isWriting = this.commits === commits
+      return performSlice(steps, this.#clock, this.#slices)
+    }
     try {
       while (!this.runExclusive(call, perform)) {
         await this.#clock.sleep(0)
@@ -230,12 +234,6 @@ export class StoreWriter<T> {
     } finally {
       if (this.#transaction === undefined) this.store.release()
     }
-  }
-
-  #slice(steps: Steps, commits: number): boolean {
-    // After the commit its changes are routed. Then the store can be read.
-    this.domain.isWriting = this.commits === commits
-    return performSlice(steps, this.#clock, this.#slices)
   }
 
   /** @throws SourceError STOPPED when the writer was ended, and no required write runs or waits. */

@@ -1,6 +1,6 @@
 import { finish, type Steps } from '../../../util/steps.js'
 import { kindOf, type Scalar, STRING } from '../scalar.js'
-import { type Place, type Run, type Slot, SlotOrder } from './slot-order.js'
+import { type Place, type Slot, SlotOrder } from './slot-order.js'
 import { type Column, compareComponents, type KnownRanks, SlotSort, STEP } from './slot-sort.js'
 
 export type Tuple = readonly Scalar[]
@@ -162,15 +162,7 @@ export class SortedTuples {
   }
 
   walk(span: Span, reverse: boolean): () => Slot {
-    return this.order.walk(...this.#bounds(span), reverse)
-  }
-
-  runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {
-    return this.order.runs(...this.#bounds(span), reverse, limit)
-  }
-
-  countIn(span: Span): number {
-    return this.order.count(...this.#bounds(span))
+    return this.order.walk(...this.boundsOf(span), reverse)
   }
 
   /** Returns a column that can be written at `slot`. */
@@ -180,7 +172,7 @@ export class SortedTuples {
       column = this.#keys.map((key) => (key === undefined ? 0 : undefined))
       this.#columns[k] = column
       if (this.#keys.length <= STEP) this.#isRanked = false
-      else if (k === 1) this.#ranks.dropSecond()
+      else if (k === 1) this.#ranks.hasSecond = false
     }
     while (column.length < slot) column.push(0)
     return column
@@ -196,7 +188,7 @@ export class SortedTuples {
     return this.keyAt(each) > this.keyAt(slot)
   }
 
-  #bounds(span: Span): readonly [from: Place, to: Place] {
+  boundsOf(span: Span): readonly [from: Place, to: Place] {
     return [
       this.order.placeOf((slot) => !span.isBefore(this.tupleAt(slot))),
       this.order.placeOf((slot) => {
@@ -239,14 +231,14 @@ const SAMPLE = 16
  * for memory several times at each slot. A greater number is a greater component; equal numbers decide nothing.
  */
 class SlotRanks implements KnownRanks {
+  /** False when the second component is no longer the key. */
+  hasSecond = true
   #ranks = new Float64Array(0)
   readonly #first = new Ranking()
   readonly #second = new Ranking()
-  #hasSecond = true
 
-  /** Called when the second component is no longer the key. */
-  dropSecond(): void {
-    this.#hasSecond = false
+  rankAt(slot: number, column: number): number {
+    return this.#ranks[2 * slot + column] ?? 0
   }
 
   /** Sets the ranks of all slots that have a key, a few at each step. */
@@ -277,10 +269,6 @@ class SlotRanks implements KnownRanks {
     this.#ranks[at + 1] = this.#second.rankOf((columns[1] ?? keys)[slot])
   }
 
-  rankAt(slot: number, column: number): number {
-    return this.#ranks[2 * slot + column] ?? 0
-  }
-
   isExact(rank: number, column: number): boolean {
     return (column === 0 ? this.#first : this.#second).isExact(rank)
   }
@@ -296,7 +284,7 @@ class SlotRanks implements KnownRanks {
     const first = ranks[2 * b] ?? 0
     const one = ranks[2 * a] ?? 0
     if (one !== first) return one < first ? -1 : 1
-    if (!this.#hasSecond || !this.isExact(first, 0)) return 0
+    if (!this.hasSecond || !this.isExact(first, 0)) return 0
     const second = ranks[2 * b + 1] ?? 0
     const two = ranks[2 * a + 1] ?? 0
     return two === second ? 0 : two < second ? -1 : 1
