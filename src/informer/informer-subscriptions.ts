@@ -108,7 +108,7 @@ export class InformerSubscriptions<S, T> implements FeedHost<T> {
     writer.assertNotWriting(call)
     // The filter is called for all stored objects now.
     const feed = writer.reentrancy.run(() => new Feed<T>(this, call, options, wants))
-    feed.counts = this.#observation.countsOf(KINDS[call], options.name)
+    feed.counts = this.#observation.counts.of(KINDS[call], options.name).counts
     feed.informer = this.#observation.name
     return feed
   }

@@ -207,7 +207,10 @@ export class DeltaFIFO<T> implements Sink<T> {
     }
     if (this.#queue.isEmpty) this.#firstListKeys.clear()
     if (this.#firstList === 'queued' && this.#firstListKeys.size === 0) this.#firstList = 'taken'
-    return { deltas: changes.map(toDelta), version, isBoundary: version !== undefined }
+    const deltas = changes.map(({ type, key, object, version: of, origin }) => {
+      return { type: deltaType(type, origin), key, object, version: of }
+    })
+    return { deltas, version, isBoundary: version !== undefined }
   }
 
   /** The object that the consumer will hold after it has processed the queue and `staged`. */
@@ -292,10 +295,6 @@ export class DeltaFIFO<T> implements Sink<T> {
 
 function objectAfter<T>(change: Change<T>): T | undefined {
   return change.type === 'delete' ? undefined : change.object
-}
-
-function toDelta<T>({ type, key, object, version, origin }: Change<T>): Delta<T> {
-  return { type: deltaType(type, origin), key, object, version }
 }
 
 function deltaType(type: Change<unknown>['type'], origin: Change<unknown>['origin']): Delta<unknown>['type'] {

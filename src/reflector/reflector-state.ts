@@ -464,8 +464,8 @@ function isAnswered(state: OpenState, input: Input): boolean {
   return isWatching(state) && state.isReopened && input.type === 'failed' && isExpiry(input.error)
 }
 
-function isExpiry({ code }: SourceError): boolean {
-  return code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED'
+export function isExpiry(error: unknown): boolean {
+  return error instanceof SourceError && (error.code === 'VERSION_EXPIRED' || error.code === 'EPOCH_CHANGED')
 }
 
 /** Returns the error to report. Its message says what failed, of which source, and what happens next. */

@@ -91,7 +91,9 @@ export class FeedWaits {
       return () => {}
     }
     this.#versions ??= {
-      waiters: new VersionWaiters((at, mark) => this.#hasReached(at, mark)),
+      waiters: new VersionWaiters((at, mark) =>
+        host.isOfSet ? Number(at) >= Number(mark) : host.hasReached('waitFor')(at, mark),
+      ),
       pending: new Set(),
     }
     const { waiters, pending } = this.#versions
@@ -131,10 +133,5 @@ export class FeedWaits {
       leaveStore()
       leaveFeed()
     }
-  }
-
-  #hasReached(at: Version, mark: Version): boolean {
-    const { host } = this.#feed
-    return host.isOfSet ? Number(at) >= Number(mark) : host.hasReached('waitFor')(at, mark)
   }
 }

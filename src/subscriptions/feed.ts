@@ -13,7 +13,7 @@ import type { SlowHandlerMonitor } from './delivery/slow-handler-monitor.js'
 import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
 import { type AwaitedFeed, type AwaitedStore, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
-import { type ScopeFailure, ScopeFilter } from './scope-filter.js'
+import { ScopeFilter } from './scope-filter.js'
 import { checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -110,7 +110,9 @@ export class Feed<T> implements AwaitedFeed {
     checkSubscribeOptions(call, options)
     this.host = host
     this.name = options.name
-    this.scope = new ScopeFilter(call, options, host.indexer, (failure) => this.#scopeFailed(failure))
+    this.scope = new ScopeFilter(call, options, host.indexer, ({ what, effect, error, key }) => {
+      this.report(`${this.named(what)} failed: ${messageOf(error)}; ${effect}`, error, key)
+    })
     this.wants = wants
     this.#queue = new ChangeQueue(options, host.router.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
@@ -384,10 +386,6 @@ export class Feed<T> implements AwaitedFeed {
     this.#queue.clear()
     this.reader.wake()
     this.reader.closed?.(reason)
-  }
-
-  #scopeFailed({ what, effect, error, key }: ScopeFailure): void {
-    this.report(`${this.named(what)} failed: ${messageOf(error)}; ${effect}`, error, key)
   }
 
   named(what: string): string {

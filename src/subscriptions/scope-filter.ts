@@ -8,7 +8,7 @@ import { assertSynchronous } from '../util/type-guards.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
-export interface ScopeFailure {
+interface ScopeFailure {
   readonly what: string
   /** What happens to the objects or updates for which it fails. */
   readonly effect: string

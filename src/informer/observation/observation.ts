@@ -3,7 +3,7 @@ import type { Proof, Status } from '../../contract/status.js'
 import type { ReflectorState } from '../../reflector/reflector-state.js'
 import type { Commit } from '../../store/write/commit.js'
 import type { Feed } from '../../subscriptions/feed.js'
-import { CountsByName, type FeedCounts, type SubscriptionKind } from '../../subscriptions/feed-counts.js'
+import { CountsByName, type FeedCounts } from '../../subscriptions/feed-counts.js'
 import { channels } from '../../util/telemetry.js'
 import { checkOptions, isPositive } from '../../util/validate-options.js'
 import type { InformerContext } from '../informer-context.js'
@@ -23,20 +23,16 @@ const MAX_TRANSITIONS = 50
 /** What an informer shows of itself: status, health, inspection, metrics, and messages on diagnostics channels. */
 export class Observation<S, T> {
   readonly name: string
-  readonly #number = informers.nextNumber()
+  readonly #number = ++informers.lastNumber
   readonly #context: InformerContext<T>
   readonly #sources: InformerSources<S, T>
   readonly #transitions: Transition[] = []
-  readonly #counts = new CountsByName()
+  readonly counts: CountsByName = new CountsByName()
 
   constructor(context: InformerContext<T>, sources: InformerSources<S, T>, name: string | undefined) {
     this.#context = context
     this.#sources = sources
     this.name = informers.freeName(name ?? [...sources.runners.keys()].join(', ').slice(0, MAX_NAME))
-  }
-
-  countsOf(kind: SubscriptionKind, name: string | undefined): FeedCounts {
-    return this.#counts.of(kind, name).counts
   }
 
   stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
@@ -149,7 +145,7 @@ export class Observation<S, T> {
 
   #measureSubscriptions(now: number): readonly SubscriptionMeasurements[] {
     const all = new Map<FeedCounts, { -readonly [K in keyof SubscriptionMeasurements]: SubscriptionMeasurements[K] }>()
-    for (const { kind, name, counts } of this.#counts.all)
+    for (const { kind, name, counts } of this.counts.all)
       all.set(counts, { kind, name, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0, counts })
     for (const [{ reader, counts }, { backlog }] of this.#context.subscriptions) {
       const sum = all.get(counts)
@@ -197,6 +193,7 @@ function statusOf(
   const [worst] = [...sources].toSorted(([, a], [, b]) => RANKS.indexOf(b.state) - RANKS.indexOf(a.state))
   const times = (of: (status: Status) => number | undefined): readonly number[] =>
     all.map(of).filter((time) => time !== undefined)
+  const lags = times(({ lagMs }) => lagMs)
   return {
     state: state ?? worst?.[1].state ?? 'live',
     isSynced,
@@ -205,7 +202,7 @@ function statusOf(
     lastError: worst?.[1].lastError ?? all.find(({ lastError }) => lastError !== undefined)?.lastError,
     lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
     silentMs: Math.max(0, ...times(({ silentMs }) => silentMs)),
-    lagMs: greatest(times(({ lagMs }) => lagMs)),
+    lagMs: lags.length === 0 ? undefined : Math.max(...lags),
     proof: proofOf(all.map(({ proof }) => proof)),
     attempt: Math.max(0, ...times(({ attempt }) => attempt)),
     retryInMs: least(times(({ retryInMs }) => retryInMs)),
@@ -239,10 +236,6 @@ function proofOf(proofs: readonly (Proof | undefined)[]): Proof | undefined {
 
 function least(numbers: readonly number[]): number | undefined {
   return numbers.length === 0 ? undefined : Math.min(...numbers)
-}
-
-function greatest(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.max(...numbers)
 }
 
 function sum(numbers: readonly number[]): number {

@@ -19,7 +19,7 @@ export class InformerRegistry {
   readonly #nextNumbers = new Map<string, number>()
   readonly #endListeners = new Set<(informer: Observable) => void>()
   #isListening = false
-  #lastNumber = 0
+  lastNumber = 0
 
   /** Returns `name`; if another informer has it, `name#2` and so on. */
   freeName(name: string): string {
@@ -28,10 +28,6 @@ export class InformerRegistry {
     while (!this.#isFree(`${name}#${n}`)) n++
     this.#nextNumbers.set(name, n)
     return `${name}#${n}`
-  }
-
-  nextNumber(): number {
-    return ++this.#lastNumber
   }
 
   add(informer: Observable): void {

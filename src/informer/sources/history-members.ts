@@ -20,7 +20,7 @@ import {
   type WatchEvent,
 } from '../../contract/source.js'
 import { assertVersion, type Version } from '../../contract/version.js'
-import type { ReflectorState } from '../../reflector/reflector-state.js'
+import { isExpiry, type ReflectorState } from '../../reflector/reflector-state.js'
 import { close, idleMsOf, isUnderstood, iterated, WRONG_REPLACE } from '../../reflector/source-checks.js'
 import { CommitGroup } from '../../store/write/commit.js'
 import { StoreWriter } from '../../store/write/store-writer.js'
@@ -257,7 +257,7 @@ export class HistoryMembers {
     this.#close()
     const waiting = [...upstream.members].filter(({ phase }) => phase === 'waiting')
     const watching = waiting.filter(({ isListing }) => !isListing)
-    for (const member of watching.length === 0 || isOver(error?.thrown) ? waiting : watching) member.fail(error)
+    for (const member of watching.length === 0 || isExpiry(error?.thrown) ? waiting : watching) member.fail(error)
   }
 
   #deliver(upstream: Upstream, batch: CollectionBatch, ready: readonly HistoryMember[]): void {
@@ -323,10 +323,6 @@ function epochErrorOf(member: HistoryMember, ready: readonly HistoryMember[]): u
     }
   }
   return undefined
-}
-
-function isOver(error: unknown): boolean {
-  return error instanceof SourceError && (error.code === 'VERSION_EXPIRED' || error.code === 'EPOCH_CHANGED')
 }
 
 /** A list that waits for the other members is alive this often, in milliseconds. */

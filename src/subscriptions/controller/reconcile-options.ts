@@ -12,8 +12,6 @@ import {
 import { scopeChecks } from '../subscription-types.js'
 import type { ReconcileOptions, RetryOptions } from './controller-types.js'
 
-const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
-
 const isLeases: OptionCheck = (value) =>
   typeof value === 'object' && value !== null && 'open' in value && typeof value.open === 'function'
     ? undefined
@@ -51,11 +49,7 @@ function isWatch(value: unknown): boolean {
   return typeof keys === 'function' && isAwaited(informer) && typeof membersOf(informer)['subscribe'] === 'function'
 }
 
-export function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {
-  const least = minMs ?? DEFAULT_RETRY.minMs
-  return {
-    minMs: least,
-    maxMs: maxMs ?? Math.max(least, DEFAULT_RETRY.maxMs),
-    maxAttempts: maxAttempts ?? DEFAULT_RETRY.maxAttempts,
-  }
+export function retryOf(options: RetryOptions = {}): Required<RetryOptions> {
+  const { minMs = 100, maxMs = Math.max(minMs, 30_000), maxAttempts = Infinity } = options
+  return { minMs, maxMs, maxAttempts }
 }
