@@ -20,7 +20,7 @@ const MAX_PAST = 8
 type GateHost = Pick<FeedHost<never>, 'clock' | 'report'>
 
 interface GateHooks {
-  /** Keys may have been gained: those that are not in all ownerships of `takePast`. */
+  /** Keys may have been gained: those that are not in all ownerships of `past`. */
   gained(): void
   left(): void
 }
@@ -46,7 +46,8 @@ export class ReplicaGate {
   /** When it got its lease, and for how long it had earlier ones. */
   #leasedAt = 0
   #leasedMs = 0
-  #past: Ownership[] = []
+  /** The ownerships before the present one, as far as they are compared. The one that compares them forgets them. */
+  past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
   /** The error of the last request; undefined if it was successful. */
   failure: SourceError | undefined
@@ -113,13 +114,6 @@ export class ReplicaGate {
   /** Whether the key belongs to this replica, as long as its lease is valid. */
   owns(key: string, hash: number): boolean {
     return this.#membership.ownership.includes(key, hash)
-  }
-
-  /** The ownerships since the last call, without the present one. A key that is not in all of them was gained. */
-  takePast(): readonly Ownership[] {
-    const past = this.#past
-    this.#past = []
-    return past
   }
 
   /** Makes the signal of a run with a time limit look at the clock too. */
@@ -212,8 +206,8 @@ export class ReplicaGate {
     if (ownership === this.#last) return
     this.#leasedMs = this.leasedMs
     this.#leasedAt = this.#host.clock.now()
-    if (this.#past.length < MAX_PAST) this.#past.push(this.#last)
-    else this.#past = [Ownership.none]
+    if (this.past.length < MAX_PAST) this.past.push(this.#last)
+    else this.past = [Ownership.none]
     const hasGained = ownership !== Ownership.none && !ownership.onlyLosesFrom(this.#last)
     this.#last = ownership
     if (hasGained) this.#hooks.gained()

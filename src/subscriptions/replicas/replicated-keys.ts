@@ -7,7 +7,6 @@ import type { FailingKeys } from '../controller/failing-keys.js'
 import type { Watching } from '../controller/watched-informer.js'
 import type { Feed } from '../feed.js'
 import { hashOf } from './owners.js'
-import type { Ownership } from './ownership.js'
 import { ReplicaGate } from './replica-gate.js'
 
 /** A key without an object is remembered for two leases: a replica notices the loss of its owner in this time. */
@@ -27,8 +26,6 @@ export class ReplicatedKeys<T> {
   readonly #controller: ControllerParts<T>
   readonly gate: ReplicaGate
   readonly #foreign: ForeignKeys<T>
-  /** The ownerships before each change since the search for keys began. A key that is not in all of them was gained. */
-  #past: Ownership[] = []
   #search: Steps | undefined
   #isReady = false
   readonly #leaving = new AbortController()
@@ -69,7 +66,6 @@ export class ReplicatedKeys<T> {
 
   /** Looks for gained keys, in slices. A change of the ownership meanwhile begins it again. */
   #gained(): void {
-    this.#past.push(...this.gate.takePast())
     const isSearching = this.#search !== undefined
     this.#search = this.#steps()
     if (!isSearching) void this.#perform()
@@ -84,7 +80,7 @@ export class ReplicatedKeys<T> {
   }
 
   *#steps(): Steps {
-    const past = [...this.#past]
+    const past = [...this.gate.past]
     const isGained = (key: string): boolean => {
       const hash = hashOf(key)
       return this.gate.owns(key, hash) && !past.every((ownership) => ownership.includes(key, hash))
@@ -115,7 +111,7 @@ export class ReplicatedKeys<T> {
         }
         yield
       }
-    this.#past = []
+    this.gate.past = []
   }
 }
 
