@@ -1,10 +1,12 @@
 import type { Clock } from '../contract/clock.js'
+import { TimeSlice } from '../util/time-slice.js'
 
 /** Its waits can be aborted at once: a source that waits in `next()` cannot be ended from outside. */
 export class Attempt {
   readonly #controller = new AbortController()
   readonly signal: AbortSignal = this.#controller.signal
   readonly #clock: Clock
+  readonly slice: TimeSlice
   #fail: ((reason: unknown) => void) | undefined
   #reason: unknown
   /** Whether the signal is aborted. To read that from the signal takes as long as an `await`. */
@@ -13,11 +15,10 @@ export class Attempt {
   lastActivityAt: number | undefined
   /** Whether the library itself is working, so that the source is not silent. */
   #isBusy = false
-  #yieldedAt: number
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#yieldedAt = clock.now()
+    this.slice = new TimeSlice(clock)
   }
 
   recordActivity(): void {
@@ -62,15 +63,9 @@ export class Attempt {
     }
   }
 
-  isYieldDue(ms: number): boolean {
-    return this.#clock.now() - this.#yieldedAt >= ms
-  }
-
-  /** Yields to the event loop if the last time is at least `ms` ago. Then throws if the attempt was aborted. */
-  async yieldIfDue(ms: number): Promise<void> {
-    if (!this.isYieldDue(ms)) return this.throwIfAborted()
-    await this.pauseWatchdog(this.#clock.sleep(0, this.signal))
-    this.#yieldedAt = this.#clock.now()
+  /** Yields to the event loop if its turn is due. Then throws if the attempt was aborted. */
+  async yieldIfDue(): Promise<void> {
+    if (this.slice.isOver) await this.pauseWatchdog(this.slice.turn(this.signal))
     this.throwIfAborted()
   }
 

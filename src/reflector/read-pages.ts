@@ -1,7 +1,6 @@
 import { SourceError } from '../contract/errors.js'
 import { LIST_STALL_MS } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
-import { SLICE_MS } from '../util/time-slice.js'
 import type { Attempt } from './attempt.js'
 import { close, iterated } from './source-checks.js'
 
@@ -47,7 +46,7 @@ export async function readPages<P extends Page>(attempt: Attempt, reader: PageRe
       emptyPages = keys?.length === 0 ? emptyPages + 1 : 0
       if (emptyPages > MAX_EMPTY_PAGES)
         throw new SourceError(`the list has ${emptyPages} empty pages in a row`, { code: 'PROTOCOL' })
-      if (emptyPages > 0) await attempt.yieldIfDue(SLICE_MS)
+      if (emptyPages > 0) await attempt.yieldIfDue()
     }
   } finally {
     reader.ended(close(pages))

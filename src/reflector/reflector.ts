@@ -11,7 +11,6 @@ import {
   type WatchContext,
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
-import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { readPages } from './read-pages.js'
@@ -367,7 +366,7 @@ export class Reflector<T> {
         if (refused) return refused
         this.#restoration.end()
         if (this.#state.name !== 'live') this.#tell({ type: 'batch' })
-        if (attempt.isYieldDue(SLICE_MS)) await attempt.yieldIfDue(SLICE_MS)
+        if (attempt.slice.isOver) await attempt.yieldIfDue()
       }
     } finally {
       this.#progressListeners.clear()

@@ -1,5 +1,4 @@
 import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
-import { SLICE_MS } from '../util/time-slice.js'
 import type { Attempt } from './attempt.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
 
@@ -27,7 +26,7 @@ export class SinkCalls {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
       await this.accepted(attempt, () => page(slice), ignore)
-      await attempt.yieldIfDue(SLICE_MS)
+      await attempt.yieldIfDue()
     }
   }
 

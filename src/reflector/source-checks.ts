@@ -1,7 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { OptionError, SourceError } from '../contract/errors.js'
 import { DEFAULT_HEARTBEAT_MS, type Invalid, type ListerWatcher, type WatchEvent } from '../contract/source.js'
-import { SLICE_MS } from '../util/time-slice.js'
 import { isThenable, membersOf } from '../util/type-guards.js'
 import { checkOptions, isFunction, isPositive } from '../util/validate-options.js'
 import type { Attempt } from './attempt.js'
@@ -82,7 +81,7 @@ export class EventValidator {
       const valid = this.#valid(slice)
       if (valid !== slice) good ??= events.slice(0, at)
       good?.push(...valid)
-      await attempt.yieldIfDue(SLICE_MS)
+      await attempt.yieldIfDue()
     }
     return good ?? events
   }

@@ -15,7 +15,6 @@ import type { KeyMarks } from '../../store/write/key-marks.js'
 import type { Partition } from '../../store/write/partition.js'
 import type { WriteRecord } from '../../store/write/store-writer.js'
 import type { Wait } from '../../util/deadline.js'
-import { SLICE_MS } from '../../util/time-slice.js'
 import type { InformerContext } from '../informer-context.js'
 import type { Comparison, SourceProof } from './source-proof.js'
 
@@ -282,7 +281,7 @@ export class Audit<S, T> {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && this.#differsAt(key, part.ordinalOf(key), item)) drift.push(key)
       this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
-      await attempt.yieldIfDue(SLICE_MS)
+      await attempt.yieldIfDue()
     }
     attempt.throwIfAborted()
     if (listed === undefined) return drift
@@ -290,7 +289,7 @@ export class Audit<S, T> {
       if (written.isReplaced) return drift
       if (!written.keys.has(key)) drift.push(key)
       this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
-      await attempt.yieldIfDue(SLICE_MS)
+      await attempt.yieldIfDue()
     }
     attempt.throwIfAborted()
     return drift
@@ -333,7 +332,7 @@ export class Audit<S, T> {
         const [size, slice] = 'events' in page ? [page.events.length, SLICE_OBJECTS] : [page.keys.length, SLICE_KEYS]
         for (let at = 0; at < size; at += slice) {
           take(page, at, at + slice)
-          if (attempt.isYieldDue(SLICE_MS)) await attempt.yieldIfDue(SLICE_MS)
+          if (attempt.slice.isOver) await attempt.yieldIfDue()
           attempt.throwIfAborted()
         }
       },

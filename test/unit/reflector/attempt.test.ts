@@ -5,13 +5,13 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 test('yieldIfDue rejects if the attempt is aborted between the yield and the next step', async () => {
   const clock = new VirtualClock()
   const attempt = new Attempt(clock)
-  await clock.advance(8)
+  await clock.advance(9)
   const sleep = clock.sleep.bind(clock)
   clock.sleep = async (ms, signal) => {
     await sleep(ms, signal)
-    queueMicrotask(() => queueMicrotask(() => attempt.abort('over')))
+    queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => attempt.abort('over'))))
   }
-  const breath = attempt.yieldIfDue(8).catch((error: unknown) => error)
+  const breath = attempt.yieldIfDue().catch((error: unknown) => error)
   await clock.advance(0)
   expect(await breath).toBe('over')
 })
