@@ -53,10 +53,7 @@ export class InformerWaits<S, T> {
     return view === undefined ? runner.enter(version, settle) : this.#enterView(view, runner, version, settle)
   }
 
-  /**
-   * First an input has to include the version; if the roots share a history, all of them. Then the view has to show what
-   * its inputs show.
-   */
+  /** An input has to include the version, or all inputs of one history. Then the view has to show what they show. */
   #enterView(view: ViewInputs, runner: SourceRunner<unknown, unknown>, version: Version, settle: Settle<void>) {
     const runners = view.isOfSet ? [runner] : [...view.roots.values()]
     const missing = new Set(runners)

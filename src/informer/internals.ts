@@ -71,10 +71,7 @@ export interface PackableMirror {
   pin(): PinnedMirror
 }
 
-/**
- * Notifies bindings of user interfaces. A listener is called in the same turn in which readers see the commit, before
- * any other code can read the store.
- */
+/** Notifies bindings of user interfaces in the turn in which readers see the commit, before any other code reads. */
 export class CommitSignal {
   readonly #listeners = new Set<() => void>()
   /** The number of commits that changed what readers see. */

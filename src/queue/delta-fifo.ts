@@ -263,10 +263,7 @@ export class DeltaFIFO<T> implements Sink<T> {
     }
   }
 
-  /**
-   * The changes from the objects that the consumer will hold to `listed`. Keys in `keep` are not deleted; without
-   * `keep` no key is.
-   */
+  /** The changes from what the consumer will hold to `listed`. Keys in `keep` are not deleted; without it none is. */
   #replaced(
     listed: ReadonlyMap<string, Entry<T>>,
     keep: ReadonlySet<string> | undefined,

@@ -417,10 +417,7 @@ function heardAt(input: Input): number {
   return input.contactAt ?? input.at
 }
 
-/**
- * Whether this error broke a watch that worked: the connection was lost, which says nothing of the server. A watch that
- * was reopened and fails before its first batch has a server that is not well.
- */
+/** Whether this error broke a watch that worked: that says nothing of the server, unlike a reopened one that fails. */
 function isFirstBreak(state: ListingState | WatchingState, { at, error }: Input<'failed'>): boolean {
   const { immediateAt } = state
   const worked = isWatching(state) && (state.name === 'live' || !state.isReopened)

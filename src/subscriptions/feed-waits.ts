@@ -14,10 +14,7 @@ export interface AwaitedStore {
   readonly isOfSet: boolean
   /** Throws a TypeError if the source cannot compare versions, or if it is unclear which source is meant. */
   hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean
-  /**
-   * The history of its source that the store shows; undefined if that history has ended and the next list is not stored
-   * yet. With several sources always 0: positions are those of the store.
-   */
+  /** The history of its source that the store shows; undefined from its end to the next list; 0 for several sources. */
   readonly history: number | undefined
   /** Follows the history of this source that the store shows now. */
   followHistory(source: string | undefined, onEpochChanged: (error: SourceError) => void): FollowedHistory

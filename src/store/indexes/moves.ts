@@ -10,10 +10,7 @@ export interface MoveRecords<V, R> {
   addAll(others: R, below: number): void
 }
 
-/**
- * The ordinals whose value in one index has changed while pins were open, and their old values, by the layer in which
- * they changed. All other ordinals have the value of the index in every pin.
- */
+/** The ordinals whose value in one index has changed while pins were open, and their old values, by layer. */
 export class Moves<V, R extends MoveRecords<V, R>> {
   readonly #create: () => R
   readonly #records = new WeakMap<Layer, R>()

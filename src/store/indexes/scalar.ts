@@ -79,10 +79,7 @@ export function kindOf(value: Scalar | undefined): number {
   }
 }
 
-/**
- * Compares two scalars. The total order is: booleans, -Infinity, numbers and bigints by value, Dates, invalid Dates,
- * Infinity, NaN, strings by code unit. Returns a negative number, 0 or a positive number.
- */
+/** Compares two scalars in the total order of `IndexRange`, in which invalid Dates come after all other Dates. */
 export function compareScalars(a: Scalar, b: Scalar): number {
   if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a < b ? -1 : 1
   if (typeof a === 'number' && typeof b === 'number') {

@@ -407,10 +407,7 @@ class PinnedPartition<T> {
   }
 }
 
-/**
- * Not of an index that was not saved, has other code, or returns other values for some objects now. Throws if one of
- * these objects is damaged.
- */
+/** Not of an index that was not saved, has other code, or returns other values now. Throws for damaged objects. */
 function packedIndexesOf<T>(
   snapshot: PackedSnapshot,
   declared: Iterable<DeclaredIndex<T>>,

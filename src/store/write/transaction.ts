@@ -35,10 +35,7 @@ interface InvalidObject {
 
 const NOTHING: readonly never[] = []
 
-/**
- * A batch, or a list. It begins when it is created, and ends with `commit`, both inside `StoreWriter.runExclusive`,
- * which rolls it back on an error.
- */
+/** A batch, or a list. It begins and is committed in `StoreWriter.runExclusive`, which rolls it back on an error. */
 export class StoreTransaction<T> implements DomainPart {
   readonly writer: StoreWriter<T>
   readonly origin: CommitOrigin

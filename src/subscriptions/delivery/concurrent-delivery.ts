@@ -161,10 +161,7 @@ export class ConcurrentDelivery<T> {
     this.#isDelivering = isDelivering
   }
 
-  /**
-   * A merged change belongs to the earliest batch, so that no version is reported before it is handled. A resync is
-   * dropped if another change of its key waits.
-   */
+  /** A merged change belongs to the earliest batch: no version is reported before it. Resyncs behind it are dropped. */
   #block(blocked: Unhandled<T>[], unhandled: Unhandled<T>): void {
     const [first, second] = blocked
     if (first !== undefined && unhandled.change.origin === 'resync') {

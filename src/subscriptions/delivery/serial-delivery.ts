@@ -37,10 +37,7 @@ export class SerialDelivery<T> {
     this.unhandled = 0
   }
 
-  /**
-   * Returns when a handler returns a promise, or when the event loop should turn, and is called again after that. An
-   * async function would cost more.
-   */
+  /** Returns at a promise and at the end of a slice, and is called again after that. An async function costs more. */
   #deliver(slice: TimeSlice, first: DeliveredBatch<T> | undefined, from: number, isSliceOver: boolean): void {
     let batch = first
     let next = from

@@ -5,10 +5,7 @@ import { type Backoff, backoff, drawDelay, grown, reset } from '../../reflector/
 import { hashOf, isSameList, Owners, type ReplicaMode } from './owners.js'
 import { Ownership } from './ownership.js'
 
-/**
- * A moment by both clocks. The monotonic clock may stand still while a machine sleeps, and the wall clock may be
- * changed.
- */
+/** A moment by both clocks: the monotonic one may stand still while a machine sleeps, and the other may be set. */
 export interface Instant {
   readonly now: number
   readonly wall: number

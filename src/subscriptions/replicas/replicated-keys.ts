@@ -121,10 +121,7 @@ interface ForeignKey<T> {
   readonly until: number
 }
 
-/**
- * The keys without an object that another replica runs: a replica that gains them cannot find them in the store.
- * Without a lease no time passes: perhaps no replica may run them.
- */
+/** The keys without an object, which the store lacks, that another replica runs. No time passes without a lease. */
 class ForeignKeys<T> {
   readonly #leasedMs: () => number
   readonly #keptMs: number
