@@ -97,6 +97,8 @@ export class Feed<T> implements AwaitedFeed {
   #handled = NO_POSITION
   isSynced = false
   #inFlight = 0
+  /** How many of these have places in `InFlightBatches`. */
+  trackedBatches = 0
   #matched: Change<T>[] | undefined
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */

@@ -116,11 +116,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     return this.#failing.all
   }
 
-  /** @internal The number of dequeued batches that are tracked. */
-  get batchesInFlight(): number {
-    return this.#inFlight.size
-  }
-
   get isPaused(): boolean {
     return this.#gate.isPaused
   }

@@ -67,10 +67,6 @@ export class ConcurrentDelivery<T> {
     return this.#isDelivering || this.#blocked.size > 0
   }
 
-  get batchesInFlight(): number {
-    return this.#inFlight.size
-  }
-
   wake(): void {
     this.#slice.begin()
     this.#continue()

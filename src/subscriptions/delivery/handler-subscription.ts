@@ -38,11 +38,6 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
     return this.#caller.slow
   }
 
-  /** @internal The number of dequeued batches that are tracked. */
-  get batchesInFlight(): number {
-    return this.#delivery.batchesInFlight
-  }
-
   wake(): void {
     this.#delivery.wake()
   }

@@ -23,7 +23,6 @@ export interface InFlightBatch {
 export class InFlightBatches<T> {
   readonly #feed: Feed<T>
   #last: InFlightBatch | undefined
-  size = 0
 
   constructor(feed: Feed<T>) {
     this.#feed = feed
@@ -35,7 +34,7 @@ export class InFlightBatches<T> {
     const tracked: InFlightBatch = { pending: 1, end: position, position, batches: 1, previous, next: undefined }
     if (previous !== undefined) previous.next = tracked
     this.#last = tracked
-    this.size++
+    this.#feed.trackedBatches++
     return tracked
   }
 
@@ -50,7 +49,7 @@ export class InFlightBatches<T> {
   }
 
   #settle({ previous, next, end, batches }: InFlightBatch): void {
-    this.size--
+    this.#feed.trackedBatches--
     if (next === undefined) this.#last = previous
     else next.previous = previous
     if (previous === undefined) {

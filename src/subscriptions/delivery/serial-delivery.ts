@@ -14,7 +14,6 @@ export class SerialDelivery<T> {
   /** Since when the oldest of these changes has waited, if there are any. */
   unhandledSince = 0
   isBusy = false
-  readonly batchesInFlight = 0
 
   /** `rested` is called when all changes that are ready now were delivered. */
   constructor(feed: Feed<T>, caller: HandlerCaller<T>, rested: () => void) {
