@@ -146,10 +146,6 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     this.waits.recheck()
   }
 
-  writing(runner: SourceRunner<S, T>): void {
-    this.observation.writing(runner)
-  }
-
   stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
     const { synced, events } = this.context
     this.observation.stateChanged(runner, before)

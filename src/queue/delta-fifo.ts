@@ -215,7 +215,7 @@ export class DeltaFIFO<T> implements Sink<T> {
 
   /** The object that the consumer will hold after it has processed the queue and `staged`. */
   #objectOf(key: string, staged: ReadonlyMap<string, Change<T>>): T | undefined {
-    const last = staged.get(key) ?? this.#lastQueued(key)
+    const last = staged.get(key) ?? this.#queue.changesOf(key).at(-1)
     return last === undefined ? this.#delivered(key) : objectAfter(last)
   }
 
@@ -223,10 +223,6 @@ export class DeltaFIFO<T> implements Sink<T> {
   #delivered(key: string): T | undefined {
     const taken = this.#taken.get(key)
     return taken === undefined ? this.#known?.get(key) : objectAfter(taken)
-  }
-
-  #lastQueued(key: string): Change<T> | undefined {
-    return this.#queue.changesOf(key).at(-1)
   }
 
   #put(
@@ -252,7 +248,7 @@ export class DeltaFIFO<T> implements Sink<T> {
       return { type: 'delete', key, object: object ?? previous, previous, version, origin, finalState }
     }
     // A second delete adds data to a merged one that will be delivered, because the consumer holds the key.
-    const queued = staged.get(key) ?? this.#lastQueued(key)
+    const queued = staged.get(key) ?? this.#queue.changesOf(key).at(-1)
     if (queued?.type !== 'delete' || !this.#queue.isMerging || this.#delivered(key) === undefined) return undefined
     return {
       ...queued,

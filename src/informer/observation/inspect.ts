@@ -1,5 +1,5 @@
 import { messageOf } from '../../contract/errors.js'
-import type { MirrorState, Proof, Status } from '../../contract/status.js'
+import type { Proof, Status } from '../../contract/status.js'
 import type { DeclaredIndex } from '../../store/indexes/index-builder.js'
 import type { StoreIndex } from '../../store/indexes/store-index.js'
 import type { Store } from '../../store/store.js'
@@ -19,13 +19,7 @@ const LARGEST = 10
 const MAX_READ = 100_000
 const MAX_TEXT = 200
 
-export interface Transition {
-  readonly at: number
-  readonly source: string
-  readonly from: MirrorState
-  readonly to: MirrorState
-  readonly reason: string
-}
+export type Transition = Omit<Inspection['transitions'][number], 'at'> & { readonly at: number }
 
 export function inspect<T>(
   name: string,

@@ -51,10 +51,6 @@ export class Observation<S, T> {
     }
   }
 
-  writing({ source }: SourceRunner<S, T>): void {
-    if (channels.apply.hasSubscribers) channels.apply.publish({ informer: this.name, source: source.name })
-  }
-
   committed({ source, lagMs, counts }: SourceRunner<S, T>, { origin, changes, version, position }: Commit<T>): void {
     counts.batches++
     counts.changes += changes.length

@@ -41,7 +41,7 @@ export interface AuditedSource<S, T> {
   readonly title: string
   readonly part: Partition<T>
   readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
-  readonly proofs: Pick<SourceProof, 'audited' | 'auditFailed'>
+  readonly proofs: Pick<SourceProof, 'audited' | 'audits'>
   readonly isComparable: boolean
   waitFor(version: Version, wait: Wait): Promise<void>
 }
@@ -150,7 +150,7 @@ export class Audit<S, T> {
       reflector.relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted || !isRepairing) return
-      proofs.auditFailed()
+      proofs.audits.failed++
       this.#isRequested ||= wasRequested
       this.#failures++
       const message = `the audit of ${title} could not be done: ${messageOf(error)}; it is tried again later`

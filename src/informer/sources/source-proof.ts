@@ -42,8 +42,4 @@ export class SourceProof {
       this.#proven = { version, at, by: 'audit' }
     }
   }
-
-  auditFailed(): void {
-    this.audits.failed++
-  }
 }

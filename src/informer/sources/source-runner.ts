@@ -13,6 +13,7 @@ import type { Partition } from '../../store/write/partition.js'
 import { VersionWaiters } from '../../subscriptions/version-waiters.js'
 import { type Settle, type Wait, withDeadline } from '../../util/deadline.js'
 import type { Steps } from '../../util/steps.js'
+import { channels } from '../../util/telemetry.js'
 import type { InformerContext } from '../informer-context.js'
 import { acquireAll } from '../relist-limiter.js'
 import { Audit } from './audit.js'
@@ -24,7 +25,8 @@ import type { SourceOptions } from './source-options.js'
 import { SourceProof } from './source-proof.js'
 
 export interface SourceHooks<S, T> {
-  writing(runner: SourceRunner<S, T>): void
+  /** The name of the informer. */
+  readonly name: string
   /** Called after each commit. Returns the steps that route a large one. */
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined
   /** The source has confirmed saved content that readers see: its waits can be resolved. */
@@ -145,7 +147,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   }
 
   onWrite(): void {
-    this.#hooks.writing(this)
+    const { apply } = channels
+    if (apply.hasSubscribers) apply.publish({ informer: this.#hooks.name, source: this.source.name })
   }
 
   onAuditRequest(of: AuditRequest): void {
