@@ -248,12 +248,7 @@ export function messageWithCause(thrown: unknown): string {
  */
 export function toSourceError(
   thrown: unknown,
-  where: {
-    readonly phase: SourceErrorPhase
-    readonly source?: string
-    readonly code?: SourceErrorCode
-    readonly key?: string
-  },
+  where: Partial<SourceErrorOptions> & { readonly phase: SourceErrorPhase },
 ): SourceError {
   const known = thrown instanceof SourceError ? thrown : undefined
   if (known?.phase !== undefined && known.source !== undefined) return known

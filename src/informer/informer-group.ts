@@ -75,16 +75,13 @@ class InformerGroup implements GroupMember {
     checkWait('synced', wait)
     if (this.#isStopped) throw new SourceError('synced: the group was stopped', { code: 'STOPPED' })
     const { signal, timeoutMs } = wait
-    const waiting = new AbortController()
-    const abort = (): void => waiting.abort(signal?.reason)
-    if (signal?.aborted) abort()
-    signal?.addEventListener('abort', abort, { once: true })
+    const ending = new AbortController()
+    const waiting = AbortSignal.any(signal === undefined ? [ending.signal] : [signal, ending.signal])
     try {
-      await Promise.all(this.#members.map((member) => member.synced({ signal: waiting.signal, timeoutMs })))
+      await Promise.all(this.#members.map((member) => member.synced({ signal: waiting, timeoutMs })))
     } finally {
       // If one member rejects, the other waits end.
-      waiting.abort(ABORTED)
-      signal?.removeEventListener('abort', abort)
+      ending.abort(ABORTED)
     }
   }
 

@@ -50,12 +50,10 @@ export function internalsOf(owner: object): Internals | undefined {
 export interface WalkedSnapshot extends Disposable {
   readonly size: number
   readonly by: unknown
-  readonly declared: readonly WalkedIndex[]
+  readonly declared: readonly (Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> & {
+    readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
+  })[]
   walk(): Generator<Entry<unknown>, void>
-}
-
-interface WalkedIndex extends Pick<DeclaredIndex<unknown>, 'name' | 'flawIn'> {
-  readonly index: Pick<StoreIndex<unknown>, 'valueCount' | 'prepare'>
 }
 
 export type PinnedMirror = Pick<ReturnType<Partition<unknown>['pinObjects']>, 'size' | 'pack' | 'close'>

@@ -154,8 +154,10 @@ export class Feed<T> implements AwaitedFeed {
     return history !== undefined && history === this.host.history ? version : undefined
   }
 
-  get isDraining(): boolean {
-    return this.closed === undefined && this.#draining !== undefined
+  /** The likely reason for which a function hangs during a drain. */
+  get drainHint(): string {
+    const isDraining = this.closed === undefined && this.#draining !== undefined
+    return isDraining ? '; a drain waits for it: a function must not await the drain of its own subscription' : ''
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {

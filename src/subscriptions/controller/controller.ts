@@ -5,10 +5,10 @@ import { WorkQueue } from '../../queue/work-queue.js'
 import { drawDelay } from '../../reflector/backoff.js'
 import { promised } from '../../util/deadline.js'
 import { performSlice, type Steps } from '../../util/steps.js'
+import { type CallResult, channels, type RunMessage } from '../../util/telemetry.js'
 import { TimeSlice } from '../../util/time-slice.js'
 import { assertSynchronous } from '../../util/type-guards.js'
 import { checkOptions, isDelay } from '../../util/validate-options.js'
-import { drainHint, observedRun } from '../delivery/call-messages.js'
 import { FeedConsumer } from '../delivery/feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
 import { SlowHandlerMonitor } from '../delivery/slow-handler-monitor.js'
@@ -391,7 +391,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #hangs(key: string, ms: number): void {
     this.feed.counts.slow++
     const hung = `${this.#title} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
-    this.feed.report(hung + drainHint(this.feed), undefined, key)
+    this.feed.report(hung + this.feed.drainHint, undefined, key)
   }
 
   /** Returns 0 if the option fails, and reports the first failure. */
@@ -414,6 +414,25 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   get #title(): string {
     const { name, host } = this.feed
     return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.title}`
+  }
+}
+
+/** Publishes the start of a run. Returns undefined if nothing subscribes to such messages. */
+function observedRun<T>({ informer, name, host }: Feed<T>, run: Pick<RunMessage, 'key' | 'attempt' | 'cause'>) {
+  if (!channels.runStart.hasSubscribers) return undefined
+  const since = host.clock.now()
+  const unset = { around: undefined, durationMs: 0, result: 'success', error: undefined } as const
+  const message: RunMessage = { informer, controller: name, ...run, ...unset }
+  channels.runStart.publish(message)
+  return {
+    /** Calls the function of the controller, in the context of the subscribers. */
+    call: <R>(call: () => R): R => (message.around === undefined ? call() : message.around(call)),
+    ended(result: CallResult, error?: unknown): void {
+      message.durationMs = host.clock.now() - since
+      message.result = result
+      message.error = error
+      channels.runEnd.publish(message)
+    },
   }
 }
 

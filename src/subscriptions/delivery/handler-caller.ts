@@ -3,7 +3,6 @@ import type { Change } from '../../queue/change.js'
 import { type CallResult, channels, type HandlerMessage } from '../../util/telemetry.js'
 import { isThenable } from '../../util/type-guards.js'
 import type { Feed } from '../feed.js'
-import { drainHint } from './call-messages.js'
 import type { Handlers } from './handler-types.js'
 import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { timedRun } from './timed-run.js'
@@ -100,6 +99,6 @@ export class HandlerCaller<T> {
     const waiting = this.#waiting()
     const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
     const hung = `${feed.named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
-    feed.report(hung + drainHint(feed), undefined, key)
+    feed.report(hung + feed.drainHint, undefined, key)
   }
 }

@@ -1,8 +1,8 @@
 import { SourceError } from '../../contract/errors.js'
-import type { Eviction, LeaseRecord, LeaseView } from '../../contract/leases.js'
+import type { Eviction, LeaseRecord, Leases, LeaseView } from '../../contract/leases.js'
 import type { Random } from '../../contract/random.js'
 import { type Backoff, backoff, drawDelay, grown, reset } from '../../reflector/backoff.js'
-import { hashOf, isSameList, Owners, type ReplicaMode } from './owners.js'
+import { hashOf, isSameList, Owners } from './owners.js'
 import { Ownership } from './ownership.js'
 
 /** A moment by both clocks: the monotonic one may stand still while a machine sleeps, and the other may be set. */
@@ -19,12 +19,7 @@ export interface LeaseRequest {
   readonly sent: Instant
 }
 
-export interface MembershipOptions {
-  readonly mode: ReplicaMode
-  readonly leaseMs: number
-  readonly renewMs: number
-  readonly random: Random
-}
+export type MembershipOptions = Pick<Leases, 'mode' | 'leaseMs' | 'renewMs'> & { readonly random: Random }
 
 export interface Step {
   /** All runs have to stop. */
