@@ -1,5 +1,5 @@
 import type { Status } from '../../contract/status.js'
-import type { FeedCounts } from '../../subscriptions/feed-counts.js'
+import type { NamedCounts } from '../../subscriptions/feed-counts.js'
 
 /** The numbers of an informer that metrics export. They cost no scan of the store. */
 export interface Measurements {
@@ -30,13 +30,10 @@ export interface SourceMeasurements {
 }
 
 /** All subscriptions of one kind and name. */
-export interface SubscriptionMeasurements {
-  readonly name: string
-  readonly kind: 'subscription' | 'stream' | 'controller'
+export interface SubscriptionMeasurements extends NamedCounts {
   readonly open: number
   readonly keys: number
   readonly oldestMs: number
   readonly runningMs: number
   readonly failing: number
-  readonly counts: Readonly<FeedCounts>
 }

@@ -141,8 +141,8 @@ export class Observation<S, T> {
 
   #measureSubscriptions(now: number): readonly SubscriptionMeasurements[] {
     const all = new Map<FeedCounts, { -readonly [K in keyof SubscriptionMeasurements]: SubscriptionMeasurements[K] }>()
-    for (const { kind, name, counts } of this.counts.all)
-      all.set(counts, { kind, name, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0, counts })
+    for (const named of this.counts.all)
+      all.set(named.counts, { ...named, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0 })
     for (const [{ reader, counts }, { backlog }] of this.#context.subscriptions) {
       const sum = all.get(counts)
       if (sum === undefined) continue

@@ -296,8 +296,7 @@ export function* packedValuesOf<T>(index: StoreIndex<T>, base: KeptBase<T>): Gen
   }
   if (captured === undefined) throw new Error('an index cannot be packed')
   const same = (ordinal: Ordinal): Ordinal => ordinal
-  const ordinals = { size, storeOrdinalOf: same, packedOrdinalOf: same }
-  const parts = captured.kind === 'hash' ? packHash(captured, '', ordinals, 0) : packOrder(captured, '', ordinals)
+  const parts = captured.kind === 'hash' ? packHash(captured, '', size, same, 0) : packOrder(captured, '', same)
   const sections = new Map<string, Uint8Array>()
   for (const part of parts) {
     if (part !== undefined) sections.set(part.name, joined(part.length, part.chunks))

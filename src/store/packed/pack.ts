@@ -69,14 +69,9 @@ export function* pack(
   yield sectionOf('keys.slots', slots)
   yield sectionOf('keys.ends', keys.ends)
   yield { name: 'keys.pool', ...keys.pool }
-  const ordinals = {
-    size,
-    storeOrdinalOf: (at: Ordinal): Ordinal => storeOrdinals[at] ?? 0,
-    packedOrdinalOf: (at: Ordinal): Ordinal => packedOrdinals[at] ?? -1,
-  }
   for (const [i, { captured }] of indexes.entries()) {
     const name = `index ${i}`
-    if (captured.kind === 'hash') yield* packHash(captured, name, ordinals, seed)
-    else yield* packOrder(captured, name, ordinals)
+    if (captured.kind === 'hash') yield* packHash(captured, name, size, (at) => storeOrdinals[at] ?? 0, seed)
+    else yield* packOrder(captured, name, (at) => packedOrdinals[at] ?? -1)
   }
 }

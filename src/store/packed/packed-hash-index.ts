@@ -3,17 +3,17 @@ import { isScalar, type Scalar, sameScalar, scalarsOf } from '../indexes/scalar.
 import type { CapturedHash, Ordinal } from '../ordinals.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
-import type { PackedOrdinals } from './sections.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
 
 /** A step of the work counts this number of ordinals or values. */
 const STEP = 16
 
-/** Packs the values of a hash index, a hash table of them, and the ordinals of each value. */
+/** Packs the values of a hash index, a hash table of them, and the ordinals of each value: 0, 1, … below `size`. */
 export function* packHash(
   { values, each }: CapturedHash,
   name: string,
-  { size, storeOrdinalOf }: PackedOrdinals,
+  size: number,
+  storeOrdinalOf: (ordinal: Ordinal) => Ordinal,
   seed: number,
 ): SectionWriter {
   const counts = new Uint32Array(values.length)

@@ -3,14 +3,13 @@ import { compareTuples, type Span, type Tuple } from '../indexes/order/sorted-tu
 import { isScalars, type Scalar } from '../indexes/scalar.js'
 import type { CapturedOrder, Ordinal } from '../ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
-import type { PackedOrdinals } from './sections.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
 
-/** Packs the ordinals of an index in its order, and the tuples in the same order. */
+/** Packs the ordinals of an index in its order, and its tuples. `packedOrdinalOf` returns -1 without an entry. */
 export function* packOrder(
   { order, columns }: CapturedOrder,
   name: string,
-  { packedOrdinalOf }: PackedOrdinals,
+  packedOrdinalOf: (storeOrdinal: Ordinal) => Ordinal,
 ): SectionWriter {
   const width = columns.length
   const scalars = new ScalarsWriter(order.length * width)

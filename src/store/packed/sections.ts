@@ -1,5 +1,4 @@
 import type { PackedSection } from '../../contract/mirror-cache.js'
-import type { Ordinal } from '../ordinals.js'
 
 /** Yields sections, and undefined after a step of the work. */
 export type SectionWriter = Generator<PackedSection | undefined, void>
@@ -57,12 +56,4 @@ export function textOf(bytes: Uint8Array): string {
   if (copied.length < bytes.length) copied = new Uint8Array(bytes.length * 2)
   copied.set(bytes)
   return decoder.decode(copied.subarray(0, bytes.length))
-}
-
-/** The ordinals of a packed snapshot: 0, 1, … in the order of the ordinals of the store, which may have gaps. */
-export interface PackedOrdinals {
-  readonly size: number
-  storeOrdinalOf(ordinal: Ordinal): Ordinal
-  /** Returns -1 for an ordinal of the store without an entry. */
-  packedOrdinalOf(storeOrdinal: Ordinal): Ordinal
 }
