@@ -171,7 +171,7 @@ export class View<R> implements Dependent {
       const kept = isFirst ? undefined : new Set<string>()
       yield* this.#callRows(transaction, kept)
       if (kept !== undefined) yield* transaction.removeAll((key) => !kept.has(key))
-      yield* store.prepareIndexes()
+      yield* store.indexes.prepare()
       this.#keys.commit()
       if (!domain.has(this)) domain.add(this)
       this.isCurrent = true
@@ -243,7 +243,7 @@ export class View<R> implements Dependent {
       this.#followed += calls
       if (tookMs > SLOW_MS)
         events.warning(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
-      if (isBusy(this.#writer)) yield* store.prepareIndexes()
+      if (isBusy(this.#writer)) yield* store.indexes.prepare()
       transaction.end(version, committedAt)
       this.#keys.commit()
       return transaction

@@ -19,8 +19,8 @@ export class WorkQueue {
   #isClosed = false
 
   /**
-   * `wake` is called with a key that has become ready. `elapsed` is called when a time of `addAt` has come, before the key is
-   * added. With `priorityOf` the ready key with the highest number is dequeued first.
+   * `wake` is called with a key that has become ready. `elapsed` is called when a time of `addAt` has come, before the
+   * key is added. With `priorityOf` the ready key with the highest number is dequeued first.
    */
   constructor(
     clock: Clock,

@@ -40,7 +40,7 @@ export class Store<T> implements Undoable {
   /** The array of `#entries`: a read of it is faster. Empty if entries are made when they are read. */
   readonly #wholeEntries: readonly (Entry<T> | undefined)[]
   readonly #free: Ordinal[] = []
-  readonly #indexes = new StoreIndexes<T>()
+  readonly indexes: StoreIndexes<T>
   readonly #pins = new PinLayers<T>()
   readonly #maxObjects: number
   readonly #freezesResults: boolean
@@ -58,6 +58,7 @@ export class Store<T> implements Undoable {
   constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true, hasVersions = true) {
     this.#entries = new EntryTable(hasVersions)
     this.#wholeEntries = this.#entries.whole
+    this.indexes = new StoreIndexes(this.#entries)
     this.#maxObjects = maxObjects
     this.#freezesResults = freezesResults
   }
@@ -124,7 +125,7 @@ export class Store<T> implements Undoable {
   keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
     this.kept = kept
     this.#list = undefined
-    this.#indexes.setBase(kept, indexes)
+    this.indexes.setBase(kept, indexes)
   }
 
   /** Moves packed entries into the empty store. That is not a change, and pins of the content do not record it. */
@@ -135,19 +136,19 @@ export class Store<T> implements Undoable {
       for (let at = kept.ordinalStart; at < 0; at++) {
         const entry = kept.take(at)
         if (entry !== undefined) {
-          this.#indexes.fill(this.#entries.length, entry)
+          this.indexes.fill(this.#entries.length, entry)
           this.#overwrite(at, kept)
           this.#ordinals.add(entry.key, this.#entries.length)
           this.#entries.set(this.#entries.length, entry)
         }
         yield
       }
-      yield* this.prepareIndexes()
+      yield* this.indexes.prepare()
       // Readers have this array, and no object has changed.
       this.#list = this.#held?.sharedList
     } catch (error) {
       // An index may have a value of an entry that the store still reads in place.
-      this.#indexes.rebuild(this.#entries)
+      this.indexes.rebuild()
       throw error
     }
   }
@@ -158,7 +159,7 @@ export class Store<T> implements Undoable {
 
   #dropKept(kept: KeptBase<T>): void {
     this.kept = undefined
-    this.#indexes.setBase()
+    this.indexes.setBase()
     kept.release()
   }
 
@@ -229,7 +230,7 @@ export class Store<T> implements Undoable {
     this.#journal.record(ordinal, this.#entries.at(ordinal))
     if (at === undefined) this.#occupy(ordinal, entry.key)
     this.#entries.set(ordinal, entry)
-    for (const index of this.#indexes.all) index.set(ordinal, entry)
+    for (const index of this.indexes.all) index.set(ordinal, entry)
     return ordinal
   }
 
@@ -259,7 +260,7 @@ export class Store<T> implements Undoable {
     this.#list = undefined
     this.#journal.record(ordinal, entry)
     if (this.#pins.size > 0) this.#pins.newest?.keepKey(key, ordinal)
-    for (const index of this.#indexes.all) index.delete(ordinal)
+    for (const index of this.indexes.all) index.delete(ordinal)
     this.#entries.set(ordinal, undefined)
     this.#ordinals.delete(key, ordinal)
     this.#free.push(ordinal)
@@ -273,20 +274,12 @@ export class Store<T> implements Undoable {
     this.#ordinals.clear()
     this.#entries.clear()
     this.#free.length = 0
-    this.#indexes.rebuild(this.#entries)
+    this.indexes.rebuild()
   }
 
   /** An index that throws is not added. Between the steps the store may be read, and not be written. */
   addIndex(index: StoreIndex<T>): Steps {
-    return this.#indexes.add(index, this.#entries, this.kept)
-  }
-
-  packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
-    return this.#indexes.packedValuesOf(index, kept)
-  }
-
-  prepareIndexes(): Steps {
-    return this.#indexes.prepare()
+    return this.indexes.add(index, this.kept)
   }
 
   begin(): void {
@@ -302,12 +295,7 @@ export class Store<T> implements Undoable {
     if (!hasWritten) return
     if (this.kept !== undefined) this.kept.changes++
     this.#list = undefined
-    this.#indexes.rebuild(this.#entries)
-  }
-
-  /** @throws SourceError UNAVAILABLE when the indexes are damaged, and one more attempt to rebuild them fails. */
-  assertIndexed(): void {
-    this.#indexes.assertIntact(this.#entries)
+    this.indexes.rebuild()
   }
 
   /** Returns the current state, readable while the store changes. An entry is copied only when it is overwritten. */
@@ -315,7 +303,7 @@ export class Store<T> implements Undoable {
     const close = (layer: PinLayer<T>): void => {
       const { older } = layer
       if (this.#pins.close(layer) && older !== undefined)
-        for (const index of this.#indexes.all) index.merge?.(layer, older)
+        for (const index of this.indexes.all) index.merge?.(layer, older)
       this.#dropUnusedKept()
     }
     return new Pin<T>(this, this.#pins, close, this.kept?.list ?? this.#list)
@@ -323,7 +311,7 @@ export class Store<T> implements Undoable {
 
   /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
   get recordingLayer(): PinLayer<T> | undefined {
-    return this.#indexes.isFilling ? undefined : this.#pins.newest
+    return this.indexes.isFilling ? undefined : this.#pins.newest
   }
 
   get pinCount(): number {
@@ -384,17 +372,22 @@ export class Store<T> implements Undoable {
       const entry = this.#entries.at(ordinal)
       if (entry === undefined) continue
       this.#pins.newest?.keepKey(entry.key, ordinal)
-      for (const index of this.#indexes.all) index.delete(ordinal)
+      for (const index of this.indexes.all) index.delete(ordinal)
     }
   }
 }
 
-class StoreIndexes<T> {
+export class StoreIndexes<T> {
+  readonly #entries: EntryTable<T>
   readonly all: StoreIndex<T>[] = []
   /** Whether entries are added that are in the store already. */
   isFilling = false
   /** Whether an index threw while the indexes were rebuilt. Then no index can be read until a rebuild succeeds. */
   #areDamaged = false
+
+  constructor(entries: EntryTable<T>) {
+    this.#entries = entries
+  }
 
   /** Adds packed content to all indexes. Without arguments they have none any more. */
   setBase(kept?: KeptBase<T>, values?: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
@@ -414,9 +407,9 @@ class StoreIndexes<T> {
   }
 
   /** The first read prepares the index. */
-  *add(index: StoreIndex<T>, entries: EntryTable<T>, kept: KeptBase<T> | undefined): Steps {
+  *add(index: StoreIndex<T>, kept: KeptBase<T> | undefined): Steps {
     if (kept !== undefined) index.setBase?.(indexBaseOf(yield* this.packedValuesOf(index, kept), kept))
-    yield* this.#filling(fill(index, entries))
+    yield* this.#filling(fill(index, this.#entries))
     this.all.push(index)
   }
 
@@ -439,12 +432,12 @@ class StoreIndexes<T> {
   }
 
   /** Rebuilds all indexes from the entries. On an error, returns it; the indexes are damaged then. */
-  rebuild(entries: EntryTable<T>): unknown {
+  rebuild(): unknown {
     try {
       this.#areDamaged = true
       for (const index of this.all) {
         index.clear()
-        finish(this.#filling(fill(index, entries)))
+        finish(this.#filling(fill(index, this.#entries)))
       }
       this.#areDamaged = false
       return undefined
@@ -454,9 +447,9 @@ class StoreIndexes<T> {
   }
 
   /** @throws SourceError UNAVAILABLE when the indexes are damaged, and one more attempt to rebuild them fails. */
-  assertIntact(entries: EntryTable<T>): void {
+  assertIntact(): void {
     if (!this.#areDamaged) return
-    const thrown = this.rebuild(entries)
+    const thrown = this.rebuild()
     if (!this.#areDamaged) return
     const message = `the indexes were damaged by an error and could not be rebuilt: ${messageOf(thrown)}`
     throw new SourceError(message, { code: 'UNAVAILABLE', phase: 'apply', cause: thrown })

@@ -159,7 +159,7 @@ export class ScopeFilter<T> {
   #candidates(): readonly Ordinal[] | undefined {
     const { store } = this.#indexer
     const [first, ...rest] = this.where
-    if (first !== undefined) store.assertIndexed()
+    if (first !== undefined) store.indexes.assertIntact()
     let candidates: readonly Ordinal[]
     if (this.key !== undefined) {
       const ordinal = store.readers.ordinalOf(this.key)

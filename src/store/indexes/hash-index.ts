@@ -177,7 +177,7 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
 
   /** Returns the values that objects have now, or had when a pin was created. */
   #values(pin: Pin<T> | undefined): Scalar[] {
-    this.store.assertIndexed()
+    this.store.indexes.assertIntact()
     if (pin === undefined && this.#base === undefined)
       return Array.from(this.#byValue.values(), ({ value }) => copyScalar(value))
     const layer = pin?.layer
@@ -204,7 +204,7 @@ export abstract class HashIndex<T, Value = unknown> implements StoreIndex<T> {
   }
 
   #bucketNow(value: Scalar): Bucket<T> | undefined {
-    this.store.assertIndexed()
+    this.store.indexes.assertIntact()
     return this.#byValue.get(value)
   }
 

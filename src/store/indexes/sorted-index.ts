@@ -165,7 +165,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   /** A bound of another type than all values would select everything or nothing. */
   #checkRange(range: IndexRange<Scalar>, checks: typeof RANGE, head: Tuple, pin: Pin<T> | undefined): void {
     checkOptions(this.#nameOf, range, checks)
-    this.#store.assertIndexed()
+    this.#store.indexes.assertIntact()
     for (const [option, bound] of Object.entries(range)) {
       const kind = kindOf(bound)
       const type = TYPES.get(kind)
@@ -191,7 +191,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   #selectObjects(span: Span, range: IndexRange<unknown>, pin: Pin<T> | undefined = this.#store.heldPin): readonly T[] {
     if (pin !== undefined || this.#base !== undefined)
       return this.#select(span, range, pin).map((entry) => entry.object)
-    this.#store.assertIndexed()
+    this.#store.indexes.assertIntact()
     const { reverse = false, limit = Infinity } = range
     return this.#objects.read(this.#runsIn(span, reverse, limit), reverse)
   }
@@ -205,7 +205,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     { reverse = false, limit = Infinity }: IndexRange<unknown>,
     pin: Pin<T> | undefined,
   ): readonly Ordinal[] {
-    this.#store.assertIndexed()
+    this.#store.indexes.assertIntact()
     if (pin === undefined && this.#base === undefined)
       return this.#tuples.order.slotsOf(this.#runsIn(span, reverse, limit), reverse)
     return Array.from(this.#elements(span, reverse, limit, pin), ({ ordinal }) => ordinal)
@@ -273,14 +273,14 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   #count(span: Span, pin: Pin<T> | undefined = this.#store.heldPin): number {
-    this.#store.assertIndexed()
+    this.#store.indexes.assertIntact()
     if (pin !== undefined) return [...this.#elements(span, false, Infinity, pin)].length
     this.#tuples.sort()
     return this.#tuples.order.count(...this.#tuples.boundsOf(span)) + (this.#base?.count(span) ?? 0)
   }
 
   #distinct(pin: Pin<T> | undefined = this.#store.heldPin): Tuple[] {
-    this.#store.assertIndexed()
+    this.#store.indexes.assertIntact()
     const values: Tuple[] = []
     const add = (value: Tuple): void => {
       const last = values.at(-1)

@@ -120,7 +120,7 @@ interface GroupedWriter {
   readonly isBusy: boolean
   readonly isAbandoned: boolean
   readonly largeWrite: number
-  readonly store: { hold(): void; release(): void; prepareIndexes(): Steps }
+  readonly store: { hold(): void; release(): void; readonly indexes: { prepare(): Steps } }
   idle(): Promise<void>
   assertNotEnded(call: string): void
   undo(): void
@@ -255,7 +255,7 @@ function* written(write: PendingWrite, isHeld: boolean): Generator<void, Written
     const steps = write.begin()
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done === true) {
-        if (isHeld) yield* store.prepareIndexes()
+        if (isHeld) yield* store.indexes.prepare()
         return step.value
       }
       yield

@@ -44,7 +44,7 @@ export class InitialList<T> implements ListWriter<T> {
 
   *write(): Generator<void, StoreTransaction<T>> {
     const { store, isBusy } = this.#writer
-    if (isBusy) yield* store.prepareIndexes()
+    if (isBusy) yield* store.indexes.prepare()
     return this.#transaction
   }
 

@@ -266,7 +266,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const { store, indexes } = this.#writer
     const { snapshot } = base
     for (const { index } of indexes.values())
-      if (!values.has(index)) values.set(index, yield* store.packedValuesOf(index, base))
+      if (!values.has(index)) values.set(index, yield* store.indexes.packedValuesOf(index, base))
     const others: SavedRecord[] = []
     for (let i = snapshot.size; i < snapshot.count; i++) {
       others.push(snapshot.recordAt(i))
@@ -284,7 +284,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   async prepareIndexes(): Promise<void> {
     const { store, hooks } = this.#writer
-    const steps = store.prepareIndexes()
+    const steps = store.indexes.prepare()
     const { clock = systemClock, slices = DEFAULT_SLICES } = hooks
     while (!performSlice(steps, clock, slices)) await clock.sleep(0)
   }
@@ -309,7 +309,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   #capturedIndexes(): readonly NamedIndex[] {
-    this.#writer.store.assertIndexed()
+    this.#writer.store.indexes.assertIntact()
     const indexes: NamedIndex[] = []
     for (const { name, signature, index } of this.#writer.indexes.values()) {
       const captured = index.capture?.()

@@ -67,7 +67,7 @@ export class StoreTransaction<T> implements DomainPart {
     { version, ignoreVersions = false, claimed = [] }: TransactionOptions = {},
   ) {
     const { store, ownership, tracked } = writer
-    store.assertIndexed()
+    store.indexes.assertIntact()
     this.writer = writer
     this.#partition = partition
     this.origin = origin
@@ -92,7 +92,7 @@ export class StoreTransaction<T> implements DomainPart {
 
   /** Ends the transaction, and reports it. One of the steps makes it visible. */
   *commit(version: Version | undefined, committedAt?: number): Steps {
-    if (this.writer.isBusy) yield* this.writer.store.prepareIndexes()
+    if (this.writer.isBusy) yield* this.writer.store.indexes.prepare()
     yield* this.#settled(this.#commit(version, committedAt))
   }
 
