@@ -1,11 +1,19 @@
 import type { Clock } from '../contract/clock.js'
 import { DelayQueue } from './delay-queue.js'
-import { ReadyKeys } from './ready-keys.js'
+import { type ReadyKey, ReadyKeys } from './ready-keys.js'
+
+/** The records of keys. A record is kept at least while its key is ready. */
+export interface KeyRecords {
+  get(key: string): ReadyKey | undefined
+  /** Returns the record of a key. It is created if there is none. */
+  of(key: string): ReadyKey
+}
 
 /** A key is in it at most once. One that is added while it is being processed is ready again when it is done. */
 export class WorkQueue {
   readonly #clock: Clock
-  readonly #wake: (key: string) => void
+  readonly #records: KeyRecords
+  readonly #wake: () => void
   readonly #elapsed: (key: string) => void
   readonly #ready: ReadyKeys
   /** The keys that are being processed, and whether each was added again meanwhile. */
@@ -19,17 +27,19 @@ export class WorkQueue {
   #isClosed = false
 
   /**
-   * `wake` is called with a key that has become ready. `elapsed` is called when a time of `addAt` has come, before the
-   * key is added. With `priorityOf` the ready key with the highest number is dequeued first.
+   * `wake` is called when a key has become ready. `elapsed` is called when a time of `addAt` has come, before the key is
+   * added. With `priorityOf` the ready key with the highest number is dequeued first.
    */
   constructor(
     clock: Clock,
-    wake: (key: string) => void,
+    records: KeyRecords,
+    wake: () => void,
     elapsed: (key: string) => void = () => {},
     priorityOf?: (key: string) => number,
   ) {
     this.#ready = new ReadyKeys(priorityOf)
     this.#clock = clock
+    this.#records = records
     this.#wake = wake
     this.#elapsed = elapsed
     this.#unconditional = new DelayQueue(clock, (key) => this.#add(key))
@@ -60,10 +70,10 @@ export class WorkQueue {
       this.#running.set(key, true)
       return
     }
-    const isNew = this.#ready.add(key, isLast)
+    const isNew = this.#ready.add(this.#records.of(key), isLast)
     // `priorityOf` may have closed the queue.
     if (this.#isClosed) this.#ready.clear()
-    else if (isNew) this.#wake(key)
+    else if (isNew) this.#wake()
   }
 
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
@@ -80,7 +90,7 @@ export class WorkQueue {
   /** Adds the key at `due`, unless it is added before. Of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)
+    else if (!this.isDraining && this.#records.get(key)?.list === undefined) this.#cancellable.schedule(key, due)
   }
 
   /** Returns the next ready key. It counts as being processed until `done`. */

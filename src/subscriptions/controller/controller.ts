@@ -81,10 +81,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#pending = new PendingKeys(this.#retry, feed.host.clock, this.#inFlight, this.#failing)
     this.#queue = new WorkQueue(
       feed.host.clock,
-      (key) => {
-        this.#pending.of(key) // It counts as pending, whatever the reason.
-        this.#continue()
-      },
+      this.#pending,
+      () => this.#continue(),
       (key) => addReason(this.#pending.of(key), 'enqueued'),
       options.priority && ((key) => this.#priorityOf(key)),
     )

@@ -1,11 +1,13 @@
 import type { Clock } from '../../contract/clock.js'
+import type { ReadyKey } from '../../queue/ready-keys.js'
+import type { KeyRecords } from '../../queue/work-queue.js'
 import { type Backoff, backoff, grown } from '../../reflector/backoff.js'
 import type { InFlightBatch, InFlightBatches } from '../delivery/in-flight-batches.js'
 import type { ReconcileContext, RetryOptions } from './controller-types.js'
 import type { FailingKeys } from './failing-keys.js'
 
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
-export interface PendingKey {
+export interface PendingKey extends ReadyKey {
   retry: Backoff
   attempt: number
   failedAt: number
@@ -26,7 +28,7 @@ export function addReason(item: PendingKey, reason: Reason): void {
   if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
 }
 
-export class PendingKeys<T> extends Map<string, PendingKey> {
+export class PendingKeys<T> extends Map<string, PendingKey> implements KeyRecords {
   readonly #retry: Required<RetryOptions>
   readonly #clock: Clock
   readonly #inFlight: InFlightBatches<T>
@@ -52,6 +54,10 @@ export class PendingKeys<T> extends Map<string, PendingKey> {
     const known = this.get(key)
     if (known !== undefined) return known
     const item: PendingKey = {
+      key,
+      list: undefined,
+      previous: undefined,
+      next: undefined,
       retry: backoff(this.#retry.minMs, this.#retry.maxMs),
       attempt: 1,
       failedAt: this.#failing.all.get(key)?.failedAt ?? -Infinity,
