@@ -12,4 +12,4 @@ test('[I17] a seed has the same trace on Node 22 and on the current version', as
   const here = await campaign({ runs: RUNS, seed: 1 })
   expect(failures).toEqual([])
   expect([trace, set.trace, group.trace, cache.trace, views.trace]).toEqual(mixedKinds.map((kind) => here[kind].trace))
-})
+}, 600_000)
