@@ -17,7 +17,6 @@ export {
   postgresSource,
 } from './postgres-database.js'
 export type { PostgresDatabaseOptions, PostgresSource, PostgresSourceOptions } from './postgres-options.js'
-
 export {
   changeLogStatus,
   installChangeLog,

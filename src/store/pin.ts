@@ -161,7 +161,7 @@ const DENSE = 1 / 8
 /** A closed layer with more entries is not merged into an older one. */
 const MERGED_AT_MOST = 1_000
 
-/** What was overwritten until the next layer began. Pins read their layer first, then newer ones, then the store. */
+/** The objects that were overwritten until the next layer began. Pins read their layer, then newer ones, then the store. */
 export class PinLayer<T> implements Layer {
   readonly id: number
   readonly limit: number

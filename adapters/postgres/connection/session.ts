@@ -138,6 +138,7 @@ export class Session {
     return this.#client.processID
   }
 
+  /** When the connection last received bytes. A call notices only bytes that arrived since the call before it. */
   get receivedAt(): number {
     return this.#received.at
   }
