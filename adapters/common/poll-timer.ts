@@ -12,7 +12,9 @@ const MAX_SUCCESSION = 3
 const BUSY_DELAY_MS = 5
 /** A poll that takes longer than this, in milliseconds, takes time from writers, or the server is busy. */
 const SHORT_POLL_MS = 2
-/** After such a poll a reader rests this many times as long as the poll exceeded SHORT_POLL_MS. */
+/** It may take this long for each change, in milliseconds: a reader that rests has more to read afterwards. */
+const CHANGE_MS = 0.01
+/** After a longer poll a reader rests this many times as long as the poll took longer. */
 const REST_FACTOR = 2
 /** A reader rests if changes arrive faster than this, in changes a millisecond. */
 const FAST = 3
@@ -81,11 +83,12 @@ export class PollTimer {
     const tookMs = this.#hasFound ? this.#tookMs : this.#clock.now() - this.#polledAt
     if (!this.#hasFound) this.#succession = 0
     this.#hasFound = false
+    const shortMs = Math.max(SHORT_POLL_MS, CHANGE_MS * this.#changes)
     const paceMs = this.#pace.restMs(this.#changes)
     this.#changes = 0
     if (paceMs > 0) await this.#clock.sleep(paceMs)
     if (!this.#isWoken && !signal.aborted) {
-      const restMs = REST_FACTOR * (tookMs - SHORT_POLL_MS)
+      const restMs = REST_FACTOR * (tookMs - shortMs)
       await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)) - paceMs, signal)
       if (this.#promptPolls > 0) {
         this.#promptPolls--

@@ -8,7 +8,7 @@ const LONGEST_MS = 1_000
  * The moments, in milliseconds, at which looks begin that take `lookMs` each. Every look finds changes, with which the mirror
  * does something for `useMs`.
  */
-async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs = 0): Promise<number[]> {
+async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs = 0, changes = 1): Promise<number[]> {
   const clock = new VirtualClock(0)
   const pace = new PollTimer(clock, LONGEST_MS)
   const stop = new AbortController()
@@ -17,7 +17,7 @@ async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs =
     while (!stop.signal.aborted) {
       looks.push(clock.now())
       await clock.sleep(lookMs)
-      pace.changed(1)
+      pace.changed(changes)
       if (useMs > 0) await clock.sleep(useMs)
       await pace.next(stop.signal)
     }
@@ -33,25 +33,15 @@ async function looksOf(lookMs: number, untilMs: number, wakeAt?: number, useMs =
   return looks.filter((at) => at <= untilMs)
 }
 
-test('a reader that finds changes polls again at once after a short poll, and after 5 ms if writers are busy', async () => {
-  expect(await looksOf(1, 16)).toEqual([0, 1, 2, 3, 9, 15])
-})
-
-test('a reader rests twice as long as its last poll took longer than 2 ms', async () => {
-  expect(await looksOf(10, 60)).toEqual([0, 26, 52])
-})
-
-test('a reader does not rest for the time in which its mirror uses the changes', async () => {
-  expect(await looksOf(1, 90, undefined, 20)).toEqual([0, 21, 42, 63, 89])
-})
-
-test('a reader rests no longer than its longest delay', async () => {
-  expect(await looksOf(1_000, 4_500)).toEqual([0, 2_000, 4_000])
-})
-
-test('a reader that is woken polls at once, also after a long poll', async () => {
-  expect(await looksOf(10, 50, 20)).toEqual([0, 20, 46])
-})
+type Looks = Parameters<typeof looksOf>
+test.each<[title: string, Looks, number[]]>([
+  ['that finds changes polls again at once, and after 5 ms if writers are busy', [1, 16], [0, 1, 2, 3, 9, 15]],
+  ['rests twice as long as its last poll took longer than 2 ms', [10, 60], [0, 26, 52]],
+  ['rests only for the time above 0.01 ms for each change', [20, 60, undefined, 0, 1_900], [0, 22, 44]],
+  ['does not rest for the time in which its mirror uses the changes', [1, 90, undefined, 20], [0, 21, 42, 63, 89]],
+  ['rests no longer than its longest delay', [1_000, 4_500], [0, 2_000, 4_000]],
+  ['that is woken polls at once, also after a long poll', [10, 50, 20], [0, 20, 46]],
+])('[P15] a reader %s', async (_title, looks, at) => expect(await looksOf(...looks)).toEqual(at))
 
 /** The delays after which polls without a change begin. The longest delay is 40 ms. */
 async function delaysOf(prepare: (timer: PollTimer) => unknown, polls: number): Promise<number[]> {
