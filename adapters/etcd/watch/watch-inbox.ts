@@ -5,10 +5,13 @@ import { unavailable } from '../../common/source-errors.js'
 import { WakeableTimer } from '../../common/wakeable-timer.js'
 import { etcdError } from '../transport/etcd-errors.js'
 import type { WatchResponse } from '../transport/etcd-messages.js'
+import { lengthOf } from '../transport/received-entry.js'
 import type { WatchStream } from '../transport/transport.js'
 
 /** The stream is paused when this many messages are queued. */
 const HIGH_WATER_MARK = 4
+/** A queued message with fewer bytes of keys and values takes the events of the next one. */
+const JOINED_BYTES = 1 << 20
 
 export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 
@@ -17,6 +20,8 @@ export class WatchInbox {
   readonly #stream: WatchStream
   readonly #signal: AbortSignal
   readonly #messages: WatchResponse[] = []
+  /** Keys and values in the last message. */
+  #lastBytes = 0
   #ending: Error | undefined
   #isProgressRequested = false
   #isPaused = false
@@ -73,7 +78,15 @@ export class WatchInbox {
 
   #enqueue(response: WatchResponse): void {
     if (this.#ending !== undefined) return
+    const last = this.#messages.at(-1)
+    const bytes = response.events.reduce((sum, { kv }) => sum + lengthOf(kv), 0)
+    if (last !== undefined && this.#lastBytes < JOINED_BYTES && continues(last, response)) {
+      this.#messages[this.#messages.length - 1] = { ...last, events: last.events.concat(response.events) }
+      this.#lastBytes += bytes
+      return
+    }
     this.#messages.push(response)
+    this.#lastBytes = bytes
     if (!this.#isPaused && this.#messages.length >= HIGH_WATER_MARK) {
       this.#isPaused = true
       this.#stream.pause()
@@ -85,4 +98,14 @@ export class WatchInbox {
     this.#ending ??= error
     this.#timer.wake()
   }
+}
+
+/** Whether both have only events, each of its own revisions: old servers send some events twice. */
+function continues(last: WatchResponse, next: WatchResponse): boolean {
+  const [before, after] = [last.events.at(-1), next.events[0]]
+  if (before === undefined || after === undefined || before.kv.modRevision >= after.kv.modRevision) return false
+  return (
+    [last, next].every((each) => !each.isCreated && !each.isCanceled && !each.isFragment) &&
+    last.header.clusterId === next.header.clusterId
+  )
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { ReadPace } from '../../common/poll-timer.js'
 import { expired, forked, isExpired, isUnavailable, unavailable } from '../../common/source-errors.js'
 import { type EtcdVersion, formatVersion } from '../history/etcd-version.js'
 import {
@@ -150,6 +151,7 @@ function watchLoop(
   { session, head, cover, progressMs, timeoutMs, clock }: WatchOptions,
 ): { readonly isBehind: boolean; run(): AsyncGenerator<RevisionBatch> } {
   const fragments = new Fragments()
+  const pace = new ReadPace(clock)
   const hasArrived = session.progressMeter()
   let parts = new Map<string, EtcdEvent[]>()
   let activeAt = clock.now()
@@ -182,7 +184,12 @@ function watchLoop(
         received(event)
         if (event.events.length === 0 && !event.isFragment && !fragments.isWaiting) {
           if (!event.isCreated) yield* progressed(event)
-        } else yield* applied(event)
+        } else {
+          const { length } = event.events
+          yield* applied(event)
+          const restMs = pace.restMs(length)
+          if (restMs > 0) await clock.sleep(restMs)
+        }
       }
     }
   }

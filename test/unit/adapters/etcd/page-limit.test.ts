@@ -8,11 +8,11 @@ const entry = (size: number): KeyValue => ({
   createRevision: 1,
   modRevision: 1,
 })
+const unlimited = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity, hasStreams: true }
 const small = Array.from({ length: 100 }, () => entry(10))
 
 test('quick pages of small entries do not lift the limit after a failed page, also in the next list', () => {
-  const unlimited = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity }
-  const learned: LearnedLimits = { ...unlimited, hasStreams: true }
+  const learned: LearnedLimits = { ...unlimited }
   const first = new PageLimit(10_000, 4 * 1024 * 1024, learned)
   first.arrived(small, 10)
   first.failed(1_000, 15_000)
@@ -29,8 +29,7 @@ test.each([
   [false, 3_000, false],
   [false, 1_000, true],
 ])('[E14] a stream that failed (for good: %s) after %s ms is requested again: %s', (isFinal, ms, hasStreams) => {
-  const unlimited = { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity }
-  const learned: LearnedLimits = { ...unlimited, hasStreams: true }
+  const learned: LearnedLimits = { ...unlimited }
   new PageLimit(10_000, 4 * 1024 * 1024, learned).streamFailed(isFinal, ms)
   expect(new PageLimit(10_000, 4 * 1024 * 1024, learned).hasStreams).toBe(hasStreams)
 })
