@@ -352,7 +352,8 @@ export class Reflector<T> {
       const resume = { after, isUnconfirmed, resumeState: saved?.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onAuditRequest?.('proof')
-      const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof }
+      const alive = (): void => this.#contact(attempt)
+      const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof, alive }
       batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), ...resume, ...requests }))
       for (;;) {
         attempt.throwIfAborted()

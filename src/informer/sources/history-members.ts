@@ -157,9 +157,10 @@ export class HistoryMembers {
   /** The source works, and has no batch for the watches that wait. */
   #bookmark(): void {
     for (const member of this.#members) {
-      const { position, isListing, isIn } = member
-      // A bookmark would confirm an older version of a member that is not in.
-      if (position !== undefined && !isListing && isIn) member.take({ events: [], version: position })
+      const { position, isListing, isIn, watching } = member
+      if (position === undefined || isListing) continue
+      if (isIn) member.take({ events: [], version: position })
+      else watching?.alive?.() // A bookmark would confirm an older version of a member that is not in.
     }
   }
 
@@ -356,7 +357,7 @@ export class HistoryMember implements ListerWatcher<unknown> {
   hasLeft = false
   /** That of the last call. */
   context: SourceContext | undefined
-  watching: WatchContext | undefined
+  watching: (WatchContext & Pick<HistoryWatchContext, 'alive'>) | undefined
   /** Releases the slot of a relist: others wait for it, and this member for them. */
   onRead: () => void = () => {}
   readonly #source: CollectionSource<unknown>

@@ -61,7 +61,22 @@ async function shop(settings: Options = {}) {
   }
   const rows = (): (number | undefined)[] => all.map((informer) => informer.get('1')?.at)
   const write = (at: number): string => database.write(Object.fromEntries(NAMES.map((name) => [name, { '1': at }])))
-  return { clock, database, orders, customers, items, all, group, rows, write, informerOf }
+  const restore = (): unknown =>
+    database.database.restore((tx) => {
+      for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+    })
+  const slow = (name: string): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    database.slow.set(name, promise)
+    return resolve
+  }
+  const slowRelist = async (): Promise<() => void> => {
+    const resolve = slow('items')
+    void items.relist().catch(() => {})
+    await clock.advance(2_000)
+    return resolve
+  }
+  return { clock, database, orders, customers, items, all, group, rows, write, informerOf, restore, slow, slowRelist }
 }
 
 test('[Q2] a handler, a view and a read in the turn of a commit see one transaction in all collections', async () => {
@@ -108,9 +123,8 @@ test('[Q3] a wait of any informer takes the version of a write to any collection
 })
 
 test('[Q4] first lists become visible together, after a batch that brings all to one version', async () => {
-  const { clock, database, all, group, rows, write } = await shop({ isStarted: false })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
+  const { clock, all, group, rows, write, slow } = await shop({ isStarted: false })
+  const resolve = slow('items')
   group.start()
   await clock.advance(20_000)
   write(2)
@@ -132,9 +146,8 @@ test('[Q4] the first lists wait for a collection that is lost with their first b
 })
 
 test('[Q4] a first list that takes longer than `holdMs` becomes visible after the others', async () => {
-  const { clock, database, all, group, rows } = await shop({ holdMs: 5_000, isStarted: false })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
+  const { clock, all, group, rows, slow } = await shop({ holdMs: 5_000, isStarted: false })
+  const resolve = slow('items')
   group.start()
   await clock.advance(4_900)
   expect(rows()).toEqual(Array(3))
@@ -152,9 +165,8 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     ['after relist()', ({ items }) => void items.relist().catch(() => {})],
   ])('%s, until its list is in', async (_name, begin) => {
     const world = await shop()
-    const { clock, database, all, orders, rows, write } = world
-    const { promise, resolve } = Promise.withResolvers<void>()
-    database.slow.set('items', promise)
+    const { clock, all, orders, rows, write, slow } = world
+    const resolve = slow('items')
     const reported: string[] = []
     orders.on('error', ({ message }) => reported.push(message))
     begin(world)
@@ -199,12 +211,19 @@ describe('[Q5] a collection that is listed again holds the others', () => {
     expect([rows(), orders.status.reconnects]).toEqual([[2, 2, 2], 0])
   })
 
+  test('[C1] also the watch of one that has left, or has saved content, while the history works for a minute', async () => {
+    const { clock, database, items, rows, write } = await shop({ holdMs: 0 })
+    database.lost.set('items', 'UNAVAILABLE')
+    write(2)
+    await clock.advance(0)
+    database.catchUpS = 60
+    await clock.advance(61_000)
+    expect([rows(), items.status.reconnects]).toEqual([[2, 2, 2], 1])
+  })
+
   test('[Q7] for at most `holdMs`: then it says that the others continue, keeps its rows, and returns', async () => {
-    const { clock, database, items, rows, write } = await shop({ holdMs: 5_000 })
-    const { promise, resolve } = Promise.withResolvers<void>()
-    database.slow.set('items', promise)
-    void items.relist().catch(() => {})
-    await clock.advance(2_000)
+    const { clock, items, rows, write, slowRelist } = await shop({ holdMs: 5_000 })
+    const resolve = await slowRelist()
     write(2)
     await clock.advance(2_900)
     expect([rows(), items.health().isReady]).toEqual([[1, 1, 1], true])
@@ -243,10 +262,8 @@ describe('[Q5] a collection that is listed again holds the others', () => {
   })
 
   test('without a limit if `holdMs` is Infinity, and the watches of the others do not count as silent', async () => {
-    const { clock, database, orders, items, rows, write } = await shop({ holdMs: Infinity })
-    database.slow.set('items', new Promise(() => {}))
-    void items.relist().catch(() => {})
-    await clock.advance(2_000)
+    const { clock, orders, rows, write, slowRelist } = await shop({ holdMs: Infinity })
+    await slowRelist()
     write(2)
     await clock.advance(600_000)
     expect([rows(), orders.status.state, orders.status.reconnects]).toEqual([[1, 1, 1], 'live', 0])
@@ -282,14 +299,11 @@ test('[Q6] a collection that is stopped in the middle of a large commit leaves i
 })
 
 test('[Q8] after another epoch each collection is listed once, and all change in one commit', async () => {
-  const { clock, database, all, items, orders, rows } = await shop()
+  const { clock, all, items, orders, rows, slow, restore } = await shop()
   const seen: unknown[] = []
   orders.subscribe({ add: () => void seen.push(rows()) })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
-  database.database.restore((tx) => {
-    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
-  })
+  const resolve = slow('items')
+  restore()
   await clock.advance(10_000)
   expect([rows(), items.status.state]).toEqual([[1, 1, 1], 'relisting'])
   resolve()
@@ -304,15 +318,10 @@ test('[Q8] after another epoch each collection is listed once, and all change in
 })
 
 test('[Q8] a list of the epoch before is read again at once with all others', async () => {
-  const { clock, database, all, items, rows } = await shop()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
-  void items.relist().catch(() => {})
-  await clock.advance(2_000)
+  const { clock, database, all, rows, restore, slowRelist } = await shop()
+  const resolve = await slowRelist()
   database.database.disconnect()
-  database.database.restore((tx) => {
-    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
-  })
+  restore()
   resolve()
   await clock.advance(10_000)
   expect(rows()).toEqual([5, 5, 5])
@@ -320,14 +329,12 @@ test('[Q8] a list of the epoch before is read again at once with all others', as
 })
 
 test('[Q8] a list of the epoch before is read again alone, if the source knows that the others show a later one', async () => {
-  const { clock, database, orders, customers, items, rows } = await shop({ holdMs: 1_000, comparesEpochs: true })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
-  void items.relist().catch(() => {})
-  await clock.advance(2_000)
-  database.database.restore((tx) => {
-    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
+  const { clock, orders, customers, rows, restore, slowRelist } = await shop({
+    holdMs: 1_000,
+    comparesEpochs: true,
   })
+  const resolve = await slowRelist()
+  restore()
   await clock.advance(10_000)
   expect(rows()).toEqual([5, 5, 1])
   resolve()
@@ -336,15 +343,13 @@ test('[Q8] a list of the epoch before is read again alone, if the source knows t
 })
 
 test('[C9][Q8] a collection that comes back with the epoch before is listed, and the others are not', async () => {
-  const { clock, database, all, items, rows, write } = await shop({ holdMs: 0 })
+  const { clock, database, all, items, rows, write, restore } = await shop({ holdMs: 0 })
   for (const at of [2, 3, 4]) {
     database.lost.set('items', 'UNAVAILABLE')
     write(at)
     await clock.advance(at < 4 ? 3_000 : 0)
   }
-  database.database.restore((tx) => {
-    for (const name of NAMES) tx.put(database.inner(name), '1', { at: 5 })
-  })
+  restore()
   for (let ms = 0; ms < 1_000 && rows()[0] !== 5; ms += 10) await clock.advance(10)
   expect([rows(), items.status.state]).toEqual([[5, 5, expect.any(Number)], 'backing-off'])
   await clock.advance(20_000)
@@ -353,10 +358,9 @@ test('[C9][Q8] a collection that comes back with the epoch before is listed, and
 })
 
 test('[Q9] an informer that starts later joins in one commit, and the others advance until then', async () => {
-  const { clock, database, rows, write, informerOf } = await shop()
-  const { promise, resolve } = Promise.withResolvers<void>()
+  const { clock, database, rows, write, informerOf, slow } = await shop()
   database.inner('late')
-  database.slow.set('late', promise)
+  const resolve = slow('late')
   const late = informerOf('late').start()
   await clock.advance(0)
   database.write({ orders: { '1': 2 }, late: { '1': 2 } })
@@ -389,11 +393,9 @@ test.each<[string, number | undefined, StateName]>([
 })
 
 test('[Q10] one watch serves all; an informer that stops leaves it, also while the others wait for it, and the last one closes it', async () => {
-  const { clock, database, orders, customers, items, rows, write } = await shop({ holdMs: Infinity })
+  const { clock, database, orders, customers, items, rows, write, slowRelist } = await shop({ holdMs: Infinity })
   expect([database.opened, database.open]).toEqual([1, 1])
-  database.slow.set('items', new Promise(() => {}))
-  void items.relist().catch(() => {})
-  await clock.advance(2_000)
+  await slowRelist()
   write(2)
   await Promise.all([items.stop(), clock.advance(1_000)])
   expect(rows()).toEqual([2, 2, 1])
@@ -416,11 +418,8 @@ test('[Q10] the watch that was opened after the first lists knows the waits and 
 })
 
 test('[Q10] a watch that breaks is opened once for all, and costs no list that was read', async () => {
-  const { clock, database, all, items, rows, write } = await shop()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  database.slow.set('items', promise)
-  void items.relist().catch(() => {})
-  await clock.advance(2_000)
+  const { clock, database, all, items, rows, write, slowRelist } = await shop()
+  const resolve = await slowRelist()
   database.database.disconnect()
   // The next watch fails while the list that was read waits for it.
   database.database.fail(new SourceError('again', { code: 'UNAVAILABLE' }))
