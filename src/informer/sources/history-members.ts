@@ -88,10 +88,11 @@ export class HistoryMembers {
     this.turn()
   }
 
-  /** @throws OptionError when another informer follows the collection. */
+  /** @throws OptionError when an informer that was started before follows the collection. */
   assertOnly(member: HistoryMember): void {
     for (const other of this.#members) {
-      if (other === member || other.collection !== member.collection) continue
+      if (other === member) return
+      if (other.collection !== member.collection) continue
       const message = `another informer follows the collection "${member.collection}" of ${this.history.name}; one is allowed for each source object`
       throw new OptionError(message, { option: 'source' })
     }
