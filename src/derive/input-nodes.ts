@@ -131,13 +131,14 @@ export class SortedNodes<T> {
     const bounds = [gt, gte, lt, lte, prefix]
     if (limit === Infinity && bounds.every((each) => each === undefined)) return this.objects.of(head)
     const ranges = this.#ranges.get(head) ?? new Map<string, RangeNode>()
-    if (ranges.size === 0) this.#ranges.set(head.map(copyScalar), ranges)
+    if (ranges.size === 0) this.#ranges.set(head, ranges)
     const id = JSON.stringify([reverse, limit, ...bounds.map(boundText)])
     let found = ranges.get(id)
     if (found === undefined) {
-      const owner = { forget: () => this.#forget(head, ranges, id) }
+      const ownHead = head.map(copyScalar)
+      const owner = { forget: () => this.#forget(ownHead, ranges, id) }
       const own = Object.fromEntries(Object.entries({ gt, gte, lt, lte, prefix }).map(copied))
-      found = { node: this.#edges.add(owner, id), span: spanOf(head, own), sign: reverse ? -1 : 1, last: undefined }
+      found = { node: this.#edges.add(owner, id), span: spanOf(ownHead, own), sign: reverse ? -1 : 1, last: undefined }
       ranges.set(id, found)
     }
     found.last = length < limit ? undefined : this.#index.lastIn(head, range)
