@@ -244,6 +244,7 @@ export class View<R> implements Dependent {
       if (tookMs > SLOW_MS)
         events.warning(`${name}: its function delayed a commit by ${Math.round(tookMs)} ms, in ${calls} calls`)
       if (isBusy(this.#writer)) yield* store.indexes.prepare()
+      this.#assertNotEnded()
       transaction.end(version, committedAt)
       this.#keys.commit()
       return transaction
@@ -306,7 +307,7 @@ export class View<R> implements Dependent {
   *#callRows(transaction: StoreTransaction<R>, kept: Set<string> | undefined, differing?: string[]): Steps {
     this.#others = this.#dirty.length === 0 ? [] : this.#of.others()
     for (let at = 0; at < this.#dirty.length; at++) {
-      if (this.#isEnded) throw new SourceError(`${this.#of.name} was stopped`, { code: 'STOPPED', phase: 'derive' })
+      this.#assertNotEnded()
       const row = this.#dirty[at] ?? 0
       if (typeof row === 'string') {
         this.#writeNothing(row, transaction)
@@ -316,11 +317,16 @@ export class View<R> implements Dependent {
       this.#isDirty.set(row >>> 5, this.#isDirty.get(row >>> 5) & ~(1 << (row & 31)))
       const steps = this.#of.rows.prepare?.(row)
       if (steps !== undefined) yield* steps
+      this.#assertNotEnded()
       if (differing === undefined) this.#callRow(row, transaction, kept)
       else this.#auditRow(row, transaction, differing)
       yield
     }
     this.#dirty.length = 0
+  }
+
+  #assertNotEnded(): void {
+    if (this.#isEnded) throw new SourceError(`${this.#of.name} was stopped`, { code: 'STOPPED', phase: 'derive' })
   }
 
   #auditRow(row: number, transaction: StoreTransaction<R>, differing: string[]): void {
