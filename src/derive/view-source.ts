@@ -34,7 +34,8 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   readonly #inputs: readonly InputInformer[]
   readonly #view: View<R>
   readonly #auditMs: number
-  #failure = Promise.withResolvers<never>()
+  /** Rejects during the rest before an audit when the view fails. One for all rests would hold each of them. */
+  #failure: PromiseWithResolvers<never> | undefined
   /** What `rootVersions` returned when the view failed. */
   #lastVersions: ReadonlyMap<string, Version> = new Map()
 
@@ -49,7 +50,6 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     this.#view = view
     this.#auditMs = auditMs
     this.isOfSet = haveSeveralRoots(inputs)
-    this.#failure.promise.catch(() => {})
     const evaluate = (): Promise<void> => view.evaluate()
     this.sink = {
       get version() {
@@ -91,6 +91,8 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
         throw new SourceError(message, { code: 'VERSION_EXPIRED', phase: 'derive' })
       }
       yield { events: [], version: VERSION }
+      if (!this.#view.isCurrent) continue
+      this.#failure = Promise.withResolvers()
       const restMs = Math.min(HEARTBEAT_MS, auditMs * (0.5 + random.next() / 2))
       await Promise.race([clock.sleep(restMs, signal), this.#failure.promise])
       if (auditMs === Infinity || !this.#view.isCurrent) continue
@@ -102,10 +104,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
 
   fail(error: unknown): void {
     this.#lastVersions = versionsOf(this.roots)
-    const { reject } = this.#failure
-    this.#failure = Promise.withResolvers()
-    this.#failure.promise.catch(() => {})
-    reject(toSourceError(error, { phase: 'derive', source: this.name }))
+    this.#failure?.reject(toSourceError(error, { phase: 'derive', source: this.name }))
   }
 
   get roots(): ReadonlyMap<string, SourceRunner<unknown, unknown>> {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { derive, deriveMany, groupBy } from '../../../src/derive/derive.js'
 import { contentOf, errorsOf, type Order, shop } from '../../support/views.js'
@@ -47,6 +49,25 @@ test.each(['other reads', 'a throw instead of a result', 'a result instead of a 
     expect(errors.filter(({ code }) => code === 'PROTOCOL')).toMatchObject([{ key: '1' }])
   },
 )
+
+test('[X23] the rests between audits of a view are not kept', async () => {
+  const { orders, clock, start } = shop({ orders: [['1', order('a', 1)]] })
+  const rests: WeakRef<object>[] = []
+  await start(derive({ from: orders, each: (o) => o, audit: { periodMs: 1_000 } }))
+  const sleep = clock.sleep.bind(clock)
+  clock.sleep = async (...args) => {
+    await sleep(...args)
+    const rest = {}
+    rests.push(new WeakRef(rest))
+    return rest as never
+  }
+  await clock.advance(60_000)
+  await new Promise(setImmediate)
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  expect(rests.length).toBeGreaterThan(50)
+  expect(rests.filter((rest) => rest.deref() !== undefined).length).toBeLessThan(10)
+})
 
 test('[X23] the audit of a view calls each row of a large view in small parts within about one period', async () => {
   const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, order(`c${i % 50}`, i)] as const)

@@ -72,11 +72,8 @@ describe('inspect()', () => {
       failed: 0,
       failing: { count: 0, first: [] },
     })
-    expect(first.map(({ name, kind }) => [name, kind])).toEqual([
-      ['stuck', 'subscription'],
-      [null, 'stream'],
-      ['quick', 'subscription'],
-    ])
+    const names = first.map(({ name, kind }) => `${name} ${kind}`)
+    expect(names).toEqual(['stuck subscription', 'null stream', 'quick subscription'])
     expect(first[1]?.scope).toEqual({ key: 'c', where: {}, isFiltered: false })
   })
 

@@ -17,12 +17,11 @@ test('a batch of several informers has whole commits, and follows from the batch
     const taken = batches.next()
     await clock.advance(10)
     const { value } = await taken
-    return [...(value?.parts ?? [])].map(([name, changes]) => [
-      name,
-      changes.map(({ type, object, previous }) => [type, object, previous]),
-    ])
+    return [...(value?.parts ?? [])].flatMap(([name, changes]) =>
+      changes.map(({ type, object, previous }) => `${name} ${type} ${object} ${previous}`),
+    )
   }
-  expect(await next()).toEqual([['0', [['add', 1, undefined]]]])
+  expect(await next()).toEqual(['0 add 1 undefined'])
   for (const n of [2, 3]) {
     shop.commit((tx) => {
       tx.put(a, '1', n)
@@ -32,8 +31,5 @@ test('a batch of several informers has whole commits, and follows from the batch
   }
   shop.commit((tx) => tx.delete(b, '3'))
   await clock.advance(10)
-  expect(await next()).toEqual([
-    ['0', [['update', 3, 1]]],
-    ['1', [['add', 2, undefined]]],
-  ])
+  expect(await next()).toEqual(['0 update 3 1', '1 add 2 undefined'])
 })
