@@ -36,6 +36,7 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
   readonly #auditMs: number
   /** Rejects during the rest before an audit when the view fails. One for all rests would hold each of them. */
   #failure: PromiseWithResolvers<never> | undefined
+  #unlisten: () => void = () => {}
   /** What `rootVersions` returned when the view failed. */
   #lastVersions: ReadonlyMap<string, Version> = new Map()
 
@@ -157,7 +158,16 @@ export class ViewSource<R> implements ListerWatcher<unknown>, ViewInputs {
     }
   }
 
+  onStatus(listener: () => void): void {
+    const all = this.#inputs.map(({ input }) => input.context.events)
+    for (const each of all) each.on('status', listener)
+    this.#unlisten = () => {
+      for (const each of all) each.off('status', listener)
+    }
+  }
+
   end(): void {
+    this.#unlisten()
     this.#lastVersions = this.rootVersions
     this.#view.end()
   }

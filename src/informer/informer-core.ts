@@ -153,6 +153,16 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
     events.status(() => [this.observation.status(), this.observation.status(runner, before)])
   }
 
+  /** The status of a view changes with those of its inputs. */
+  followStatus(): void {
+    let before = this.observation.status()
+    this.sources.view?.onStatus(() => {
+      const previous = before
+      before = this.observation.status()
+      this.context.events.status(() => [before, previous])
+    })
+  }
+
   /** Opens the latch, and starts the replays once readers see objects. Returns whether the replays started now. */
   openIfListed(): boolean {
     const { synced, router, indexer } = this.context

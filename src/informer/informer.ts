@@ -136,6 +136,7 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
     this.#context.stopped.addEventListener('abort', onAbort(signal, abort), { once: true })
     if (signal?.aborted) abort()
     else {
+      this.#core.followStatus()
       sources.start()
       // A set without sources has no list that would open the latch.
       if (this.#core.openIfListed()) this.#core.waits.recheck()

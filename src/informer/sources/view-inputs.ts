@@ -38,6 +38,8 @@ export interface ViewInputs {
   readonly sink: Sink<unknown>
   /** Rejects a wait for the first evaluation when it cannot begin. Returns a function that ends that. */
   followInputs(settle: Settle<void>): () => void
+  /** Calls the listener when the status of an input changes, until `end`. */
+  onStatus(listener: () => void): void
   end(): void
 }
 

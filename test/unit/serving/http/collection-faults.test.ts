@@ -3,15 +3,8 @@ import { memoryDatabase, memorySource } from '../../../../adapters/memory/index.
 import { type HttpCollectionsOptions, httpCollections, httpSource, serveHttp } from '../../../../serving/http/index.js'
 import { ServedMirror } from '../../../../serving/http/served-mirror.js'
 import { splitSource } from '../../../../src/contract/split-source.js'
-import {
-  createInformer,
-  groupInformers,
-  type IndexBuilder,
-  type Informer,
-  type InformerOptions,
-  type ListerWatcher,
-  SourceError,
-} from '../../../../src/index.js'
+import type { IndexBuilder, Informer, InformerOptions, ListerWatcher } from '../../../../src/index.js'
+import { createInformer, groupInformers, SourceError } from '../../../../src/index.js'
 import { internalsOf } from '../../../../src/informer/internals.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { FaultyDatabase } from '../../../support/histories.js'

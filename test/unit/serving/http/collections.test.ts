@@ -2,14 +2,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryDatabase, memorySource } from '../../../../adapters/memory/index.js'
 import { type HttpCollectionsOptions, httpCollections, httpSource, serveHttp } from '../../../../serving/http/index.js'
 import { ServedMirror } from '../../../../serving/http/served-mirror.js'
-import {
-  createInformer,
-  derive,
-  groupInformers,
-  type IndexBuilder,
-  type Informer,
-  OptionError,
-} from '../../../../src/index.js'
+import type { IndexBuilder, Informer } from '../../../../src/index.js'
+import { createInformer, derive, groupInformers, OptionError } from '../../../../src/index.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { ACCOUNTS, type Account, AMOUNT, BANK_TIMEOUT_MS, judgeBank } from '../../../support/bank.js'
 import { FaultyDatabase } from '../../../support/histories.js'
