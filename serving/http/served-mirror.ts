@@ -56,7 +56,7 @@ export class ServedMirror<T> {
 
   /** The upstream version after a batch; empty if there is none. Of several collections, the one that all have. */
   upstreamAt(version: Version = ''): string {
-    if (this.#only !== undefined) return this.#only.status.sources === undefined ? version : SEVERAL_SOURCES
+    if (this.#only !== undefined && this.#only.status.sources === undefined) return version
     const inputs = [...this.#informers.values()].flatMap((each) => internalsOf(each) ?? [])
     const isKnown = inputs.length === this.#informers.size
     return (isKnown ? commonVersion(inputs, version.split('\n')) : undefined) ?? SEVERAL_SOURCES

@@ -5,19 +5,8 @@ import { SortedIndex } from '../../../src/store/indexes/sorted-index.js'
 import { DEFAULT_SLICES } from '../../../src/util/steps.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
-import {
-  begin,
-  failLists,
-  type Indexes,
-  type Item,
-  indexes,
-  KEYS,
-  names,
-  type Parity,
-  SlowClock,
-  saved,
-  whenShown,
-} from '../../support/packed-content.js'
+import type { Indexes, Item, Parity } from '../../support/packed-content.js'
+import { begin, failLists, indexes, KEYS, names, SlowClock, saved, whenShown } from '../../support/packed-content.js'
 
 test('[H12] an object of packed content is decoded when it is first read, and stays the same object', async () => {
   const life = await saved()

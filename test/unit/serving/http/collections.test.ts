@@ -48,9 +48,13 @@ function shop() {
 }
 
 test('[V28] followers of several collections and of a view of them show one state of the server, and take its marks', async () => {
-  const { sources, follow, write } = shop()
-  const { orders, limits, sums } = follow({ upstream: sources.orders as never })
-  await groupInformers([orders, limits, sums]).synced({ timeoutMs: 5_000 })
+  const { sources, sums: view, follow, write } = shop()
+  const upstream = sources.orders as never
+  const { orders, limits, sums } = follow({ upstream })
+  const fetch = fetchFrom(() => alone)
+  const alone = serveHttp(view, { heartbeatMs: 200 })
+  const single = running(createInformer({ source: httpSource<number>({ url, heartbeatMs: 200, fetch, upstream }) }))
+  await groupInformers([orders, limits, sums, single]).synced({ timeoutMs: 5_000 })
   const seen = new Set<string>()
   const look = (): void => void seen.add([orders.get('1')?.n, limits.get('1')?.n, sums.get('1')].join())
   for (const each of [orders, limits]) each.subscribe({ add: look, update: look })
@@ -65,6 +69,8 @@ test('[V28] followers of several collections and of a view of them show one stat
   })
   expect([wrong, orders.get('1')?.n, seen.size]).toEqual([[], 50, 50])
   await sums.fresh({ timeoutMs: 5_000 })
+  await single.waitFor(write(51), { timeoutMs: 5_000 })
+  expect(single.get('1')).toBe(102)
 })
 
 test('[V28] a large commit reaches the followers of a scope in one step, also if its changes are queued in slices', async () => {
@@ -103,10 +109,13 @@ test('[V28] if a collection has left its history, there is no upstream version o
     const informer = createInformer({ source: database.collection(name), clock })
     return [name, running(informer) as Informer<unknown, object>] as const
   })
+  const [[, from], [, limits]] = informers as [(typeof informers)[0], (typeof informers)[0]]
+  const view = running(derive({ from, reads: [limits], each: (row) => row }))
   onTestFinished(async () => void (await clock.advance(1_000)))
   await clock.advance(1_000)
   const mirror = new ServedMirror(new Map(informers), clock)
-  expect(mirror.upstreamAt(mirror.version)).toBe(version)
+  const ofView = new ServedMirror(new Map([['', view]]), clock)
+  expect([mirror.upstreamAt(mirror.version), ofView.upstreamAt(ofView.version)]).toEqual([version, version])
   database.lost.set('limits', 'NOT_FOUND')
   database.write({ orders: { 1: 2 }, limits: { 1: 2 } })
   await clock.advance(10)
