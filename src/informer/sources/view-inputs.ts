@@ -61,7 +61,7 @@ export function haveSeveralRoots(inputs: readonly InputOfView[]): boolean {
 /** Empty if an input has no version, or another one than the others. Undefined if they have no common history. */
 export function commonVersion(inputs: readonly InputOfView[], versions: readonly Version[]): Version | undefined {
   if (haveSeveralRoots(inputs)) return undefined
-  if (versions.includes('')) return ''
+  if (versions.includes('') || inputs.some(lacksRoot)) return ''
   const [{ source } = {}] = runnersOf(inputs)
   const [first = '', ...others] = versions
   const includes = (at: Version, mark: Version): boolean => source?.hasReached?.(at, mark) === true
@@ -71,6 +71,12 @@ export function commonVersion(inputs: readonly InputOfView[], versions: readonly
     if (isEpochChange(error)) return '' // One that has left its history shows an earlier epoch.
     throw error
   }
+}
+
+/** A view has the version of its roots that have not left their history. */
+function lacksRoot({ input }: InputOfView): boolean {
+  const roots = [...input.sources.roots.values()]
+  return roots.length > 1 && roots.some(({ hasLeft }) => hasLeft)
 }
 
 /** A name that several roots have gets a suffix. */

@@ -120,6 +120,7 @@ test('[V28] if a collection has left its history, there is no upstream version o
   database.write({ orders: { 1: 2 }, limits: { 1: 2 } })
   await clock.advance(10)
   expect([mirror.entry('orders/1')?.object, mirror.upstreamAt(mirror.version)]).toEqual([{ at: 2 }, ''])
+  expect([ofView.entry('1')?.object, ofView.upstreamAt(ofView.version)]).toEqual([{ at: 2 }, ''])
 })
 
 test(
