@@ -28,7 +28,7 @@ export function xidText(format: number, global: Buffer, branch: Buffer): string 
 }
 
 const HARMLESS =
-  /^(GRANT|REVOKE|ANALYZE|OPTIMIZE|CHECK|FLUSH|SET|INSTALL|UNINSTALL|DROP\s+TEMPORARY|DROP\s+\/\*!\d+\s*TEMPORARY)\b/i
+  /^(GRANT|REVOKE|ANALYZE\s+TABLES?|OPTIMIZE|CHECK|FLUSH|SET\s+(?:PASSWORD|DEFAULT)|INSTALL|UNINSTALL|DROP\s+TEMPORARY|DROP\s+\/\*!\d+\s*TEMPORARY)\b/i
 /** A table that is there is not changed. If another one was there before, its removal has listed the table. */
 const CREATE_TABLE = /^CREATE\s+TABLE\b/i
 const DDL = /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|REPAIR)\b/i

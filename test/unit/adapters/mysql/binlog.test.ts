@@ -74,6 +74,8 @@ describe('a statement in the log', () => {
     ['GRANT SELECT ON orders TO a', []],
     ['INSERT INTO other VALUES (1)', ['INSERT, logged as a statement']],
     ['SELECT f()', ['SELECT, logged as a statement']],
+    ['SET STATEMENT a = 1 FOR TRUNCATE orders', ['SET, logged as a statement']],
+    ['ANALYZE UPDATE orders SET a = 1', ['ANALYZE, logged as a statement']],
     ['(((SELECT f())))', ['SELECT, logged as a statement']],
     ['# comment\nUPDATE v SET a = 1', ['UPDATE, logged as a statement']],
   ])('%j lists %j', (text, expected) => {
