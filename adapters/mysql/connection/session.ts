@@ -54,7 +54,8 @@ export class Session {
       const seconds = Math.max(1, Math.floor(options.timeoutMs / 2_000))
       await session.queries([
         `SET SESSION sql_mode = '', character_set_results = 'utf8mb4', lock_wait_timeout = ${seconds},
-        sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800`,
+        sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800,
+        sql_quote_show_create = 1`,
         'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
       ])
       return session
