@@ -28,7 +28,8 @@ const connections: readonly [title: string, options: ConnectionOptions, statemen
     {},
     `SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,PIPES_AS_CONCAT'`,
   ],
-  ['a limit of rows', {}, 'SET SESSION sql_select_limit = 1'],
+  ['a limit of rows', {}, 'SET SESSION sql_select_limit = 1, max_join_size = 1'],
+  ['a limit of time', {}, 'SET /*M! max_statement_time = 0.02 */ /*!80000 max_execution_time = 20 */'],
   ['a transaction that it has begun', {}, 'SET SESSION autocommit = 0, SESSION completion_type = 1'],
   ['TLS', { ssl: { rejectUnauthorized: false } }],
 ]
@@ -117,7 +118,7 @@ describeMysql('a source of', (server) => {
         )
         return
       }
-      const condition = `(v IS NULL OR v <> ':name ?') -- :x`
+      const condition = `SLEEP(0.01) = 0 AND (v IS NULL OR v <> ':name ?') -- :x`
       const { shows, codes } = await mirror(connection, { integers: 'bigint', sql: condition })
       await shows()
       await writer.query(

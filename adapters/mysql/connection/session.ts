@@ -55,7 +55,7 @@ export class Session {
       await session.queries([
         `SET SESSION sql_mode = '', character_set_results = 'utf8mb4', lock_wait_timeout = ${seconds},
         sql_select_limit = 18446744073709551615, net_write_timeout = 600, wait_timeout = 28800,
-        sql_quote_show_create = 1`,
+        sql_quote_show_create = 1, sql_big_selects = 1 /*M!, max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */`,
         'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ',
       ])
       return session
