@@ -31,7 +31,7 @@ export class TableReader<T> {
     this.#connection = connection
     this.#table = table
     this.#names = mirroredColumns(table, selection.columns, { table: quoted(table.name), name: quoted })
-    this.#placeNames = table.order.map((_, i) => `listwatch_p${i}`)
+    this.#placeNames = placesOf(table).map((_, i) => `listwatch_p${i}`)
     this.#selected = [...this.#names, ...this.#placeNames, ...LOGGED_NAMES.slice(0, table.key.length)]
     this.#key = table.key
     this.#keyAt = table.key.map(({ name }) => this.#names.indexOf(name))
@@ -48,8 +48,9 @@ export class TableReader<T> {
   /** Reads a page. `to`: the place of its last row; undefined if the page ends at `end`. */
   page(after: Place | undefined, end: Place, size: number): { events: ListEvent<T>[]; to: Place | undefined } {
     const { events, to } = this.#isFiltered ? this.#filtered(after, end, size) : this.#unfiltered(after, end, size)
-    // The next page would be this one again.
-    if (to?.every((value, i) => value === after?.[i])) throw cutText(this.#table.name)
+    // Two keys with one text. Bytes are never equal.
+    if (this.#table.isWithoutRowid && to?.every((value, i) => i % 2 === 0 || value === after?.[i]))
+      throw cutText(this.#table.name)
     return { events, to }
   }
 
@@ -100,7 +101,7 @@ export class TableReader<T> {
   /** Adds the event of a row. A row without a place is gone; its key comes from the log. */
   #decode(row: readonly unknown[], events: ListEvent<T>[]): true {
     const names = this.#names
-    if (row[names.length] === null) {
+    if (row[names.length + this.#placeNames.length - 1] === null) {
       const key = this.#keyOf(row, this.#loggedAt)
       if (key !== undefined) events.push({ type: 'delete', key })
       return true
@@ -148,7 +149,7 @@ function isSafe(value: unknown): boolean {
 
 function cutText(table: string): SourceError {
   return refused(
-    `a text in the key of ${quoted(table)} has a NUL, at which this driver cuts it; use Node 24 or better-sqlite3`,
+    `a text in the key of ${quoted(table)} has a NUL, at which this driver cuts it, or is not UTF-8; use Node 24 or better-sqlite3`,
   )
 }
 
@@ -168,16 +169,26 @@ export function keyPart(value: unknown, type: KeyColumn['type']): string | undef
 }
 
 function placeValue(value: unknown): SqliteValue {
-  return typeof value === 'bigint' || typeof value === 'string' || value instanceof Uint8Array ? value : Number(value)
+  const isExact = value === null || typeof value === 'bigint' || typeof value === 'string'
+  return isExact || value instanceof Uint8Array ? value : Number(value)
 }
 
-function statementsOf({ name, order, key }: Table, columns: readonly string[], sql: string | undefined) {
+/** Each column of the order, after the bytes of its text: the string of a text that is not UTF-8 has another place. */
+function placesOf({ order, isWithoutRowid }: Table): readonly string[] {
+  if (!isWithoutRowid) return order
+  return order.flatMap((column) => [`CASE typeof(${column}) WHEN 'text' THEN CAST(${column} AS BLOB) END`, column])
+}
+
+function statementsOf(from: Table, columns: readonly string[], sql: string | undefined) {
+  const { name, order, key, isWithoutRowid } = from
   const table = `main.${quoted(name)}`
   const condition = sql === undefined ? '' : ` AND (${sql}\n)`
-  const placed = order.map((column, i) => `${column} AS listwatch_p${i}`).join(', ')
+  const placed = placesOf(from)
+    .map((column, i) => `${column} AS listwatch_p${i}`)
+    .join(', ')
   const selected = `${columns.map(quoted).join(', ')}, ${placed}`
   const row = `(${order.join(', ')})`
-  const marks = `(${order.map(() => '?').join(', ')})`
+  const marks = `(${order.map(() => (isWithoutRowid ? 'coalesce(CAST(? AS TEXT), ?)' : '?')).join(', ')})`
   const sorted = (direction: string): string => order.map((column) => `${column} ${direction}`).join(', ')
   const logged = `(SELECT DISTINCT ${key.map((_, i) => `k${i + 1} AS listwatch_k${i + 1}`).join(', ')}
     FROM main.listwatch_log WHERE t = ? AND n > ? AND n <= ?)`

@@ -25,6 +25,7 @@ export interface Table {
   readonly key: readonly KeyColumn[]
   /** The order of the rows on disk, in SQL: the rowid, or the primary key of a WITHOUT ROWID table. */
   readonly order: readonly string[]
+  readonly isWithoutRowid: boolean
   readonly uniques: readonly UniqueColumns[]
 }
 
@@ -93,6 +94,7 @@ export function findTable(query: Query, given: string, wanted?: readonly string[
     columns: columns.map((column) => column.name),
     key: keyNames.map((each) => keyColumn(each, key, columns)),
     order: orderOf(query, name, order),
+    isWithoutRowid,
     uniques: uniques
       .filter((each) => each !== key || each.columns.some(({ collation }) => collation !== BINARY))
       .map((each) => each.columns),

@@ -67,6 +67,12 @@ describe.each(['wal', 'delete'])('[Z4] a list beside a writer: journal mode %s',
   )
 })
 
+test('a list has the rows beyond a key that is not UTF-8', async () => {
+  const { path, writer } = newFile('CREATE TABLE items (id TEXT PRIMARY KEY) WITHOUT ROWID')
+  writer.exec(`INSERT INTO items VALUES ('a'), (CAST(x'80' AS TEXT)), ('é'), ('😀'), (CAST(x'ff' AS TEXT))`)
+  for (const size of [2, 9]) expect((await listed(sourceOf(path), size)).objects.size).toBe(4)
+})
+
 test('a list ends with an error if the driver cuts the keys of a page at a NUL, as that of Node 22 does', async () => {
   const { path, writer } = newFile('CREATE TABLE items (id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID')
   writer.exec(`INSERT INTO items VALUES ('a' || char(0) || 1), ('a' || char(0) || 2), ('b')`)
