@@ -1,3 +1,5 @@
+import { OptionError } from '../../src/contract/errors.js'
+import { assertPresent, checkOptions, isBoolean, isCount, isName, isNames } from '../../src/util/validate-options.js'
 import { type Properties, propertiesOf } from '../common/properties.js'
 import { notFound } from '../common/source-errors.js'
 import {
@@ -119,6 +121,8 @@ export function installChangeLog(database: SqliteDatabase, options: ChangeLogOpt
  * ```
  */
 export function installChangeLogSql(database: SqliteDatabase, options: ChangeLogOptions): string {
+  checkOptions('installChangeLog', options, { table: isName, key: isNames, keepRows: isCount })
+  assertPresent('installChangeLog', options, 'table', "'orders'")
   const { table: name, key, keepRows } = options
   const query = queryOf(database)
   const known = findLog(query, name)
@@ -186,8 +190,14 @@ export function uninstallChangeLogSql(
   database: SqliteDatabase,
   what: { readonly table: string } | { readonly all: true },
 ): string {
+  checkOptions('uninstallChangeLog', what, { table: isName, all: isBoolean })
+  const { table, all } = propertiesOf(what)
+  if ((table === undefined) === (all !== true))
+    throw new OptionError('uninstallChangeLog: exactly one of the options "table" and "all" must be present', {
+      option: 'table',
+    })
   const query = queryOf(database)
-  const objects = 'table' in what ? (findLog(query, what.table)?.triggers ?? []) : objectsOf(query)
+  const objects = all === true ? objectsOf(query) : (findLog(query, String(table))?.triggers ?? [])
   const order = ['trigger', 'view', 'table']
   return objects
     .map((each) => ({ ...each, type: typeOf(each) }))
@@ -305,6 +315,6 @@ function change(database: SqliteDatabase, sqlOf: () => string): void {
       database.exec('RELEASE listwatch_change')
     }
   } catch (error) {
-    throw sqliteError(error)
+    throw error instanceof OptionError ? error : sqliteError(error)
   }
 }

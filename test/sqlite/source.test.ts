@@ -13,6 +13,7 @@ import {
 } from '../../adapters/sqlite/index.js'
 import { fileCache } from '../../caches/file/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
+import { OptionError } from '../../src/contract/errors.js'
 import { drivers } from '../conformance/sqlite-harness.js'
 import { context, listed, refusal } from '../support/source-calls.js'
 import { mirrorOf, newFile, newPath, opened, rowsOf } from './support.js'
@@ -258,6 +259,15 @@ test.each([
   database.exec(sql)
   expect(() => installChangeLog(database, { table: 'items' })).toThrow(message)
   expect(rowsOf(database, 'sqlite_schema', `name LIKE 'listwatch%'`)).toEqual([])
+})
+
+test('[B1] wrong options of an installation or a removal are refused, and change nothing', () => {
+  const { writer } = newFile('CREATE TABLE items (id INTEGER PRIMARY KEY)')
+  const before = rowsOf(writer, 'sqlite_schema')
+  for (const wrong of [{}, { tabel: 'items' }, { table: 'items', keepRows: 0 }, { table: 'items', all: true }])
+    for (const call of [installChangeLog, uninstallChangeLog])
+      expect(() => Reflect.apply(call, undefined, [writer, wrong])).toThrow(OptionError)
+  expect(rowsOf(writer, 'sqlite_schema')).toEqual(before)
 })
 
 test('an installation that is repeated changes nothing, one that runs its SQL is the same, and a removal leaves nothing', () => {
