@@ -55,7 +55,9 @@ function changeLogSource<T>(options: SqliteSourceOptions): SqliteSource<T> {
 
   const open = async ({ signal }: SourceContext): Promise<Connection> => {
     if (signal.aborted) throw ABORTED
-    const connection = Connection.open(options.connect, path)
+    const known = path
+    path = undefined // The next attempt finds out which file a link names now.
+    const connection = Connection.open(options.connect, known)
     path = connection.path
     return connection
   }

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -71,6 +71,18 @@ describe.each(['wal', 'delete'])('journal mode %s', (journalMode) => {
     const next = opened(path)
     commits(next, 3)
     await until(() => rowsOf(next, 'items'))
+  })
+
+  test('[Z3] a link that names another file is followed by the next connection', async () => {
+    const [{ path, writer: old }, { path: other, writer }] = [newFile(ITEMS, journalMode), newFile(ITEMS, journalMode)]
+    const link = join(dirname(path), 'link')
+    symlinkSync(path, link)
+    const { until } = await mirrorOf(link, 'items')
+    rmSync(link)
+    symlinkSync(other, link)
+    commits(writer, 3)
+    old.exec('CREATE TABLE more (v)') // The mirror lists.
+    await until(() => rowsOf(writer, 'items'))
   })
 
   test('[Z3] a new epoch costs one list, and marks of the old one reject', async () => {
