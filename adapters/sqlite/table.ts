@@ -63,6 +63,9 @@ export function findTable(query: Query, given: string, wanted?: readonly string[
   const name = String(found['name'])
   if (found['type'] !== 'table') throw refused(`${quoted(name)} is not a table, but a ${String(found['type'])}`)
   const columns = columnsOf(query, name)
+  const reserved = columns.find((column) => /^listwatch_[kp]\d+$/i.test(column.name))
+  if (reserved !== undefined)
+    throw refused(`rename the column ${quoted(reserved.name)}: queries of the mirror need its name`)
   const uniques = uniquesOf(query, name)
   const isWithoutRowid = found['wr'] === 1
   const primaryKey = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)

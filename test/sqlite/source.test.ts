@@ -248,6 +248,7 @@ test.each([
     `${ITEMS}; CREATE UNIQUE INDEX i ON items (lower(v))`,
     /unique index on an expression/,
   ],
+  ['with a column of the queries', 'CREATE TABLE items (id PRIMARY KEY, listwatch_k1)', /rename .* "listwatch_k1"/],
   ['that is a view', 'CREATE VIEW items AS SELECT 1 AS id', /is not a table, but a view/],
   [
     'with a key of five columns',
