@@ -307,14 +307,23 @@ function change(database: SqliteDatabase, sqlOf: () => string): void {
   try {
     database.exec('SAVEPOINT listwatch_change')
     try {
-      database.exec(sqlOf())
+      database.exec(`${sqlOf()};RELEASE listwatch_change`)
     } catch (error) {
-      database.exec('ROLLBACK TO listwatch_change')
+      // If the release is a commit, it fails again while a reader holds the file.
+      if (!isDone(database, 'ROLLBACK TO listwatch_change; RELEASE listwatch_change')) isDone(database, 'ROLLBACK')
       throw error
-    } finally {
-      database.exec('RELEASE listwatch_change')
     }
   } catch (error) {
     throw error instanceof OptionError ? error : sqliteError(error)
+  }
+}
+
+/** False also if SQLite has undone the transaction already, as it does if the disk is full. */
+function isDone(database: SqliteDatabase, sql: string): boolean {
+  try {
+    database.exec(sql)
+    return true
+  } catch {
+    return false
   }
 }

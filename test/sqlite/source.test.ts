@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import {
+  changeLogStatus,
   installChangeLog,
   installChangeLogSql,
   type SqliteDatabase,
@@ -260,6 +261,23 @@ test.each([
   database.exec(sql)
   expect(() => installChangeLog(database, { table: 'items' })).toThrow(message)
   expect(rowsOf(database, 'sqlite_schema', `name LIKE 'listwatch%'`)).toEqual([])
+})
+
+test('an installation that fails says why, and leaves no transaction', () => {
+  const path = newPath()
+  const [writer, reader] = [opened(path), opened(path)]
+  writer.exec('PRAGMA busy_timeout = 0; PRAGMA page_size = 512; CREATE TABLE items (id INTEGER PRIMARY KEY)')
+  const install = (): void => installChangeLog(writer, { table: 'items' })
+  writer.exec('PRAGMA max_page_count = 6')
+  expect(install).toThrow('disk is full')
+  writer.exec('PRAGMA max_page_count = 99')
+  reader.exec('BEGIN; SELECT * FROM items')
+  expect(install).toThrow('database is locked')
+  reader.exec('COMMIT; INSERT INTO items VALUES (1)')
+  writer.exec('BEGIN; INSERT INTO items VALUES (2)')
+  install()
+  writer.exec('COMMIT')
+  expect([rowsOf(reader, 'items').length, changeLogStatus(reader).tables.length]).toEqual([2, 1])
 })
 
 test('[B1] wrong options of an installation or a removal are refused, and change nothing', () => {
