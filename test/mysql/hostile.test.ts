@@ -23,11 +23,7 @@ const connections: readonly [title: string, options: ConnectionOptions, statemen
   ['dates and big numbers as texts', { dateStrings: true, bigNumberStrings: true, decimalNumbers: true }],
   ['another character set and time zone', { charset: 'latin1', timezone: '+05:00' }],
   ['compressed packets', { compress: true }],
-  [
-    'modes of SQL',
-    {},
-    `SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,PIPES_AS_CONCAT'`,
-  ],
+  ['modes', {}, `SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,PIPES_AS_CONCAT'`],
   ['a limit of rows', {}, 'SET SESSION sql_select_limit = 1, max_join_size = 1'],
   ['a limit of time', {}, 'SET /*M! max_statement_time = 0.02 */ /*!80000 max_execution_time = 20 */'],
   ['a transaction that it has begun', {}, 'SET SESSION autocommit = 0, SESSION completion_type = 1'],
@@ -234,10 +230,7 @@ describeMysql('a source of', (server) => {
       core.query = (options, done) => {
         if (!options.sql.includes('START')) return query(options, done)
         return query(options, (error, results) => {
-          if (hidden === 0) {
-            done(error, results)
-            return
-          }
+          if (hidden === 0) return done(error, results)
           const [[[earlier]], begin, [[, later]], ...reads] = Object(results)
           const shown = `${String(uuid)}:1-${hidden}`
           const [before, executed] = [earlier, later].map((each) =>
@@ -253,15 +246,7 @@ describeMysql('a source of', (server) => {
       late(before(await connect(), (sql) => isArmed && /START/.test(sql), commit)),
     )
     const states: string[] = []
-    items.subscribe({
-      update: () =>
-        void states.push(
-          items
-            .list()
-            .map(({ n }) => String(n))
-            .join('/'),
-        ),
-    })
+    items.subscribe({ update: () => void states.push(Array.from(items.list(), ({ n }) => String(n)).join('/')) })
     await expect.poll(() => items.status.state).toBe('live')
     isArmed = true
     await writer.query('UPDATE items SET n = 1 WHERE id = 1')

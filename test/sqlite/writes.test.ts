@@ -175,11 +175,7 @@ describe('[Z2] a change of the schema costs one list, which shows all rows', () 
   test.each([
     ['without its triggers', 'DROP TRIGGER listwatch_1_insert', 'do not fit'],
     ['with a unique index that is newer than its triggers', 'CREATE UNIQUE INDEX later ON items (v)', 'do not fit'],
-    [
-      'that was dropped and created again',
-      'DROP TABLE items; CREATE TABLE items (id INTEGER PRIMARY KEY)',
-      'no change log',
-    ],
+    ['that was created again', 'DROP TABLE items; CREATE TABLE items (id INTEGER PRIMARY KEY)', 'no change log'],
   ])('a table %s is refused with the command that repairs it', async (_, ddl, reason) => {
     const { path, writer } = newFile(NUMBERED)
     const { errors, until } = await mirrorOf(path, 'items')
