@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import mysql, { type Connection } from 'mysql2/promise'
+import { createConnection } from 'mysql2'
+import type { Connection } from 'mysql2/promise'
 import { mysqlSource } from '../../adapters/mysql/index.js'
 import type { ListContext, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/contract/source.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
@@ -72,7 +73,8 @@ class Stage extends BackendStage<Item> {
   readonly at: MysqlServer
 
   private constructor(at: MysqlServer, proxy: FaultProxy) {
-    const connect = () => mysql.createConnection({ ...at.address, user: 'mirror', port: proxy.port })
+    // That of mysql2/promise cannot be closed before the login.
+    const connect = () => createConnection({ ...at.address, user: 'mirror', port: proxy.port }).promise()
     const source = mysqlSource<Item>({ connect, table: 'items', timeoutMs: 4_000 })
     super(proxy, source, { clock: new CountingClock(fastClock(SPEED)), checker: new PairChecker(source) })
     this.at = at
