@@ -169,6 +169,7 @@ export class HistoryMembers {
     for (const member of ready) {
       const error = epochErrorOf(member, ready)
       if (error === undefined) continue
+      member.wasRefused = member.isListing
       member.fail({ thrown: error })
       return
     }
@@ -289,6 +290,7 @@ export class HistoryMembers {
   #committed(written: ReadonlySet<object>): void {
     for (const member of this.#members) {
       member.isIn = written.has(member.part)
+      member.wasRefused &&= !member.isIn
       member.hasLeft = !member.isIn
     }
   }
@@ -306,22 +308,23 @@ function lossOf(
 }
 
 /**
- * A member cannot continue beside others of another epoch if its list is of an earlier one, which not all sources know.
- * Nor can it if it has left, and its watch follows another one. The epoch of the others may not be over.
+ * A member cannot continue beside others of another epoch if its list may be of an earlier one. Not all sources know: the
+ * next list is of a later one. Nor can it if it has left, and its watch follows another one. The epoch of the others may
+ * not be over.
  */
 function epochErrorOf(member: HistoryMember, ready: readonly HistoryMember[]): unknown {
   const { isIn, isListing, position, hasReached, isLaterEpoch } = member
   if ((isIn && !isListing) || position === undefined) return undefined
   for (const other of ready) {
     if (!other.isIn || other.position === undefined) continue
-    if (isListing) {
-      if (isLaterEpoch?.(position, other.position) !== true) continue
-      return new SourceError('the list is of an earlier epoch than the other collections', { code: 'UNAVAILABLE' })
-    }
+    // The watch ends the epoch of the others.
+    if (isListing && (member.wasRefused || isLaterEpoch?.(other.position, position) === true)) continue
     try {
       hasReached?.(other.position, position)
     } catch (error) {
-      if (isEpochChange(error)) return error
+      if (!isEpochChange(error)) continue
+      const message = 'the list is of another epoch than the other collections'
+      return isListing ? new SourceError(message, { code: 'UNAVAILABLE', cause: error }) : error
     }
   }
   return undefined
@@ -356,6 +359,8 @@ export class HistoryMember implements ListerWatcher<unknown> {
   /** Whether its store shows the last commit of the history. */
   isIn = false
   hasLeft = false
+  /** Whether its last list was of another epoch than the others. */
+  wasRefused = false
   /** That of the last call. */
   context: SourceContext | undefined
   watching: (WatchContext & Pick<HistoryWatchContext, 'alive'>) | undefined
