@@ -67,15 +67,13 @@ test.each<[string, unknown, string]>([
   ['an AggregateError without a message', new AggregateError([new Error('a'), 'b']), 'a; b'],
   ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
   ['an object without a prototype', Object.create(null), 'an object'],
+  ['an object whose toString throws', { toString: JSON.parse }, 'an object'],
   [
-    'an object whose toString throws',
-    {
-      toString: () => {
-        throw new Error('hostile')
-      },
-    },
-    'an object',
+    '[B8] an Error whose message is an object',
+    Object.assign(new Error(), { message: { status: 502 } }),
+    '[object Object]',
   ],
+  ['[B8] an Error whose message is a symbol', Object.assign(new Error(), { message: Symbol('s') }), 'Symbol(s)'],
 ])('messageOf has a message for %s', (_, thrown, message) => expect(messageOf(thrown)).toBe(message))
 
 describe('toSourceError', () => {
