@@ -47,7 +47,8 @@ export class SourceInformer<S, I extends object, T> implements Informer<T, I>, G
   }
 
   limitRelists(limiter: RelistLimiter): void {
-    this.#context.relistLimiters.push(limiter)
+    const { relistLimiters } = this.#context
+    if (!relistLimiters.includes(limiter)) relistLimiters.push(limiter) // A group may have a member twice.
   }
 
   get clock(): Clock {
