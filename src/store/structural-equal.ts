@@ -112,8 +112,8 @@ function equalProperties(left: Properties, right: Properties, depth: number): bo
       if (depth < REMEMBERED_DEPTH) lastDifference[depth] = name
       return false
     }
-    // The property of the other object may be inherited.
-    if ((value === undefined || typeof value === 'function') && !Object.hasOwn(right, name)) return false
+    const mayBeInherited = value === undefined || typeof value === 'function' || name === '__proto__'
+    if (mayBeInherited && !Object.hasOwn(right, name)) return false
     names++
   }
   for (const _name in right) names--

@@ -145,6 +145,10 @@ describe('structuralEqual', () => {
     expect(structuralEqual(nested(100_000), nested(100_000))).toBe(false)
   })
 
+  test('[B30] an own __proto__ is not the prototype of the other object', () => {
+    expect(structuralEqual(Object.fromEntries([['__proto__', Object.create(null)]]), { a: undefined })).toBe(false)
+  })
+
   describe('values that an object contains several times', () => {
     /** 2 ** levels paths lead to `last`. */
     const shared = (levels: number, last: unknown): unknown => {
