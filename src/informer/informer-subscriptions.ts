@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import type { SourceError } from '../contract/errors.js'
+import { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
@@ -73,15 +73,15 @@ export class InformerSubscriptions<S, T> implements FeedHost<T> {
     const watched: readonly ControllerWatch<W[number]>[] = watches ?? []
     const others = [...after, ...watched.map(({ informer }) => informer)]
     const feed = this.#feed('reconcile', scope)
-    const controller = new FeedController(feed, fn, { ...options, after: others, random: this.#context.random })
     try {
+      const controller = new FeedController(feed, fn, { ...options, after: others, random: this.#context.random })
       for (const watch of watched) controller.watch(watch)
+      this.#dependencies.set(feed, others)
+      return this.#own(feed, controller)
     } catch (error) {
-      void controller.close()
+      feed.close(new SourceError('the controller was not created', { code: 'STOPPED', cause: error }))
       throw error
     }
-    this.#dependencies.set(feed, others)
-    return this.#own(feed, controller)
   }
 
   get dependencies(): readonly object[] {

@@ -86,13 +86,13 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       (key) => addReason(this.#pending.of(key), 'enqueued'),
       options.priority && ((key) => this.#priorityOf(key)),
     )
+    this.#replicas = options.leases && this.#join(options.leases) // It may throw: nothing waits before.
     this.#gate = new RunGate(options, feed.host.clock, this.#stop.signal, {
       wake: () => this.#continue(),
       blocked: (reason) => void this.feed.report(`${this.#title} runs no key: ${reason}`),
     })
     this.#slice = new TimeSlice(feed.host.clock)
     this.slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#hangs(key, ms), SLOW_RUN_MS)
-    this.#replicas = options.leases && this.#join(options.leases)
     this.connect()
   }
 

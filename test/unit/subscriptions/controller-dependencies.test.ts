@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { createInformer, groupInformers, type Informer, SourceError } from '../../../src/index.js'
+import { internalsOf } from '../../../src/informer/internals.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { outcomeOf } from '../../support/informers.js'
@@ -62,7 +63,7 @@ test('watches report a keys function that throws, and enqueue the keys of the cu
   ])
 })
 
-test('watches end with the controller, and are closed if one of them cannot begin', async () => {
+test('watches end with the controller, and nothing is left of one that cannot begin', async () => {
   const { clock, sites, pods, fn } = new World()
   const controller = sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
   expect(pods.inspect().subscriptions.count).toBe(1)
@@ -75,6 +76,9 @@ test('watches end with the controller, and are closed if one of them cannot begi
     { informer: stopped, keys: () => [] },
   ]
   expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+  const leases = { name: 'none', mode: 'share', leaseMs: 100, renewMs: 10, open: () => JSON.parse('') } as const
+  expect(() => sites.reconcile(fn, { leases, after: [pods] })).toThrow(SyntaxError)
+  expect(internalsOf(sites)?.input.context.router.feeds.size).toBe(0)
   await clock.advance(0)
   expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
 })
