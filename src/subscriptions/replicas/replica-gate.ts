@@ -1,7 +1,7 @@
 import { ABORTED, messageOf, SourceError } from '../../contract/errors.js'
 import { LeaseLostError, type LeaseSession, type Leases } from '../../contract/leases.js'
 import type { Random } from '../../contract/random.js'
-import { settleWithin } from '../../util/deadline.js'
+import { promised, settleWithin } from '../../util/deadline.js'
 import type { ReplicaStatus } from '../controller/controller-types.js'
 import type { FeedHost } from '../feed.js'
 import { EXPIRY_PART, type Instant, type LeaseRequest, Membership } from './membership.js'
@@ -220,9 +220,10 @@ export class ReplicaGate {
     this.#end.abort(ABORTED)
     const session = this.#session
     const over = async (): Promise<void> => {
+      const report = (error: unknown): void => this.#report(error)
       // The record expires if this fails.
-      if (member !== undefined) await session.leave(member).catch((error: unknown) => this.#report(error))
-      await session.close().catch((error: unknown) => this.#report(error))
+      if (member !== undefined) await promised(() => session.leave(member)).catch(report)
+      await promised(() => session.close()).catch(report)
     }
     await settleWithin(this.#leases.leaseMs, over(), this.#host.clock)
     this.hasLeft = true

@@ -173,6 +173,16 @@ describe('a controller on several replicas', () => {
     await stopped
   })
 
+  test('[L10] a stop ends although the session throws, and does not reject, when it is left', async () => {
+    group = new Group()
+    const fails = (): never => JSON.parse('')
+    const late = leavingLate(group.leases, fails)
+    group.add({ leases: { ...late, open: () => ({ ...late.open(), leave: fails, close: fails }) } })
+    await group.clock.advance(JOIN_MS)
+    await group.informers[0]?.stop()
+    expect(group.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
+  })
+
   test('a replica that stops during a renewal reports no error', async () => {
     await joined(1)
     group.leases.disturb('late reply')
