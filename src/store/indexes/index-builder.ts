@@ -40,7 +40,8 @@ export function declareIndexes<T, I extends object>(
   const names = new Map<StoreIndex<T>, string>()
   const nameOf = (index: StoreIndex<T>): string => `index "${names.get(index) ?? '?'}"`
   const by: unknown = declare(builderFor(store, made, nameOf, report))
-  if (typeof by !== 'object' || by === null) throw new TypeError('indexes: must return an object of indexes')
+  if (typeof by !== 'object' || by === null || isThenable(by))
+    throw new TypeError('indexes: must return an object of indexes')
   const declared = Object.entries(by).map(([name, accessor]) => {
     const index = made.get(accessor)
     if (index === undefined)

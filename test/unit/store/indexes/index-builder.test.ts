@@ -51,6 +51,7 @@ test.each(['__proto__', 'constructor', ''])('the hostile name %j is a name like 
 
 test.each<[string, unknown, string]>([
   ['returns undefined', undefined, 'must return an object of indexes'],
+  ['returns a promise', Promise.resolve({}), 'must return an object of indexes'],
   ['returns null', null, 'must return an object of indexes'],
   ['returns a function', () => 1, 'must return an object of indexes'],
   ['has no index', { tenant: scalarOf }, '"tenant" is not an index; make it with ix.equal, ix.multi, …'],
