@@ -1,4 +1,5 @@
 import type { Deleted, Updated } from '../../queue/change.js'
+import { assertSynchronous } from '../../util/type-guards.js'
 import type { Subscription } from '../subscription-types.js'
 import type { ControllerWatch } from './controller-types.js'
 
@@ -12,7 +13,7 @@ export class WatchedInformer<U> {
   constructor(watch: ControllerWatch<U>, name: string | undefined, enqueue: (key: string) => void) {
     this.#watch = watch
     const enqueueFor = (object: U, key: string): void => {
-      for (const each of watch.keys(object, key)) enqueue(each)
+      for (const each of keysOf(watch, object, key)) enqueue(each)
     }
     const changed = ({ key, object, previous }: Updated<U> | Deleted<U>): void => {
       try {
@@ -32,7 +33,7 @@ export class WatchedInformer<U> {
   *keysOfObjects(): Generator<Iterable<string>> {
     for (const [key, object] of this.#watch.informer.entries()) {
       try {
-        yield [...this.#watch.keys(object, key)]
+        yield [...keysOf(this.#watch, object, key)]
       } catch {
         // It was reported when the object changed.
       }
@@ -42,4 +43,12 @@ export class WatchedInformer<U> {
   close(): void {
     void this.#subscription.close()
   }
+}
+
+/** A text would be the keys of its characters. */
+function keysOf<U>(watch: ControllerWatch<U>, object: U, key: string): Iterable<string> {
+  const keys = watch.keys(object, key)
+  assertSynchronous(keys, 'function `keys`')
+  if (typeof keys === 'string') throw new TypeError('watches: `keys` must return a list of keys, got a string')
+  return keys
 }

@@ -44,23 +44,24 @@ test('[N10] watches run the keys of each changed object, also those of its previ
   expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
 })
 
-test('watches report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
+test('[B16a] watches report a keys function that throws, or returns no list of keys, and enqueue the keys of the current state after one that throws', async () => {
   const { clock, errors, sites, pods, podSource, seen, fn } = new World()
   const keys = ({ owner }: Pod): string[] => {
     if (owner === 'bad') throw new Error('no owner')
-    return [owner]
+    return owner === 'text' ? (owner as never) : owner === 'late' ? (Promise.reject(owner) as never) : [owner]
   }
   sites.reconcile(fn, { name: 'mine', watches: [{ informer: pods, keys }] })
   groupInformers([sites, pods]).start()
   podSource.put('p2', { owner: 'bad' })
   await clock.advance(10)
   podSource.put('p2', { owner: 'good' })
+  podSource.put('p3', { owner: 'text' })
+  podSource.put('p4', { owner: 'late' })
   await clock.advance(10)
   expect(seen).toEqual(['shop watches', 'good watches'])
-  expect(errors.map(({ code, key }) => [code, key])).toEqual([
-    ['HANDLER', 'p2'],
-    ['HANDLER', 'p2'],
-  ])
+  expect(errors.map(({ code, key }) => `${code} ${key}`)).toEqual(
+    ['p2', 'p2', 'p3', 'p4'].map((key) => `HANDLER ${key}`),
+  )
 })
 
 test('watches end with the controller, and nothing is left of one that cannot begin', async () => {
