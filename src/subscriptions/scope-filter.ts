@@ -232,7 +232,7 @@ function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {
 
 /** The deleted object is the last one that was in scope. */
 function leaving<T>({ key, object, previous, version, origin }: Change<T>): Deleted<T> {
-  const last = previous ?? object
+  const last = previous === undefined ? object : previous // It may be null.
   return {
     type: 'delete',
     key,
