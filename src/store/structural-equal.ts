@@ -24,7 +24,7 @@ const openPrototypes = new WeakMap<object, boolean>()
 const contentPrototypes: ReadonlySet<unknown> = new Set([Array, Date, Map, Set].map(({ prototype }) => prototype))
 /** Private names, and calls with `this` that keep its state in another object, as compilers write private names. */
 const HIDES_STATE =
-  /#|WeakMap|rivate|\.(?:get|set|has|add)\(\s*this\b|(?<![.\w$])[\w$]+\(\s*this\s*,\s*[\w$]+\s*[,)]|\[native code\]/
+  /#|WeakMap|rivate|\.(?:get|set|has|add)\(\s*this\b|(?<![.\w$]|new )[\w$]+\(\s*this\s*(?:,\s*[\w$]+\s*[,)]|\)\s*[.[])|\[native code\]/
 
 export interface ComparisonOptions {
   /**

@@ -54,6 +54,15 @@ class Compiled {
   }
 }
 
+/** A function finds its private state. */
+const cellOf = (_owner: object): { secret?: number } => ({})
+class Delegating {
+  readonly kind = 'delegating'
+  constructor(secret: number) {
+    cellOf(this).secret = secret
+  }
+}
+
 class Moment extends Date {
   readonly zone: string
   constructor(zone: string) {
@@ -127,6 +136,7 @@ describe('structuralEqual', () => {
     ['two instances with private fields', new Opaque(1), new Opaque(1)],
     ['two instances of a class that inherits private fields', new Heir(1), new Heir(1)],
     ['two instances with private fields in a WeakMap', new Compiled(1), new Compiled(1)],
+    ['two instances whose state a function finds', new Delegating(1), new Delegating(1)],
     ['two Maps of a class with private fields', new Table(), new Table()],
     ['Dates of a class with other properties', new Moment('UTC'), new Moment('CET')],
     ['a Map and one with a property', new Map(), Object.assign(new Map(), { a: 1 })],
