@@ -68,16 +68,12 @@ test.each<[string, unknown, string]>([
   ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
   ['an object without a prototype', Object.create(null), 'an object'],
   ['an object whose toString throws', { toString: JSON.parse }, 'an object'],
-  [
-    '[B8] an Error whose message is an object',
-    Object.assign(new Error(), { message: { status: 502 } }),
-    '[object Object]',
-  ],
+  ['[B8] an Error whose message is an array', Object.assign(new Error(), { message: ['a', 'b'] }), 'a,b'],
   ['[B8] an Error whose message is a symbol', Object.assign(new Error(), { message: Symbol('s') }), 'Symbol(s)'],
 ])('messageOf has a message for %s', (_, thrown, message) => expect(messageOf(thrown)).toBe(message))
 
 describe('toSourceError', () => {
-  test('[C18] a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
+  test('[C18] a thrown value that is not a SourceError counts as UNAVAILABLE or gets the code and key of the operation, and is the cause', () => {
     const cause = new TypeError('fetch failed', { cause: new Error('ECONNRESET') })
     expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
       code: 'UNAVAILABLE',
@@ -87,21 +83,18 @@ describe('toSourceError', () => {
       source: 's',
       key: undefined,
     })
-  })
-
-  test('a thrown value that is not a SourceError receives the code and the key of the failed operation', () => {
     const error = toSourceError('bad', { phase: 'decode', code: 'DECODE', key: 'a' })
     expect(error).toMatchObject({ code: 'DECODE', key: 'a', cause: 'bad' })
   })
 
-  test('a SourceError that has its phase and source is returned unchanged', () => {
+  test('a SourceError that has its phase and source is returned unchanged, and one that has only a phase keeps it', () => {
     const error = new SourceError('gone', { code: 'VERSION_EXPIRED', phase: 'list', source: 'its own' })
     expect(toSourceError(error, { phase: 'watch', source: 'other' })).toBe(error)
-  })
-
-  test('a SourceError that has only a phase keeps it', () => {
-    const error = new SourceError('gone', { code: 'DECODE', phase: 'decode' })
-    expect(toSourceError(error, { phase: 'watch', source: 's' })).toMatchObject({ phase: 'decode', source: 's' })
+    const located = toSourceError(new SourceError('gone', { code: 'DECODE', phase: 'decode' }), {
+      phase: 'list',
+      source: 's',
+    })
+    expect(located).toMatchObject({ phase: 'decode', source: 's' })
   })
 })
 

@@ -279,11 +279,7 @@ test.each<[string, object, string]>([
   ['burst', { rateLimit: { perSecond: 1, burst: 0 } }, 'must be a whole number of at least 1, got 0'],
   ['priority', { priority: 5 }, 'reconcile: option "priority" must be a function, got 5'],
   ['after', { after: [{}] }, '"after" must be an array of informers or groups (wrong: element 0), got an array'],
-  [
-    'watches',
-    { watches: [{ informer: {}, keys: () => [] }] },
-    'array of { informer, keys } (wrong: element 0), got an array',
-  ],
+  ['watches', { watches: [{ informer: {}, keys: () => [] }] }, 'keys } (wrong: element 0), got an array'],
   ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
 ])('a wrong %s is an OptionError (%j)', (option, options, message) => {
   const { informer } = mirrorOf<number, object>([])
