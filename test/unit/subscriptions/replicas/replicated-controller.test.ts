@@ -175,7 +175,7 @@ describe('a controller on several replicas', () => {
 
   test('[L10] a stop ends although the session throws, and does not reject, when it is left', async () => {
     group = new Group()
-    const fails = (): never => JSON.parse('')
+    const fails = (): Promise<never> => JSON.parse('')
     const late = leavingLate(group.leases, fails)
     group.add({ leases: { ...late, open: () => ({ ...late.open(), leave: fails, close: fails }) } })
     await group.clock.advance(JOIN_MS)
