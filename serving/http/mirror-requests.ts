@@ -1,3 +1,4 @@
+import { parseJson } from '../../adapters/common/json-depth.js'
 import { type Properties, propertiesOf } from '../../adapters/common/properties.js'
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../../adapters/common/retry-after.js'
 import { systemClock, wallNowOf } from '../../src/contract/clock.js'
@@ -60,7 +61,7 @@ export class MirrorRequests {
           continue
         }
         const { type } = received
-        const fields = propertiesOf(JSON.parse(received.data))
+        const fields = propertiesOf(parseJson(received.data))
         if (!hasBegun && type !== 'error') {
           if (type !== 'begin') throw notServed('an event stream')
           assertAnswerTo(id, fields, address)
@@ -82,7 +83,7 @@ export class MirrorRequests {
         const message = `GET ${pathOf(address)} was answered with more than ${MAX_BODY_BYTES} bytes, which is the limit`
         throw new SourceError(message, { code: 'PROTOCOL' })
       }
-      const fields = propertiesOf(JSON.parse(text))
+      const fields = propertiesOf(parseJson(text))
       assertAnswerTo(id, fields, address)
       return fields
     } catch (thrown) {

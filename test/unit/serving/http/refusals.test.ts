@@ -32,14 +32,13 @@ test.each([
     404,
     /was answered with status 404: Cannot GET \/accounts\/list; is serveHttp at http:\/\/mirror\.test\/accounts\?/,
   ],
+  ['[B35] a part of JSON is not', 'data: {"a":hunter2}\n\n', 'text/event-stream', 200, /failed: it is not valid JSON/],
 ])('%s in the error', async (_what, text, type, status, message) => {
   const fetch = async () => new Response(text, { status, headers: { 'content-type': type } })
   const follower = createInformer({ source: httpSource({ url: 'http://mirror.test/accounts', fetch }) })
-  follower.on('error', () => {})
-  await expect(follower.start().synced()).rejects.toMatchObject({
-    code: status === 404 ? 'NOT_FOUND' : 'UNAUTHORIZED',
-    message: expect.stringMatching(message),
-  })
+  const failed = new Promise((resolve) => follower.start().on('error', resolve))
+  const code = status === 200 ? 'UNAVAILABLE' : status === 404 ? 'NOT_FOUND' : 'UNAUTHORIZED'
+  expect(await failed).toMatchObject({ code, message: expect.stringMatching(message) })
   await follower.stop()
 })
 
