@@ -148,11 +148,9 @@ function requestOf({ headers, method = 'GET', url = '/' }: NodeRequest, signal: 
     .map(([name, value]): [string, string] => [name, [value ?? []].flat().join(', ')])
   try {
     const own = new Headers(named)
-    return new Request(new URL(url, `http://${own.get('host') ?? headers[':authority'] ?? 'localhost'}`), {
-      method,
-      headers: own,
-      signal,
-    })
+    const root = new URL('/', `http://${own.get('host') ?? headers[':authority'] ?? 'localhost'}`)
+    // A path that begins with "//" would name another host.
+    return new Request(new URL(url.startsWith('/') ? `.${url}` : url, root), { method, headers: own, signal })
   } catch {
     return undefined
   }
