@@ -43,7 +43,7 @@ export interface NodeResponse {
   /** Whether `writeHead` was called. */
   readonly headersSent: boolean
   /** Sends the status and the headers. */
-  writeHead(status: number, headers: Record<string, string>): unknown
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
   /** Sends the headers before the first chunk. */
   flushHeaders?(): void
   /** Sends a chunk. Returns false if the caller should wait for `drain`. */
@@ -104,7 +104,11 @@ async function answer(
   const response = await (request === undefined
     ? new Response('the request is not valid', { status: 400 })
     : handler(request))
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  const cookies = response.headers.getSetCookie()
+  outgoing.writeHead(response.status, {
+    ...Object.fromEntries(response.headers),
+    ...(cookies.length > 0 && { 'set-cookie': cookies }),
+  })
   if (response.body === null) {
     outgoing.end()
     return

@@ -28,7 +28,7 @@ export interface NodeResponse {
   off(event: 'close' | 'drain', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
   write(chunk: Uint8Array): boolean
-  writeHead(status: number, headers: Record<string, string>): unknown
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
 }
 export type RequestHeaders = Headers | Readonly<Record<string, string>>
 export interface RequestScope<I = {}> extends MirrorScope<I> { readonly signal?: AbortSignal }

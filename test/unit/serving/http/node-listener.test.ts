@@ -30,9 +30,12 @@ test('a request with a method that Request refuses is answered with 400', async 
 })
 
 test('a request is passed with its path, query and headers', async () => {
-  const handler = async ({ url, headers }: Request) => Response.json([url, headers.get('x-a')])
+  const headers: [string, string][] = ['set-cookie', 'set-cookie'].map((name, i) => [name, `c${i}=1`])
+  const handler = async ({ url, headers: own }: Request) => Response.json([url, own.get('x-a')], { headers })
   const lines = ['GET //a/list?b=c HTTP/1.1', 'Host: a.test/x/', 'X-A: 1', 'X-A: 2', 'Connection: close']
-  expect(await answered(handler, lines)).toContain('["http://a.test//a/list?b=c","1, 2"]')
+  const text = await answered(handler, lines)
+  expect(text).toContain('["http://a.test//a/list?b=c","1, 2"]')
+  expect(text).toContain('set-cookie: c0=1\r\nset-cookie: c1=1\r\n')
 })
 
 test('a request of HTTP/2 is passed, and its response is sent frame by frame', async () => {
