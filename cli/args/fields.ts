@@ -4,11 +4,15 @@ import { membersOf } from '../../src/util/type-guards.js'
 const MAX_CHANGES = 20
 const MAX_VALUE = 120
 
-/** The field of an object by its name, or by a path with dots. A name that contains dots counts first. */
+/** The field of an object by its name, or by a path with dots. A name may contain dots, as labels of Kubernetes do. */
 export function fieldOf(object: unknown, path: string): unknown {
   const whole = membersOf(object)
   if (path in whole) return whole[path]
-  return path.split('.').reduce<unknown>((part, name) => membersOf(part)[name], whole)
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const found = fieldOf(whole[path.slice(0, dot)], path.slice(dot + 1))
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 export function listIn(object: unknown, path: string): readonly unknown[] {

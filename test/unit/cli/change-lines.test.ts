@@ -68,7 +68,7 @@ describe('a change as a line', () => {
   test('of an object of Kubernetes leaves out what every write changes', () => {
     const pod = (resourceVersion: string, phase: string): object => ({
       metadata: { resourceVersion },
-      status: { phase },
+      status: { 'app.test/phase': phase },
     })
     const changes = [
       added('a/b', pod('1', 'Pending')),
@@ -77,7 +77,7 @@ describe('a change as a line', () => {
     ]
     expect(linesOf(changes, { isKubernetes: true })).toEqual([
       '12:34:56 + a/b',
-      '12:34:56 ~ a/b status.phase=Pending → Running',
+      '12:34:56 ~ a/b status.app.test/phase=Pending → Running',
       '12:34:56 ~ a/b metadata.resourceVersion=2 → 3',
     ])
   })
