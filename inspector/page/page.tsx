@@ -31,8 +31,8 @@ function Page(): JSX.Element {
   const { isConnected, changes, samples } = useStream(informer)
   const sample = samples.at(-1)
   const rates = ratesOf(samples)
-  // Changes of the store are read again once a second, not for each change.
-  const revision = (sample?.changes ?? 0) + (sample?.size ?? 0)
+  // Changes of the store are read again once a second, not for each change. A delete makes the size smaller by one.
+  const revision = 2 * (sample?.changes ?? 0) + (sample?.size ?? 0)
   useEffect(() => {
     const read = (): void => void readInformers().then(setInformers, (error: unknown) => setProblem(explain(error)))
     void openSession().then(read)

@@ -279,10 +279,13 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await totalIs('100,001 objects')
   })
 
-  test('shows a change at the object and in the list of changes', async () => {
+  test('shows a change at the object and in the list of changes, and a delete in the number of objects', async () => {
     world.source.put('000009', { ...orderOf(9), note: 'changed' })
     await page.waitForSelector('.details .difference:has-text("changed")')
     expect(await page.textContent('.details .difference')).toBe('note "note 9" → "changed"')
+    world.source.delete('000002')
+    await totalIs('100,000 objects')
+    world.source.put('000002', orderOf(2))
     expect(await page.textContent('.details .marked')).toContain('"note": "changed"')
     await page.waitForSelector('dl div:has-text("lag") svg')
     await page.mouse.move(640, 108)
