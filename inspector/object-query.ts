@@ -240,10 +240,19 @@ function textOf(value: unknown): string {
 /** Returns the value of an index that has this text; if there is none, the text. */
 function indexedValueOf(text: string, isTuple: boolean, index: Index): unknown {
   if (!isTuple) return scalars(text).find((value) => index.count(value) > 0) ?? text
-  const prefix: Scalar[] = []
-  for (const part of text.split(', '))
-    prefix.push(scalars(part).find((value) => index.count([...prefix, value]) > 0) ?? part)
-  return prefix
+  return tupleOf(text.split(', '), [], index) ?? [text]
+}
+
+/** Returns a tuple of the index that begins with `prefix` and has these parts of its text. A text may have several. */
+function tupleOf(parts: readonly string[], prefix: readonly Scalar[], index: Index): readonly Scalar[] | undefined {
+  if (parts.length === 0) return prefix
+  for (let size = 1; size <= parts.length; size++)
+    for (const value of scalars(parts.slice(0, size).join(', '))) {
+      const longer = [...prefix, value]
+      const found = index.count(longer) > 0 ? tupleOf(parts.slice(size), longer, index) : undefined
+      if (found !== undefined) return found
+    }
+  return undefined
 }
 
 function scalars(text: string): readonly Scalar[] {
