@@ -36,7 +36,7 @@ export class Observation<S, T> {
   }
 
   stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
-    const { name, source, title, reflector } = runner
+    const { name, title, reflector } = runner
     const { state } = reflector
     // Otherwise only saved content became stale or current.
     if (state.name !== before.name) {
@@ -47,16 +47,19 @@ export class Observation<S, T> {
     }
     if (channels.status.hasSubscribers) {
       const [status, previous] = [runner.status(), runner.status(before)]
-      channels.status.publish({ informer: this.name, source: source.name, status, previous })
+      channels.status.publish({ informer: this.name, source: name, status, previous })
     }
   }
 
-  committed({ source, lagMs, counts }: SourceRunner<S, T>, { origin, changes, version, position }: Commit<T>): void {
+  committed(
+    { name: source, lagMs, counts }: SourceRunner<S, T>,
+    { origin, changes, version, position }: Commit<T>,
+  ): void {
     counts.batches++
     counts.changes += changes.length
     if (!channels.batch.hasSubscribers) return
     const { name: informer } = this
-    channels.batch.publish({ informer, source: source.name, origin, changes: changes.length, version, position, lagMs })
+    channels.batch.publish({ informer, source, origin, changes: changes.length, version, position, lagMs })
   }
 
   /** The status now; with `before`, the status when `changed` was in that state. */

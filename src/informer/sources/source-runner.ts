@@ -148,7 +148,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   onWrite(): void {
     const { apply } = channels
-    if (apply.hasSubscribers) apply.publish({ informer: this.#hooks.name, source: this.source.name })
+    if (apply.hasSubscribers) apply.publish({ informer: this.#hooks.name, source: this.name })
   }
 
   onAuditRequest(of: AuditRequest): void {
