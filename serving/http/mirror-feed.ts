@@ -96,13 +96,14 @@ export class MirrorFeed<T> {
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
     const { invalid = [], onCleared } = options
-    this.#encodeNow = () => mirror.encode(where, invalid, onCleared !== undefined)
     try {
       this.#stream = mirror.changes(where, this.#closing.signal)
     } catch (error) {
       this.#closing.abort() // The streams of other collections may have begun.
       throw error
     }
+    const own = structuredClone(where) // The program may change a Date later.
+    this.#encodeNow = () => mirror.encode(own, invalid, onCleared !== undefined)
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
     void this.#follow()

@@ -388,7 +388,7 @@ export class MirrorServer<T> {
       // A share packs its lists without invalid objects, and an invalid object has no values of indexes of a scope.
       const isShare = this.#feedOptions.onCleared !== undefined
       const invalid = !isShare && name === this.#mirror.scopeName({}) ? new InvalidKeys() : undefined
-      feed = new MirrorFeed(this.#mirror, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
+      feed = new MirrorFeed(this.#mirror, where, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
     await feed.ready

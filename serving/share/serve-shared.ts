@@ -114,7 +114,8 @@ export function serveShared<T, I extends object>(
       if (!Object.hasOwn(informer.by, index))
         throw new OptionError(`share.${call}: the informer has no index "${index}"`, { option: 'where' })
     }
-    return (request) => server.answer(request, () => scope)
+    const own = structuredClone(scope) // The program may change a Date later.
+    return (request) => server.answer(request, () => own)
   }
   const close = async (): Promise<void> => {
     isClosed = true
@@ -135,11 +136,11 @@ export function serveShared<T, I extends object>(
     },
     async listen(path, scope = {}) {
       checkOptions('share.listen', { path }, { path: isSocketPath })
-      handler('listen', scope)
+      const answer = handler('listen', scope)
       // Worker threads do not use it.
       const { SocketServer } = await import('./socket-server.js')
-      // The share may have been closed meanwhile.
-      const socket = new SocketServer(resolve(path), handler('listen', scope))
+      handler('listen', scope) // The share may have been closed meanwhile.
+      const socket = new SocketServer(resolve(path), answer)
       sockets.add(socket)
       try {
         await socket.listen()

@@ -216,15 +216,8 @@ describe('a request to the inspector', () => {
     const { ask, inspector } = await world()
     // Addresses are logged: a token in the query does not count.
     const inQuery = `/api/informers?token=${inspector.token}`
-    for (const path of [
-      '/api/informers',
-      '/api/object?key=a',
-      '/api/session',
-      '/api/changes',
-      '/metrics',
-      '/other',
-      inQuery,
-    ]) {
+    const others = '/api/informers /api/object?key=a /api/session /api/changes /metrics /other'.split(' ')
+    for (const path of [...others, inQuery]) {
       const { status, body } = await ask(path, headers(inspector.token))
       expect(status, path).toBe(401)
       expect(body).toMatch(/^\{"error":"[^"]*token[^"]*"\}\n$/)

@@ -17,13 +17,7 @@ test('the text with which `scope` refuses a request is in the error of the follo
 })
 
 test.each([
-  [
-    'a long text that refuses a request is shortened',
-    'x'.repeat(1_000),
-    'text/plain',
-    401,
-    /status 401: x{200} \(check/,
-  ],
+  ['a long text that refuses is shortened', 'x'.repeat(1_000), 'text/plain', 401, /status 401: x{200} \(check/],
   ['a page of HTML that refuses a request is not', '<h1>Login</h1>', 'text/html', 401, /status 401 \(check/],
   [
     'the address of a server that is not a mirror is',

@@ -36,6 +36,20 @@ describe('the scope of a request', () => {
     return tenant === null ? Response.json({ error: 'no tenant' }, { status: 403 }) : { where: { tenant } }
   }
 
+  test('[S6] selects by a Date of its own, which the program may change', async () => {
+    const source = memorySource({ entries: Object.entries({ a: 5, b: 6 }) })
+    const dates = [new Date(5), new Date(5)]
+    const [first] = dates
+    const where = () => ({ where: { at: dates.shift() } }) as {}
+    await using days = served(
+      { source, indexes: (ix) => ({ at: ix.equal((n: number) => new Date(n)) }) },
+      { scope: where },
+    )
+    await days.mirror(get('/version'))
+    first?.setTime(6)
+    expect((await listOf(days.mirror(get('/list')))).events.map(({ key }) => key)).toEqual(['a'])
+  })
+
   test('selects the objects and the changes of a follower', async () => {
     await using all = servedAccounts(accounts, { scope })
     const follower = await all.joined({ headers: { 'x-tenant': 'acme' }, upstream: all.source })

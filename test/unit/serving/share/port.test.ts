@@ -35,7 +35,9 @@ async function watching(port: MessagePort, messages: readonly ShareMessage[]): P
 
 test('[T10] a follower over a port with a scope has only the objects of that scope', async () => {
   await using shared = sharedAccounts(accounts(10))
-  const follower = shared.follow({ port: shared.share.port({ where: { tenant: 'umbra' } }) })
+  const where = { tenant: 'umbra' }
+  const follower = shared.follow({ port: shared.share.port({ where }) })
+  where.tenant = 'acme'
   await follower.synced()
   shared.source.put('u', { tenant: 'umbra', balance: 1 })
   shared.source.put('a', { tenant: 'acme', balance: 1 })
