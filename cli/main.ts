@@ -54,15 +54,16 @@ function checkSourceUrl(command: Command): void {
   if (hasSource && typeof url === 'string') sourceKindOf(withPlainScheme(url), {})
 }
 
-function ignoreClosedPipe(error: { readonly code?: string }): void {
-  if (error.code !== 'EPIPE') throw error
+/** Reports that the disk is full, for example, but not that the reader has closed the output. */
+function outputFailed(error: Error & { readonly code?: string }): void {
+  if (error.code !== 'EPIPE') fail(new Error(`cannot write the output: ${error.message}`))
 }
 
 async function main(): Promise<void> {
-  // The reader of the output has closed it. The running command then ends by itself: see shutdown-signal.ts.
-  process.stdout.on('error', ignoreClosedPipe)
+  // The running command then ends by itself: see shutdown-signal.ts.
+  process.stdout.on('error', outputFailed)
   // A command continues without its messages: a mirror or a relay does not need their reader.
-  process.stderr.on('error', ignoreClosedPipe)
+  process.stderr.on('error', () => {})
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const program = new Command('listwatch')
     .description('Mirrors a versioned collection into an indexed local store, and prints its changes.')

@@ -198,9 +198,10 @@ describe('help', () => {
   })
 })
 
-test('a closed pipe ends the command silently', async () => {
-  const { errors, output } = await resultOf(
-    shell('for i in 1 2 3 4 5; do listwatch pg install --table orders --print | true; done; listwatch --help | true'),
-  )
-  expect({ errors, output }).toEqual({ errors: '', output: '' })
+test('a closed pipe ends the command silently, and a full disk with one line', async () => {
+  const closed =
+    'for i in 1 2 3 4; do listwatch pg install --table orders --print | true; done; listwatch --help | true'
+  expect(await resultOf(shell(closed))).toMatchObject({ errors: '', output: '' })
+  const { errors } = await resultOf(shell('listwatch --help > /dev/full'))
+  expect(errors).toMatch(/^listwatch: cannot write the output: ENOSPC.*\n$/)
 })
