@@ -3,6 +3,7 @@ import { type Properties, propertiesOf } from '../../adapters/common/properties.
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../../adapters/common/retry-after.js'
 import { systemClock, wallNowOf } from '../../src/contract/clock.js'
 import { messageWithCause, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { unlessAborted } from '../../src/util/abort-listeners.js'
 import { serverSentEvents } from './event-stream.js'
 import type { HttpSourceOptions, RequestHeaders } from './http-options.js'
 import { notServed, UNKNOWN_FEED } from './http-version.js'
@@ -94,7 +95,9 @@ export class MirrorRequests {
   /** Each request has an address of its own, so that no cache answers it. */
   async #request(address: string, id: string, type: string, signal: AbortSignal): Promise<ReceivedResponse> {
     signal.throwIfAborted()
-    const own = typeof this.#headers === 'function' ? await this.#headers() : this.#headers
+    const given = this.#headers
+    // A function of the user may never end.
+    const own = typeof given === 'function' ? await unlessAborted(signal, given) : given
     const headers = own === undefined ? { accept: type } : withHeader(own, 'accept', type)
     const query = `${address.includes('?') ? '&' : '?'}request=${id}${this.#query === '' ? '' : `&${this.#query}`}`
     let response: ReceivedResponse

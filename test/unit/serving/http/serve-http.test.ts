@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { serverSentEvents } from '../../../../serving/http/event-stream.js'
 import { httpSource, serveHttp } from '../../../../serving/http/index.js'
 import { createInformer, type IndexBuilder, OptionError } from '../../../../src/index.js'
-import { memorySource } from '../../../../testing/index.js'
+import { memorySource, VirtualClock } from '../../../../testing/index.js'
 import { type Account, bodyOf, fetchFrom, get, listOf, served, servedAccounts } from './mirror.js'
 
 const accounts = Array.from({ length: 40 }, (_, i): readonly [string, Account] => [
@@ -260,16 +260,9 @@ describe('a watch', () => {
 
 describe('objects that JSON would change', () => {
   test('[V10] arrive as they are', async () => {
-    const values = {
-      at: new Date(5),
-      big: 2n ** 70n,
-      bytes: new Uint8Array([1, 2, 255]),
-      zero: -0,
-      nan: Number.NaN,
-      none: undefined,
-      map: new Map<unknown, unknown>([[1, new Set(['a'])]]),
-      plain: { list: [1, 'two', null, { three: true }] },
-    }
+    const map = new Map<unknown, unknown>([[1, new Set(['a'])]])
+    const plain = { list: [1, 'two', null, { three: true }], zero: -0, nan: Number.NaN, none: undefined }
+    const values = { at: new Date(5), big: 2n ** 70n, bytes: new Uint8Array([1, 2, 255]), map, plain }
     const source = memorySource<object>({ entries: [['1', values]] })
     await using all = served({ source, freeze: false })
     const follower = await all.joined({ upstream: source })
@@ -305,12 +298,18 @@ describe('wrong requests and responses', () => {
     const page = async () => new Response('<html>log in</html>', { headers: { 'content-type': 'text/html' } })
     const from = httpSource({ url: 'http://user:secret@login.test/x', fetch: page })
     const follower = createInformer({ source: from }).start()
-    const error: Error = await follower.synced().then(
-      () => new Error('synced'),
-      (thrown) => thrown,
-    )
+    const error: Error = await follower.synced().catch((thrown) => thrown)
     expect(error.message).toContain('"text/html" instead of "text/event-stream"; is serveHttp at http://login.test/x?')
     expect(error.message).not.toContain('secret')
+    await follower.stop()
+  })
+
+  test('[A5] do not keep a follower whose function for headers never ends', async () => {
+    const called = Promise.withResolvers<void>()
+    const headers = (): Promise<{}> => new Promise(() => called.resolve())
+    const source = httpSource({ url: 'http://mirror.test/accounts', headers })
+    const follower = createInformer({ source, clock: new VirtualClock() }).start()
+    await called.promise
     await follower.stop()
   })
 
