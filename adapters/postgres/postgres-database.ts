@@ -297,6 +297,7 @@ class TableHistory implements SharedHistory, PostgresDatabase {
         const { sql, maxDeltaRows } = access.options
         tables.push({
           collection,
+          statement: `listwatch_delta_${tables.length}`,
           table: found,
           sql: deltaSql(found, sql, maxDeltaRows),
           codec: access.codec(session, found),

@@ -12,6 +12,8 @@ import type { Table } from './table/table-catalog.js'
 
 export interface PolledTable {
   readonly collection: string
+  /** The name of its prepared statement. Of a longer name than 63 bytes the server ignores the rest. */
+  readonly statement: string
   readonly table: Table
   readonly sql: string
   readonly codec: RowCodec<unknown>
@@ -116,10 +118,9 @@ export class Poller {
     const [current] = await this.#session.query('SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot')
     const snapshot = String(current?.['snapshot'])
     for (const each of await this.#changed(tables)) {
-      const { collection, table, sql, codec, from, fingerprint } = each
-      const name = `listwatch_delta_${collection}`
+      const { collection, statement, table, sql, codec, from, fingerprint } = each
       try {
-        const delta = await readDelta(this.#session, table, sql, codec, from, fingerprint, name)
+        const delta = await readDelta(this.#session, table, sql, codec, from, fingerprint, statement)
         if (delta.version.snapshot !== snapshot) throw refused('the tables were read in two snapshots')
         read.set(each, { from: delta.version, fingerprint: delta.fingerprint })
         if (delta.events !== undefined && delta.events.length > 0) parts.set(collection, delta.events)

@@ -62,9 +62,9 @@ describePostgres('a database of Postgres', async (postgres) => {
   )
 
   /** Informers over tables of one database, started, and the connections of all of them. */
-  async function tables(count: number, options: { holdMs?: number } = {}) {
+  async function tables(count: number, options: { holdMs?: number } = {}, prefix = 't') {
     const db = await at.database()
-    const names = Array.from({ length: count }, (_, n) => `t${n}`)
+    const names = Array.from({ length: count }, (_, n) => prefix + n)
     await db.sql(names.map((name) => `CREATE TABLE ${name} (id int PRIMARY KEY, n int);`).join(''))
     for (const name of names) await db.install(name, { bulk: 15 })
     const connect = () => new Client(db.config({ application_name: 'tables' }))
@@ -91,10 +91,11 @@ describePostgres('a database of Postgres', async (postgres) => {
     return { db, informers, write, rows, relists, connections, disconnect }
   }
 
-  test('[Q10] fifty tables have one connection, which is opened again without a list, and each takes the mark of a write to any', async () => {
-    const { informers, write, rows, relists, connections, disconnect } = await tables(50)
+  test('[Q10] fifty tables with long names have one connection, which is opened again without a list, and each takes the mark of a write to any', async () => {
+    const prefix = 'a_name_of_more_than_47_characters_and_one_number_'
+    const { informers, write, rows, relists, connections, disconnect } = await tables(50, {}, prefix)
     await expect.poll(connections).toBe(1)
-    await informers[49]?.waitFor(await write(1, ['t0']), { timeoutMs: 20_000 })
+    await informers[49]?.waitFor(await write(1, [`${prefix}0`]), { timeoutMs: 20_000 })
     expect(rows().slice(0, 2)).toEqual([1, undefined])
     await disconnect()
     await informers[0]?.waitFor(await write(2), { timeoutMs: 20_000 })
