@@ -114,7 +114,7 @@ export async function readDelta<T>(
  * fingerprint. If the snapshot is unchanged, no transaction has ended, and nothing else is checked. If a transaction
  * that ran at the version has ended, the delta is needed, whatever the transaction logged.
  */
-export function probeSql(table: Table): string {
+export function probeSql(table: Table, [at, access, fingerprint] = ['H', '$5', '$6']): string {
   const { relid, log, name } = table
   const isUnlogged = table.isSecured
     ? `NOT ${log}_changes($1::pg_catalog.text::pg_catalog.xid8, '{}'::pg_catalog.xid8[])`
@@ -128,11 +128,11 @@ export function probeSql(table: Table): string {
               `pg_catalog.has_column_privilege(${relid}::pg_catalog.oid, ${quoteLiteral(column.name)}, 'SELECT')`,
           ),
       ].join(' AND ')
-  return `SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::pg_catalog.text, 'isSame', s.epoch OPERATOR(pg_catalog.=) $4::pg_catalog.text AND ${accessSql(relid)} OPERATOR(pg_catalog.=) $5::pg_catalog.text
+  return `SELECT '${at}', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::pg_catalog.text, 'isSame', s.epoch OPERATOR(pg_catalog.=) $4::pg_catalog.text AND ${accessSql(relid)} OPERATOR(pg_catalog.=) ${access}::pg_catalog.text
     AND CASE WHEN pg_catalog.pg_current_snapshot()::pg_catalog.text OPERATOR(pg_catalog.=) $3::pg_catalog.text THEN true
       ELSE ${isUnlogged} AND NOT EXISTS (SELECT FROM pg_catalog.unnest($2::pg_catalog.text[]::pg_catalog.xid8[]) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))
         AND ${COVERS_FLOOR} AND pg_catalog.to_regclass(${quoteLiteral(name)})::pg_catalog.oid OPERATOR(pg_catalog.=) ${relid}::pg_catalog.oid
-        AND ${fingerprintSql(table)} OPERATOR(pg_catalog.=) $6::pg_catalog.int8 END)::pg_catalog.text
+        AND ${fingerprintSql(table)} OPERATOR(pg_catalog.=) ${fingerprint}::pg_catalog.int8 END)::pg_catalog.text
   FROM listwatch.state s`
 }
 
@@ -160,10 +160,7 @@ export interface ProbedTable {
 /** SQL of the probes of several tables at one snapshot, as one statement. */
 export function probesSql(tables: readonly ProbedTable[]): string {
   const probes = tables.map(({ table, from, fingerprint }, at) =>
-    probeSql(table)
-      .replace("SELECT 'H'", `SELECT '${at}'`)
-      .replace('$5', () => quoteLiteral(from.access))
-      .replace('$6', () => quoteLiteral(fingerprint)),
+    probeSql(table, [String(at), quoteLiteral(from.access), quoteLiteral(fingerprint)]),
   )
   return probes.join('\nUNION ALL ')
 }

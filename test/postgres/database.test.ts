@@ -92,10 +92,12 @@ describePostgres('a database of Postgres', async (postgres) => {
   }
 
   test('[Q10] fifty tables with long names have one connection, which is opened again without a list, and each takes the mark of a write to any', async () => {
-    const prefix = 'a_name_of_more_than_47_characters_and_one_number_'
+    const prefix = 'a_name_of_more_than_47_characters_and_a_parameter$6_'
     const { informers, write, rows, relists, connections, disconnect } = await tables(50, {}, prefix)
     await expect.poll(connections).toBe(1)
     await informers[49]?.waitFor(await write(1, [`${prefix}0`]), { timeoutMs: 20_000 })
+    await informers[49]?.waitFor(await write(1, []), { timeoutMs: 20_000 }) // By a probe.
+    expect(informers[0]?.status.reconnects).toBe(0)
     expect(rows().slice(0, 2)).toEqual([1, undefined])
     await disconnect()
     await informers[0]?.waitFor(await write(2), { timeoutMs: 20_000 })
