@@ -5,7 +5,8 @@ import type { Session } from './session.js'
 const CHANNEL = 'listwatch'
 /** If the test notification takes longer than this to arrive, in milliseconds, the session stops listening. */
 const SELF_TEST_MS = 2_000
-const TEST_PREFIX = 'test:'
+/** A group of leases may have a name that begins in the same way. A member follows it. */
+const TEST = /^test:\d+$/
 
 export interface WakeUps {
   readonly channel?: string
@@ -19,11 +20,11 @@ export async function listenForWakeUps(
   { clock, signal }: Pick<SourceContext, 'clock' | 'signal'>,
   { channel = CHANNEL, onWakeUp, onWorking }: WakeUps,
 ): Promise<void> {
-  const test = `${TEST_PREFIX}${session.processId}`
+  const test = `test:${session.processId}`
   let hasArrived = false
   session.onNotification((payload) => {
     if (payload === test) hasArrived = true
-    if (!payload.startsWith(TEST_PREFIX)) onWakeUp(payload)
+    if (!TEST.test(payload)) onWakeUp(payload)
     else if (hasArrived) onWorking?.()
   })
   await session.query(`LISTEN ${channel}`)

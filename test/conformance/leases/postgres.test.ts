@@ -15,7 +15,8 @@ describePostgres('leases in Postgres', useServer, async (at) => {
     create: (group) => {
       const pool = pools[0] ?? new Pool(database.config())
       pools[0] = pool
-      return postgresLeases({ pool, group, leaseMs: 5_000, connect: () => new Client(database.config()) })
+      const connect = () => new Client(database.config())
+      return postgresLeases({ pool, group: `test:${group}`, leaseMs: 5_000, connect })
     },
   })
 })
