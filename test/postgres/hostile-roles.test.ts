@@ -173,7 +173,8 @@ describePostgres('a hostile role', (postgres) => {
     test('by creating the schema while the installation waits', async () => {
       const db = await prepared(TABLE)
       const squatter = await roleOf(db, 'squatter')
-      await db.sql(`CREATE SCHEMA AUTHORIZATION ${squatter}; GRANT CREATE ON DATABASE ${db.name} TO ${squatter}`)
+      await db.sql(`CREATE SCHEMA AUTHORIZATION ${squatter}; GRANT CREATE ON DATABASE ${db.name} TO ${squatter};
+        ALTER DATABASE ${db.name} SET default_transaction_isolation = 'repeatable read'`)
       const client = await db.connect({ user: squatter })
       await client.query(`BEGIN; CREATE SCHEMA listwatch; CREATE TABLE listwatch.floor (snap pg_catalog.pg_snapshot NOT NULL);
         CREATE FUNCTION ${squatter}.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${alarmUnless(squatter)} RETURN NEW; END $$;

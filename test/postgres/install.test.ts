@@ -119,9 +119,8 @@ describePostgres('installing', (postgres) => {
   test('needs no superuser: the owner of the table, who may create in the database, will do', async () => {
     const db = await at.prepared(TABLE)
     const owner = `${db.name}_owner`
-    await db.sql(
-      `CREATE ROLE ${owner} LOGIN; GRANT CREATE ON DATABASE ${db.name} TO ${owner}; GRANT CREATE ON SCHEMA public TO ${owner}; ALTER TABLE t OWNER TO ${owner}`,
-    )
+    await db.sql(`CREATE ROLE ${owner} LOGIN; GRANT CREATE ON DATABASE ${db.name} TO ${owner};
+      GRANT CREATE ON SCHEMA public TO ${owner}; ALTER TABLE t OWNER TO ${owner}`)
     const client = await db.connect({ user: owner })
     await client.query(installChangeLogSql({ table: 't' }))
     const rows = await mirror(db, { table: 't', connection: { user: owner } })

@@ -342,13 +342,14 @@ const MIGRATED_TABLE = `pg_catalog.current_setting('listwatch.table')::pg_catalo
 
 /**
  * Returns the SQL of one transaction. Only the name of `table` is looked up on the search path of the role that runs it.
+ * At another isolation level its checks would read the catalog of before the lock.
  */
 export function migration(body: string, table?: string): string {
   const lookUp =
     table === undefined
       ? ''
       : `SELECT pg_catalog.set_config('listwatch.table', ${quoteLiteral(table)}::pg_catalog.regclass::pg_catalog.oid::pg_catalog.text, true);\n`
-  return `BEGIN;
+  return `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
 ${lookUp}SET LOCAL search_path = pg_catalog, pg_temp;
 ${body}
