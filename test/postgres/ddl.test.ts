@@ -195,9 +195,8 @@ describePostgres('the definition of a table', (postgres) => {
       const db = await at.installed(TREE)
       const rows = await mirror(db, { table: 't' })
       for (const [at, table] of ['t', 't_2026', 't_2026_01'].entries()) {
-        await db.sql(
-          `INSERT INTO ${table} VALUES (${at + 2}, '2026-01-02', 2); UPDATE ${table} SET n = n + 5; DELETE FROM ${table} WHERE id = ${at + 1}`,
-        )
+        await db.sql(`INSERT INTO ${table} VALUES (${at + 2}, '2026-01-02', 2); UPDATE ${table} SET n = n + 5;
+          DELETE FROM ${table} WHERE id = ${at + 1}`)
         await expectMirrorEqualsTable(rows, { key })
       }
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['4/2026-01-02'], 0])
@@ -249,9 +248,8 @@ describePostgres('the definition of a table', (postgres) => {
         for (const table of order === 'leaf first' ? tables.toReversed() : tables) await db.install(table)
         const leaf = await mirror(db, { table: 't_2026_01' })
         const parent = await mirror(db, { table: 't' })
-        await db.sql(
-          `INSERT INTO t VALUES (2, '2026-01-02', 2); UPDATE t SET n = 5; INSERT INTO t_2026_01 VALUES (3, '2026-01-03', 3)`,
-        )
+        await db.sql(`INSERT INTO t VALUES (2, '2026-01-02', 2); UPDATE t SET n = 5;
+          INSERT INTO t_2026_01 VALUES (3, '2026-01-03', 3)`)
         await expectMirrorEqualsTable(leaf, { key })
         await expectMirrorEqualsTable(parent, { key })
         expect(leaf.informer.size).toBe(3)

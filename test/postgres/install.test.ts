@@ -100,6 +100,10 @@ describePostgres('installing', (postgres) => {
       const error = await errorOf(installChangeLog(await hasty(db, '50ms'), { table: 't', wake: 'each' }))
       expect(error.message).toMatch(/^t is locked by another session; nothing was changed/)
       expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ wake: 'bucket', problems: [] }])
+      const lost = errorOf(installChangeLog(await db.connect(), { table: 't' }))
+      const ended = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 't'::regclass::oid AND NOT granted`
+      await waitUntil('the end of its connection', async () => (await db.sql(ended)).length > 0)
+      expect(await lost).toMatchObject({ code: 'UNAVAILABLE' })
       await holder.query('ROLLBACK')
     })
   })

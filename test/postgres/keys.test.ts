@@ -104,9 +104,8 @@ describePostgres('a key', (postgres) => {
 
   test('source.key returns the key of a row', async () => {
     const db = await at.database()
-    await db.sql(
-      `CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id)); INSERT INTO t VALUES ('a/b', 12345678901234567)`,
-    )
+    await db.sql(`CREATE TABLE t (shop text, id bigint, PRIMARY KEY (shop, id));
+      INSERT INTO t VALUES ('a/b', 12345678901234567)`)
     await db.install('t')
     const rows = await mirror(db, { table: 't' })
     expect(rows.informer.has(rows.source.key('a/b', 12345678901234567n))).toBe(true)
@@ -115,9 +114,8 @@ describePostgres('a key', (postgres) => {
   describe('a unique index as key', () => {
     test('works without a primary key', async () => {
       const db = await at.database()
-      await db.sql(
-        `CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int); CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`,
-      )
+      await db.sql(`CREATE TABLE t (a int NOT NULL, b text NOT NULL, n int);
+        CREATE UNIQUE INDEX ON t (b, a) INCLUDE (n); INSERT INTO t VALUES (1, 'x')`)
       await db.install('t', { key: ['b', 'a'] })
       const rows = await mirror(db, { table: 't' })
       await db.sql(`INSERT INTO t VALUES (1, 'y'), (2, 'x'); DELETE FROM t WHERE a = 1 AND b = 'x'`)

@@ -236,9 +236,8 @@ describePostgres('the installed objects', (postgres) => {
 
       test('through another column that takes the name of the key', async () => {
         const { db, owner, client } = await owned(level)
-        await client.query(
-          `ALTER TABLE t RENAME id TO old; ALTER TABLE t ADD id ${owner}.trap; UPDATE t SET id = ROW(old)`,
-        )
+        await client.query(`ALTER TABLE t RENAME id TO old; ALTER TABLE t ADD id ${owner}.trap;
+          UPDATE t SET id = ROW(old)`)
         await attempt(client, [`INSERT INTO t (old, id) VALUES (50, ROW(50))`, ...TRAPPED_WRITES.slice(1)])
         expect(await isAlarmRaised(db)).toBe(false)
       })
@@ -452,9 +451,8 @@ describePostgres('the installed objects', (postgres) => {
       const db = await prepared(TABLE)
       const reader = await roleOf(db, 'reader')
       await db.install('t', { grant: [reader] })
-      await db.sql(
-        `SELECT listwatch.trim(); UPDATE listwatch.mark SET at = at - interval '2 hours'; UPDATE t SET n = n`,
-      )
+      await db.sql(`SELECT listwatch.trim(); UPDATE listwatch.mark SET at = at - interval '2 hours';
+        UPDATE t SET n = n`)
       const client = await db.connect({ user: reader })
       await client.query('BEGIN; SELECT listwatch.tend()')
       const others = await db.connect()
@@ -721,9 +719,8 @@ describePostgres('the installed objects', (postgres) => {
       await mirror(db, { table: 'p', connection: { user: reader } }),
     ]
     for (const table of ['t', 'p']) {
-      await db.sql(
-        `INSERT INTO ${table} VALUES (20, 0); UPDATE ${table} SET n = 7 WHERE id = 1; DELETE FROM ${table} WHERE id = 2`,
-      )
+      await db.sql(`INSERT INTO ${table} VALUES (20, 0); UPDATE ${table} SET n = 7 WHERE id = 1;
+        DELETE FROM ${table} WHERE id = 2`)
     }
     await db.sql('UPDATE p SET id = 30 WHERE id = 3')
     for (const each of mirrors) await expectMirrorEqualsTable(each)

@@ -38,9 +38,8 @@ describePostgres('a role that mirrors', (postgres) => {
     if (version >= 170_000) await db.sql(`ALTER ROLE ${role} SET transaction_timeout = '100ms'`)
     const connection = { user: role }
     // Evaluated for each row of the list: 20 times 20 ms.
-    await db.sql(
-      `CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.02); RETURN n; END'`,
-    )
+    await db.sql(`CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.02);
+      RETURN n; END'`)
     const rows = await mirror(db, { table: 't', sql: 'slow(n) >= 0', pollIntervalMs: 1_000, wake: 'poll', connection })
     const pause = performance.now() + 1_500
     await waitUntil('longer than the time-out', () => performance.now() > pause)

@@ -187,9 +187,8 @@ describePostgres('rows', (postgres) => {
       const db = await at.database()
       for (const name of names.filter((each) => /\W|__/.test(each))) {
         const table = `${quoted(name)}.${quoted(name)}`
-        await db.sql(
-          `CREATE SCHEMA ${quoted(name)}; CREATE TABLE ${table} (${quoted(name)} int PRIMARY KEY); INSERT INTO ${table} VALUES (1)`,
-        )
+        await db.sql(`CREATE SCHEMA ${quoted(name)}; CREATE TABLE ${table} (${quoted(name)} int PRIMARY KEY);
+          INSERT INTO ${table} VALUES (1)`)
         await db.install(table)
         const rows = await mirror(db, { table })
         await db.sql(`INSERT INTO ${table} VALUES (2); DELETE FROM ${table} WHERE ${quoted(name)} = 1`)
@@ -381,9 +380,8 @@ describePostgres('rows', (postgres) => {
         expect([informer.size, informer.invalid.size]).toEqual([2, 0])
 
         const before = informer.get('3')
-        await db.sql(
-          `UPDATE t SET v = ${bad} WHERE id = 3; INSERT INTO t VALUES (4, ${good}); DELETE FROM t WHERE id = 1`,
-        )
+        await db.sql(`UPDATE t SET v = ${bad} WHERE id = 3; INSERT INTO t VALUES (4, ${good});
+          DELETE FROM t WHERE id = 1`)
         await informer.fresh({ timeoutMs: 60_000 })
         expect([[...informer.keys()].sort(), [...informer.invalid.keys()]]).toEqual([['3', '4'], ['3']])
         expect(informer.get('3')).toBe(before)

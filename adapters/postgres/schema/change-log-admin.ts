@@ -262,7 +262,7 @@ export async function migrate(client: PgConnected, sql: string, table?: string):
     try {
       return await client.query(sql)
     } catch (error) {
-      await client.query('ROLLBACK')
+      await client.query('ROLLBACK').catch(() => {}) // The first error says more.
       if (isLocked(error) && attempt < LOCK_ATTEMPTS) continue
       if (codeOf(error) === '42501') throw await missingRightError(client, error, table)
       throw migrationError(error, table)
