@@ -41,7 +41,7 @@ describePostgres('installing', (postgres) => {
     test('leaves one log, the new one, with the new options', async () => {
       const db = await at.installed(TABLE)
       const first = await db.log('t')
-      await db.install('t', { wake: 'each', level: 'row' })
+      await db.install('t', { wake: 'each', level: 'row', bulk: 2 ** 31 })
       const { tables } = await changeLogStatus(await db.connect())
       expect(tables).toMatchObject([{ table: 't', wake: 'each', level: 'row', problems: [] }])
       expect(await db.value('SELECT to_regclass($1)', [first])).toBe(null)

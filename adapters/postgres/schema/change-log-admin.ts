@@ -50,7 +50,7 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
     key: key === undefined ? undefined : textArray(key),
     level: level === undefined ? undefined : quoteLiteral(level),
     wake: wake === undefined ? undefined : quoteLiteral(wake),
-    bulk: bulk === undefined ? undefined : String(bulk),
+    bulk: bulk === undefined ? undefined : String(Math.min(bulk, 2 ** 31 - 1)), // The largest int4.
     readers: grant === undefined ? undefined : textArray(grant),
   }).flatMap(([name, value]) => (value === undefined ? [] : [`, ${name} => ${value}`]))
   return migration(
