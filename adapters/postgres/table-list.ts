@@ -1,4 +1,5 @@
 import type { ListContext, ListEvent, ListPage } from '../../src/contract/source.js'
+import { unlessAborted } from '../../src/util/abort-listeners.js'
 import { CopyOut } from './connection/copy-out-stream.js'
 import { isLockTimeout, isPermissionDenied } from './connection/postgres-errors.js'
 import type { Session } from './connection/session.js'
@@ -51,7 +52,7 @@ async function* copyTable<T>(
   )
   for await (const events of session.copy(rows, () => isCopying(access, session, context))) yield { events }
   await session.query('COMMIT')
-  await access.clients.assertNewClients()
+  await unlessAborted(context.signal, () => access.clients.assertNewClients())
   yield { events: [], version: formatVersion(version) }
 }
 

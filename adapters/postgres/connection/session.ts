@@ -1,5 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
+import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { hasMethods } from '../../common/properties.js'
 import { unavailable } from '../../common/source-errors.js'
@@ -86,9 +87,8 @@ export class Session {
   }
 
   static async open(clients: ClientFactory, options: SessionOptions): Promise<Session> {
-    options.signal.throwIfAborted()
-    const client = await clients.next()
-    options.signal.throwIfAborted() // The factory may have taken long.
+    const client = await unlessAborted(options.signal, () => clients.next())
+    options.signal.throwIfAborted() // It may have aborted just now.
     const session = new Session(client, options)
     try {
       await session.#withDeadline(session.#client.connect())

@@ -31,6 +31,12 @@ async function sessionOf(more: object = {}) {
   return { clock, session, stream, respond: () => response.resolve() }
 }
 
+test('an abort ends a session whose client is still being made', async () => {
+  const clients = { next: () => new Promise(() => {}) } as unknown as ClientFactory
+  const opening = Session.open(clients, { clock: new VirtualClock(0), signal: AbortSignal.timeout(10), timeoutMs: 1 })
+  await expect(opening).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
 test('a response with pauses is waited for as long as bytes arrive between them', async () => {
   const { clock, session, stream, respond } = await sessionOf()
   const rows = session.query('SELECT slow')
