@@ -148,10 +148,13 @@ export class Poller {
   }
 }
 
-/** A snapshot that is older than a truncation, or a rewrite, finds the table empty. So the locks come before it. */
+/**
+ * A snapshot that is older than a truncation, or a rewrite, finds the table empty. So the locks come before it. They are
+ * not waited for: DDL on several tables would wait in a circle with the poll, and the server would end one of both.
+ */
 function lockSql(tables: readonly PolledTable[]): string {
   const names = tables.map(({ table }) => table.name)
-  return names.length === 0 ? '' : `LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`
+  return names.length === 0 ? '' : `LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE NOWAIT`
 }
 
 /** Returns the error if it concerns one table; throws any other one. */

@@ -138,7 +138,7 @@ describePostgres('a database of Postgres', async (postgres) => {
     await ddl.query('BEGIN; LOCK t1 IN ACCESS EXCLUSIVE MODE')
     const mark = await write(4, ['t0'])
     await expect(informers[0]?.waitFor(mark, { timeoutMs: 6_000 })).rejects.toMatchObject({ code: 'TIMEOUT' })
-    await ddl.query('COMMIT')
+    await ddl.query('LOCK t0 IN ACCESS EXCLUSIVE MODE; COMMIT') // A poll that waits for t1 does not hold t0.
     await informers[0]?.waitFor(mark, { timeoutMs: 20_000 })
     expect(rows()).toEqual([4, undefined])
     expect(informers.map(({ status }) => status.reconnects)).toEqual([0, 0])
