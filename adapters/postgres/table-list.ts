@@ -103,12 +103,15 @@ async function beginGuarded(
   }
 }
 
-/** Over a second connection. A silent COPY may be reading rows that the condition excludes. */
+/**
+ * Over a second connection. A silent COPY may be reading rows that the condition excludes. A server with track_activities
+ * off reports for what a process waits, but not its state.
+ */
 async function isCopying(access: TableAccess<unknown>, copying: Session, context: ListContext): Promise<boolean> {
   const session = await access.connect(context)
   try {
-    const sql = `SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4 AND a.state OPERATOR(pg_catalog.=) 'active'::pg_catalog.text
-      AND coalesce(a.wait_event, '') OPERATOR(pg_catalog.<>) 'ClientWrite'::pg_catalog.text`
+    const sql = `SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4
+      AND coalesce(a.wait_event, '') OPERATOR(pg_catalog.<>) ALL (ARRAY['ClientRead', 'ClientWrite'])`
     const isActive = (await session.isolated(() => session.query(sql, [copying.processId]))).length > 0
     if (isActive) context.alive?.()
     return isActive

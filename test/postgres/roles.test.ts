@@ -34,13 +34,14 @@ describePostgres('a role that mirrors', (postgres) => {
     const { db, role } = await withRole()
     await db.install('t', { grant: [role] })
     const version = Number(await db.value(`SELECT current_setting('server_version_num')::int`))
-    await db.sql(`ALTER ROLE ${role} SET idle_session_timeout = '300ms'`)
+    await db.sql(`ALTER ROLE ${role} SET idle_session_timeout = '300ms'; ALTER ROLE ${role} SET track_activities = off`)
     if (version >= 170_000) await db.sql(`ALTER ROLE ${role} SET transaction_timeout = '100ms'`)
     const connection = { user: role }
-    // Evaluated for each row of the list: 20 times 20 ms.
-    await db.sql(`CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.02);
+    // Evaluated for each row of the list: 20 times 100 ms. The server is silent for longer than timeoutMs.
+    await db.sql(`CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_sleep(0.1);
       RETURN n; END'`)
-    const rows = await mirror(db, { table: 't', sql: 'slow(n) >= 0', pollIntervalMs: 1_000, wake: 'poll', connection })
+    const silent = { sql: 'slow(n) >= 0', timeoutMs: 800 }
+    const rows = await mirror(db, { table: 't', ...silent, pollIntervalMs: 1_000, wake: 'poll', connection })
     const pause = performance.now() + 1_500
     await waitUntil('longer than the time-out', () => performance.now() > pause)
     await db.sql('UPDATE t SET n = 42 WHERE id = 1')
