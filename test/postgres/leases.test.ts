@@ -105,7 +105,7 @@ describePostgres('leases in Postgres', (postgres) => {
   test('a role that is read-only, or has another isolation level, by default renews too', async () => {
     const db = await installed()
     const options = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
-    const sessions = Array.from({ length: 4 }, () => sessionOf(poolOf(db, { options })))
+    const sessions = Array.from({ length: 4 }, () => sessionOf(poolOf(db, { options }), { leaseMs: 1e11 }))
     const view = await Promise.all(
       sessions.map((session, nth) =>
         session.renew({ ...JOIN, member: `member00000${nth}` }, [], new AbortController().signal),

@@ -23,8 +23,8 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.sql(`ALTER ROLE ${role} SET default_transaction_read_only = on`)
     // What crash recovery does.
     await db.sql('DELETE FROM listwatch.state')
-    const connection = { user: role }
-    const rows = await mirror(db, { table: 't', columns: ['id', 'n'], sql: 'n >= 0', trimEveryMs: 1, connection })
+    const more = { connection: { user: role }, timeoutMs: 1e10 }
+    const rows = await mirror(db, { table: 't', columns: ['id', 'n'], sql: 'n >= 0', trimEveryMs: 1, ...more })
     await expectMirrored(rows, 'UPDATE t SET n = 1 WHERE id = 1')
     await waitUntil('a trim', async () => Number(await db.value('SELECT count(*)::int FROM listwatch.mark')) > 0)
     expect(rows.errors).toEqual([])

@@ -4,6 +4,7 @@ import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import { DeadlineScope, ReceivedBytes } from '../../common/deadline-scope.js'
 import { hasMethods } from '../../common/properties.js'
 import { unavailable } from '../../common/source-errors.js'
+import { MAX_INT4 } from '../schema/quoting.js'
 import { assertTrusted, UNTRUSTED_SQL } from '../schema/trusted-owner.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
@@ -116,7 +117,7 @@ export class Session {
 
   #settings(): readonly string[] {
     // Shorter than the deadline of a query, so that a wait for a lock is not mistaken for silence.
-    const lockTimeoutMs = Math.max(1, Math.floor(this.#options.timeoutMs / 2))
+    const lockTimeoutMs = Math.min(Math.max(1, Math.floor(this.#options.timeoutMs / 2)), MAX_INT4)
     const limits = [
       'statement_timeout = 0',
       'idle_in_transaction_session_timeout = 0',

@@ -1,6 +1,6 @@
 import type { Eviction, LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody } from '../../common/lease-records.js'
-import { quoteIdentifier, quoteLiteral } from '../schema/quoting.js'
+import { MAX_INT4, quoteIdentifier, quoteLiteral } from '../schema/quoting.js'
 import { ASSERT_TRUSTED_SQL } from '../schema/trusted-owner.js'
 
 /** The channel of hints. A payload is the name of the group, a space, and the member. */
@@ -150,7 +150,7 @@ INSERT INTO listwatch.lease_rights (group_name, role) VALUES (${quoteLiteral(gro
 
 /** One message with one transaction, whatever the settings of the role and the pooler are. */
 function request(statement: string, timeoutMs: number): string {
-  const ms = Math.ceil(timeoutMs)
+  const ms = Math.min(Math.ceil(timeoutMs), MAX_INT4)
   return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL lock_timeout = ${ms}; SET LOCAL statement_timeout = ${ms}; SET LOCAL row_security = on; ${ASSERT_TRUSTED_SQL}; ${statement}`
 }
 

@@ -14,7 +14,7 @@ import { assertConnected } from '../connection/client-factory.js'
 import { codeOf, postgresError } from '../connection/postgres-errors.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
 import { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
-import { quoteIdentifier, quoteLiteral } from './quoting.js'
+import { MAX_INT4, quoteIdentifier, quoteLiteral } from './quoting.js'
 import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
 import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 
@@ -50,7 +50,7 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
     key: key === undefined ? undefined : textArray(key),
     level: level === undefined ? undefined : quoteLiteral(level),
     wake: wake === undefined ? undefined : quoteLiteral(wake),
-    bulk: bulk === undefined ? undefined : String(Math.min(bulk, 2 ** 31 - 1)), // The largest int4.
+    bulk: bulk === undefined ? undefined : String(Math.min(bulk, MAX_INT4)),
     readers: grant === undefined ? undefined : textArray(grant),
   }).flatMap(([name, value]) => (value === undefined ? [] : [`, ${name} => ${value}`]))
   return migration(
