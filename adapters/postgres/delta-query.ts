@@ -114,7 +114,7 @@ export async function readDelta<T>(
  * fingerprint. If the snapshot is unchanged, no transaction has ended, and nothing else is checked. If a transaction
  * that ran at the version has ended, the delta is needed, whatever the transaction logged.
  */
-export function probeSql(table: Table, [at, access, fingerprint] = ['H', '$5', '$6']): string {
+export function probeSql(table: Table, at = 'H', access = '$5', fingerprint = '$6'): string {
   const { relid, log, name } = table
   const isUnlogged = table.isSecured
     ? `NOT ${log}_changes($1::pg_catalog.text::pg_catalog.xid8, '{}'::pg_catalog.xid8[])`
@@ -160,7 +160,7 @@ export interface ProbedTable {
 /** SQL of the probes of several tables at one snapshot, as one statement. */
 export function probesSql(tables: readonly ProbedTable[]): string {
   const probes = tables.map(({ table, from, fingerprint }, at) =>
-    probeSql(table, [String(at), quoteLiteral(from.access), quoteLiteral(fingerprint)]),
+    probeSql(table, String(at), quoteLiteral(from.access), quoteLiteral(fingerprint)),
   )
   return probes.join('\nUNION ALL ')
 }

@@ -506,7 +506,7 @@ describePostgres('a migration', (postgres) => {
     expect(statements.length).toBeGreaterThan(30)
     const client = await db.connect()
     for (const statement of statements) {
-      if (/^\s*(BEGIN|COMMIT)\s*$/.test(statement)) await client.query(statement)
+      if (/^\s*(BEGIN|COMMIT)\b/.test(statement)) await client.query(statement)
       else await client.query(`SAVEPOINT s; ${statement}; RELEASE SAVEPOINT s`)
     }
     const names = `SELECT array_agg(proname::text ORDER BY 1) FROM pg_proc WHERE pronamespace = 'listwatch'::regnamespace AND NOT starts_with(proname, 'log_')`
