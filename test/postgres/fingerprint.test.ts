@@ -118,9 +118,8 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
     const db = await at.installed(`${ROWS}; CREATE TABLE other (id int PRIMARY KEY)`)
     const fingerprint = `SELECT listwatch.fingerprint('t'::regclass)::text`
     const before = await db.value(fingerprint)
-    await db.sql(
-      'UPDATE t SET n = 5; INSERT INTO t SELECT g FROM generate_series(10, 9000) g; DELETE FROM t WHERE id > 50',
-    )
+    await db.sql(`UPDATE t SET n = 5; INSERT INTO t SELECT g FROM generate_series(10, 9000) g;
+      DELETE FROM t WHERE id > 50`)
     await db.sql('VACUUM ANALYZE t')
     await db.sql('VACUUM FREEZE pg_class')
     await db.sql('ALTER TABLE other ADD COLUMN n int; CREATE INDEX ON other (n); SELECT listwatch.trim()')
