@@ -10,8 +10,10 @@ import type { WatchStream } from '../transport/transport.js'
 
 /** The stream is paused when this many messages are queued. */
 const HIGH_WATER_MARK = 4
-/** A queued message with fewer bytes of keys and values takes the events of the next one. */
+/** A queued message with fewer bytes takes the events of the next one. */
 const JOINED_BYTES = 1 << 20
+/** What an event needs besides them. Joining many more tiny ones would take time that grows with its square. */
+const EVENT_BYTES = 256
 
 export type InboxEvent = WatchResponse | 'progress-request' | 'silence'
 
@@ -20,7 +22,7 @@ export class WatchInbox {
   readonly #stream: WatchStream
   readonly #signal: AbortSignal
   readonly #messages: WatchResponse[] = []
-  /** Keys and values in the last message. */
+  /** The bytes of the last message. */
   #lastBytes = 0
   #ending: Error | undefined
   #isProgressRequested = false
@@ -79,7 +81,7 @@ export class WatchInbox {
   #enqueue(response: WatchResponse): void {
     if (this.#ending !== undefined) return
     const last = this.#messages.at(-1)
-    const bytes = response.events.reduce((sum, { kv }) => sum + lengthOf(kv), 0)
+    const bytes = response.events.reduce((sum, { kv }) => sum + lengthOf(kv) + EVENT_BYTES, 0)
     if (last !== undefined && this.#lastBytes < JOINED_BYTES && continues(last, response)) {
       this.#messages[this.#messages.length - 1] = { ...last, events: last.events.concat(response.events) }
       this.#lastBytes += bytes

@@ -23,7 +23,7 @@ test('an inbox that is closed after its signal was aborted cancels its stream', 
   expect(calls).toEqual(['unwanted'])
 })
 
-test('[E16] messages that wait are one with all their events, unless one repeats a revision or is large', async () => {
+test('[E16] messages that wait are one with all their events, unless one repeats a revision or they are large or many', async () => {
   const { calls, inbox, listener } = opened()
   const send = (isFragment: boolean, revisions: readonly number[], size = 1): void => {
     const kv = { key: Buffer.from('k'), value: Buffer.alloc(size), createRevision: 1 }
@@ -37,5 +37,6 @@ test('[E16] messages that wait are one with all their events, unless one repeats
   for (const expected of [[1, 2, 3, 4], [4, 5, 6], [7], [8], [7]])
     expect(await inbox.next(0)).toMatchObject({ events: expected.map((modRevision) => ({ kv: { modRevision } })) })
   expect(await inbox.next(0)).toBe('silence')
-  expect(calls).toEqual(['pause', 'resume'])
+  for (let revision = 10; revision < 20_000; revision++) send(false, [revision])
+  expect(calls).toEqual(['pause', 'resume', 'pause'])
 })
