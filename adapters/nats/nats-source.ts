@@ -84,6 +84,9 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
     const key = keyOf(message, state)
     const version = String(message.seq)
     if (message.isDelete) return { type: 'delete', key, version }
+    // Two subjects that are not UTF-8 may be one text.
+    if (message.subject.includes('\ufffd'))
+      return { type: 'invalid', key, error: new TypeError('the key is not UTF-8, or has U+FFFD'), version }
     try {
       return { type: 'put', key, object: values.decode(Buffer.from(message.data), key), version }
     } catch (error) {

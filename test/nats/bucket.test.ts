@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
@@ -40,7 +41,7 @@ async function stage(
     await connection.close()
     await proxy[Symbol.asyncDispose]()
   })
-  return { proxy, kv, admin, mirror, errors, lists: () => count }
+  return { proxy, kv, admin, connection, mirror, errors, lists: () => count }
 }
 
 function methodsOf<T>(source: ReturnType<typeof natsKvSource<T>>): ReturnType<typeof natsKvSource<T>> {
@@ -63,7 +64,7 @@ async function consumersOf(admin: NatsConnection, bucket: string): Promise<numbe
 describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   const shared = useNats(server)
 
-  test('[J7] a header that nats.js cannot read leaves the connection and the mirror as they are', async () => {
+  test('[J7] a header that nats.js cannot read, and keys that are not UTF-8, leave the connection and the mirror as they are', async () => {
     const { admin, kv, mirror, lists } = await stage(shared.nats)
     const { bucket } = await kv.status()
     // As a program in Go may write it.
@@ -77,7 +78,10 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     await kv.put('b', '7')
     await waitUntil('the next value', () => mirror.get('b') === 7)
     expect(mirror.get('a')).toBeUndefined()
-    expect([mirror.size, mirror.invalid.size, lists()]).toEqual([3, 0, 1])
+    const puts = ['\xfe', '\xff'].map((key) => `PUB $KV.${bucket}.${key} 1\r\n8\r\n`)
+    connect(shared.nats.port).end(Buffer.from(`CONNECT {}\r\n${puts.join('')}`, 'latin1'))
+    await waitUntil('a key that is not UTF-8', () => mirror.invalid.size > 0)
+    expect([mirror.size, mirror.invalid.size, lists()]).toEqual([3, 1, 1])
   })
 
   test('[J11] deletes whose markers were purged while the connection was down are found, without a list', async () => {
