@@ -106,7 +106,7 @@ export function bucketSource<T>(options: NatsKvSourceOptions<T>, form: BucketFor
       if (isWhole) return (await readState(session, bucket)).lastSeq
       return Math.max(...(await Promise.all(all.map((filter) => readLastSeq(session, bucket, filter)))))
     }
-    const [stream, beatMs] = [streamOf(bucket), heartbeatMs / 2]
+    const [stream, beatMs] = [streamOf(bucket), Math.ceil(heartbeatMs / 2)]
     return { session, stream, filters: all, heartbeatMs: beatMs, lastSeq, isExact: isWhole }
   }
 

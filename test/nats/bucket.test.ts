@@ -189,19 +189,25 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     expect(lists()).toBe(1)
   })
 
-  test('stop leaves no consumer, and the connection stays open', async () => {
-    const { kv, admin, mirror } = await stage(shared.nats)
+  test('a third of a second as heartbeatMs needs few requests; stop leaves no consumer, and the connection open', async () => {
+    const { kv, admin, connection, mirror } = await stage(shared.nats, { heartbeatMs: 1_000 / 3 })
     const { bucket } = await kv.status()
     await waitUntil('one consumer', async () => (await consumersOf(admin, bucket)) === 1)
+    const { outMsgs } = connection.stats()
+    await sleep(1_000)
+    expect(connection.stats().outMsgs - outMsgs).toBeLessThan(100)
     await mirror.stop()
     await waitUntil('no consumer', async () => (await consumersOf(admin, bucket)) === 0, 5_000)
     await sleep(100)
     expect(await consumersOf(admin, bucket)).toBe(0)
   })
 
-  test('a bucket that does not exist is NOT_FOUND', async () => {
-    const source = natsKvSource({ client: await shared.nats.connect(), bucket: 'missing' })
-    await expect(source.head({ ...context() })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  test('a bucket that does not exist is NOT_FOUND, and a closed connection a mistake in the program', async () => {
+    const client = await shared.nats.connect()
+    const source = natsKvSource({ client, bucket: 'missing' })
+    await expect(source.head(context())).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await client.close()
+    await expect(source.head(context())).rejects.toMatchObject({ name: 'OptionError', option: 'client' })
   })
 
   test.each([
@@ -224,21 +230,11 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     const source = natsKvSource<number>({ client: admin, bucket })
     let error: unknown
     const isRefused = async (): Promise<boolean> => {
-      error = await listed(source).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      )
-      return error !== undefined
+      error = await listed(source).catch((thrown: unknown) => thrown)
+      return error instanceof Error
     }
     await waitUntil('the copied message', isRefused)
     expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringMatching(/\.a, and/) })
     expect((await listed(natsKvSource<number>({ client: admin, bucket: 'copy' }))).objects.size).toBe(1)
-  })
-
-  test('a closed connection is a mistake in the program', async () => {
-    const connection = await shared.nats.connect()
-    await connection.close()
-    const source = natsKvSource({ client: connection, bucket: 'any' })
-    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'OptionError', option: 'client' })
   })
 })

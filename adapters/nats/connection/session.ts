@@ -27,7 +27,7 @@ const CLOSED =
   'the NATS connection is closed: stop the informer, controller or relay before you close it; if the server may refuse its login for a while, connect with maxReconnectAttempts: -1 and ignoreAuthErrorAbort: true'
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE_FOUND = 10_037
-const BAD_REQUEST = 400
+export const BAD_REQUEST = 400
 /** The number of timeouts that a wait lasts at most, while stored messages arrive. */
 const MOST_TIMEOUTS = 6
 export const NO_RESPONDERS = 503

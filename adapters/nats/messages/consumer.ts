@@ -1,6 +1,6 @@
 import { unavailable } from '../../common/source-errors.js'
 import type { NatsMessage } from '../connection/nats-client.js'
-import { NO_RESPONDERS, type Session, uniqueName } from '../connection/session.js'
+import { BAD_REQUEST, NO_RESPONDERS, type Session, uniqueName } from '../connection/session.js'
 import { StateCut } from '../state-cut.js'
 import { HeldMessages } from './held-messages.js'
 import type { StoredMessage } from './stored-message.js'
@@ -218,7 +218,7 @@ export class Consumer {
     } else if (code === CONFLICT && /MaxBytes|Batch Completed/i.test(description)) {
       this.#isAlone = this.#due === this.#pullSize // Not even one message fitted.
       this.#due = 0
-    } else if (code === CONFLICT || code === NO_RESPONDERS) {
+    } else if (code === CONFLICT || code === NO_RESPONDERS || code === BAD_REQUEST) {
       this.#options.session.end(unavailable(`the consumer has ended: ${description || 'it does not exist'}`))
     } else if (!isProbe) {
       // Nothing more (404), or the pull is over (408).
