@@ -96,21 +96,16 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     expect([mirror.size, lists()]).toEqual([2, 1])
   })
 
-  test('[J11] keys whose values expire are deleted, without a list', async () => {
-    const { kv, mirror, lists } = await stage(shared.nats, {}, { ttl: 2_000 })
+  test.each([
+    ['keys whose values expire', { ttl: 2_000 }],
+    ['a purge of the whole bucket', {}],
+  ])('[J11] %s, and the mirror is empty, without a list', async (_what, config) => {
+    const { admin, kv, mirror, lists } = await stage(shared.nats, {}, config)
+    if (!('ttl' in config)) await admin.request(`$JS.API.STREAM.PURGE.KV_${(await kv.status()).bucket}`)
     await waitUntil('the end of all values', () => mirror.size === 0)
     await kv.put('a', '5')
     await waitUntil('the next value', () => mirror.get('a') === 5)
     expect(lists()).toBe(1)
-  })
-
-  test('[J11] a purge of the whole bucket empties the mirror', async () => {
-    const { admin, kv, mirror } = await stage(shared.nats)
-    const { bucket } = await kv.status()
-    await admin.request(`$JS.API.STREAM.PURGE.KV_${bucket}`)
-    await waitUntil('the purge', () => mirror.size === 0)
-    await kv.put('b', '7')
-    await waitUntil('the next value', () => mirror.get('b') === 7)
   })
 
   test('[J11] a message that is erased is a delete, also with a filter', async () => {
