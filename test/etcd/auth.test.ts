@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { Etcd3 } from 'etcd3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -13,6 +13,7 @@ import { describeEtcd } from '../servers/index.js'
 import { failure } from '../support/failure.js'
 import { portOf } from '../support/listening.js'
 import { followRotations } from '../support/load.js'
+import { context } from '../support/source-calls.js'
 import { listed } from './follow.js'
 import { Stage } from './stage.js'
 
@@ -99,6 +100,22 @@ describeEtcd('etcd with authentication', (server) => {
     }
   })
 
+  test('[A7][E11] the login of another user that ends late does not replace the token of the current one', async () => {
+    await root.user('leaver').create('secret')
+    await root.user('leaver').addRole('reads')
+    const stop = new AbortController()
+    let login = { ...auth, username: 'leaver' }
+    const source = etcdSource({ endpoints: etcd.endpoint, prefix: '/stage', auth: () => login })
+    const first = source.head(context())
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    login = auth
+    setTimeout(() => stop.abort(), 1)
+    await expect(source.head(context(stop.signal))).rejects.toMatchObject({ code: 'STOPPED' })
+    await first
+    await root.user('leaver').removeRole('reads')
+    await expect(source.head(context())).resolves.toMatch(/^etcdh1\./)
+  })
+
   test.each<[string, object, RegExp]>([
     ['a wrong password', { auth: { ...auth, password: 'x' } }, /authentication failed.*check auth: username, password/],
     ['nobody', {}, /user name is empty.*check auth: username, password/],
@@ -168,16 +185,6 @@ describeEtcd('etcd with authentication', (server) => {
 })
 
 describeEtcd('an address of another server', (server) => {
-  const cases: readonly (readonly [what: string, endpoint: string, says: RegExp])[] = [
-    ['no server', '127.0.0.1:1', /no server listens there: check host and port/],
-    ['no such host', 'no-such-host.invalid:2379', /no such host: check its name/],
-  ]
-  test.each(cases)('%s fails with a one-line message', async (_what, endpoint, says) => {
-    await expect(listed(etcdSource({ endpoints: endpoint, prefix: 'a' }))).rejects.toMatchObject(
-      failure('UNAVAILABLE', says),
-    )
-  })
-
   test('[E11] TLS works with the right certificate, also if that is replaced, and another one is rejected with a hint', async () => {
     await using etcd = await EtcdServer.start({ server, hasTls: true })
     await using other = await EtcdServer.start({ server, hasTls: true })
@@ -194,36 +201,26 @@ describeEtcd('an address of another server', (server) => {
     )
   })
 
-  test.each([
-    [
-      'is not etcd',
-      () => createServer((_request, response) => response.end('hello')),
-      'is not etcd: check host and port)',
-    ],
-    [
-      'ends each connection',
-      () => createTcpServer((socket) => socket.once('data', () => socket.end())),
-      'ended the connection: is this an etcd server? check',
-    ],
-  ])('a server that %s fails with a message that names the endpoint', async (_what, make, says) => {
-    const endpoints = `127.0.0.1:${await portOf(make())}`
-    await expect(listed(etcdSource({ endpoints, prefix: 'a' }))).rejects.toMatchObject(
-      failure('UNAVAILABLE', `(${endpoints} ${says}`),
-    )
+  const hello = (): Server => createServer((_request, response) => response.end('hello'))
+  const endEach = (): Server => createTcpServer((socket) => socket.once('data', () => socket.end()))
+  test.each<[string, string | (() => Server), string]>([
+    ['no server', '127.0.0.1:1', 'no server listens there: check host and port'],
+    ['no such host', 'no-such-host.invalid:2379', 'no such host: check its name'],
+    ['another server', hello, 'is not etcd: check host and port)'],
+    ['a server that ends each connection', endEach, 'ended the connection: is this an etcd server? check'],
+  ])('%s fails with a one-line message, which names an endpoint that is another server', async (_what, at, says) => {
+    const endpoints = typeof at === 'string' ? at : `127.0.0.1:${await portOf(at())}`
+    const hint = typeof at === 'string' ? says : `(${endpoints} ${says}`
+    await expect(listed(etcdSource({ endpoints, prefix: 'a' }))).rejects.toMatchObject(failure('UNAVAILABLE', hint))
   })
 
-  test('a server that resets each connection fails with a hint', async () => {
-    const port = await portOf(createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())))
-    for (const scheme of ['http', 'https'])
-      await expect(listed(etcdSource({ endpoints: `${scheme}://127.0.0.1:${port}`, prefix: 'a' }))).rejects.toThrow(
-        /check host and port; check the scheme of the endpoints and credentials/,
-      )
-  })
-
-  test('TLS to a server without TLS fails with a hint', async () => {
+  test('a server that resets each connection, and TLS to one without TLS, fail with a hint', async () => {
     await using etcd = await EtcdServer.start({ server })
-    await expect(listed(etcdSource({ endpoints: etcd.url.replace('http', 'https'), prefix: 'a' }))).rejects.toThrow(
-      /check the scheme of the endpoints and credentials/,
-    )
+    const port = await portOf(createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())))
+    const [scheme, host] = ['check the scheme of the endpoints and credentials', `://127.0.0.1:${port}`]
+    for (const endpoints of [`http${host}`, `https${host}`, etcd.url.replace('http', 'https')]) {
+      const says = endpoints.endsWith(host) ? `check host and port; ${scheme}` : scheme
+      await expect(listed(etcdSource({ endpoints, prefix: 'a' }))).rejects.toThrow(says)
+    }
   })
 })

@@ -105,7 +105,7 @@ const CHANNEL = {
 export function grpcTransport({ endpoints, call, check, ...login }: GrpcOptions): Transport {
   const targets = endpoints.map(targetOf)
   const isSecure = login.credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
-  const token = new Token()
+  let token: Token = { auth: undefined, value: undefined }
   let next = 0
   return {
     endpoints: targets.length,
@@ -116,7 +116,8 @@ export function grpcTransport({ endpoints, call, check, ...login }: GrpcOptions)
       const credentials = await (typeof login.credentials === 'function' ? login.credentials() : login.credentials)
       const auth = await (typeof login.auth === 'function' ? login.auth() : login.auth)
       check(call, { auth, credentials })
-      token.use(auth)
+      const isSame = auth?.username === token.auth?.username && auth?.password === token.auth?.password
+      if (!isSame) token = { auth, value: undefined }
       const at = next
       const target = targets[at % targets.length] ?? ''
       // Connections that fail together go to the same next endpoint.
@@ -149,17 +150,10 @@ function channelCredentials(grpc: Grpc, isSecure: boolean, own: EtcdCredentials 
   return grpc.credentials.createSsl(own?.rootCertificate, own?.privateKey ?? null, own?.certChain ?? null)
 }
 
-/** The token of the user, shared by all connections of a source. `value` is undefined before the first request. */
-class Token {
-  auth: EtcdAuth | undefined
+/** The token of one user and password, shared by their connections. `value` is undefined before the first request. */
+interface Token {
+  readonly auth: EtcdAuth | undefined
   value: string | undefined
-
-  /** Another user or password needs another token. */
-  use(auth: EtcdAuth | undefined): void {
-    const isSame = auth?.username === this.auth?.username && auth?.password === this.auth?.password
-    if (!isSame) this.value = undefined
-    this.auth = auth
-  }
 }
 
 function connectionTo(
@@ -185,24 +179,25 @@ function connectionTo(
     return own
   }
 
-  const unary = <V>(path: string, request: Buffer, { decode }: Message<V>): Call<V> => {
+  const unary = <V>(path: string, request: Buffer, { decode }: Message<V>, own = metadata()): Call<V> => {
     const { promise: response, resolve, reject } = Promise.withResolvers<V>()
     const answered = (error: ServiceError | null, value?: V): void => {
       if (error !== null) reject(error)
       else if (value === undefined) reject(new Error('a response without a message'))
       else resolve(value)
     }
-    const call = client.makeUnaryRequest<Buffer, V>(path, asIs, decode, request, metadata(), {}, answered)
+    const call = client.makeUnaryRequest<Buffer, V>(path, asIs, decode, request, own, {}, answered)
     return { response, cancel: () => call.cancel() }
   }
 
   const authenticate = async (follow: <R>(call: Call<R>) => Promise<R>): Promise<void> => {
     const { auth } = token
     if (auth === undefined) return
-    token.value = undefined
+    // Another request may still use the old token: without any, the server would refuse it as one of no user.
     const request = encodeAuthenticate(auth.username, auth.password)
+    const call = unary('/etcdserverpb.Auth/Authenticate', request, TOKEN_RESPONSE, new grpc.Metadata())
     try {
-      token.value = (await follow(unary('/etcdserverpb.Auth/Authenticate', request, TOKEN_RESPONSE))).token
+      token.value = (await follow(call)).token
     } catch (error) {
       // A server without authentication needs no token.
       if (!/authentication is not enabled/.test(String(error))) throw error
