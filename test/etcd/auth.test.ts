@@ -185,6 +185,11 @@ describeEtcd('etcd with authentication', (server) => {
 })
 
 describeEtcd('an address of another server', (server) => {
+  test('[A5] a function for auth that never ends is left when the signal aborts', async () => {
+    const source = etcdSource({ endpoints: '127.0.0.1:1', prefix: 'a', auth: () => new Promise<never>(() => {}) })
+    await expect(source.head(context(AbortSignal.timeout(20)))).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+
   test('[E11] TLS works with the right certificate, also if that is replaced, and another one is rejected with a hint', async () => {
     await using etcd = await EtcdServer.start({ server, hasTls: true })
     await using other = await EtcdServer.start({ server, hasTls: true })

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED } from '../../../src/contract/errors.js'
+import { unlessAborted } from '../../../src/util/abort-listeners.js'
 import { DeadlineScope } from '../../common/deadline-scope.js'
 import { isUnavailable, unavailable } from '../../common/source-errors.js'
 import { assertEtcd, etcdError, isTooLarge } from './etcd-errors.js'
@@ -49,8 +50,12 @@ export class Session {
     first: (session: Session, timeoutMs: number) => Promise<V>,
   ): Promise<[Session, V]> {
     for (let tries = transport.endpoints; ; tries--) {
-      options.signal.throwIfAborted()
-      const session = new Session(await transport.connect(), options)
+      // A function of the user for `auth` or `credentials` may never end.
+      const session = await unlessAborted(options.signal, async () => {
+        const opened = new Session(await transport.connect(), options)
+        if (options.signal.aborted) opened.close()
+        return opened
+      })
       const timeoutMs = transport.endpoints > 1 ? Math.min(CONNECT_MS, options.timeoutMs) : options.timeoutMs
       try {
         return [session, await first(session, timeoutMs)]
