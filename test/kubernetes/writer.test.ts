@@ -164,6 +164,8 @@ describeKubernetes('kubernetesWriter', (server) => {
       failure('NOT_FOUND', 'did you mean ConfigMap?'),
     )
     await expect(writerOf().apply(configMap('Not_A_Name', {}))).rejects.toMatchObject({ code: 'PROTOCOL' })
+    const elsewhere = { ...configMap('x', {}), metadata: { name: 'x', namespace: 'no name?' } }
+    await expect(writerOf().apply(elsewhere)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('an aborted signal ends the wait for the server', async () => {

@@ -37,7 +37,8 @@ export function groupPath(apiVersion: string): string {
 }
 
 export function resourcePath({ apiVersion, plural }: Resource, namespace: string | undefined): string {
-  return `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
+  const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`
+  return `${groupPath(apiVersion)}${scope}/${plural}`
 }
 
 /** `NOT_FOUND` if the server has none, with the nearest name or the APIs that have it. */

@@ -258,7 +258,7 @@ function referenceOf(object: KubernetesReference): Reference {
 }
 
 function requestFor({ namespace, name, body, count, lastObservedAt }: Series, written: number): ApiRequest {
-  const path = `/apis/${API_VERSION}/namespaces/${namespace}/events`
+  const path = `/apis/${API_VERSION}/namespaces/${encodeURIComponent(namespace)}/events`
   const target = { group: 'events.k8s.io', plural: 'events', namespace, verbs: ['create', 'patch'] }
   const series = count > 1 ? { series: { count, lastObservedTime: microTime(lastObservedAt) } } : {}
   if (written === 0) return { ...target, verb: 'create', path, body: { ...body, ...series } }
