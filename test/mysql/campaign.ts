@@ -73,7 +73,6 @@ class Stage extends BackendStage<Item> {
   readonly at: MysqlServer
 
   private constructor(at: MysqlServer, proxy: FaultProxy) {
-    // That of mysql2/promise cannot be closed before the login.
     const connect = () => createConnection({ ...at.address, user: 'mirror', port: proxy.port }).promise()
     const source = mysqlSource<Item>({ connect, table: 'items', timeoutMs: 4_000 })
     super(proxy, source, { clock: new CountingClock(fastClock(SPEED)), checker: new PairChecker(source) })

@@ -38,15 +38,12 @@ describe('the scope of a request', () => {
 
   test('[S6] selects by a Date of its own, which the program may change', async () => {
     const source = memorySource({ entries: Object.entries({ a: 5, b: 6 }) })
-    const dates = [new Date(5), new Date(5)]
-    const [first] = dates
-    const where = () => ({ where: { at: dates.shift() } }) as {}
-    await using days = served(
-      { source, indexes: (ix) => ({ at: ix.equal((n: number) => new Date(n)) }) },
-      { scope: where },
-    )
+    const [first, second] = [new Date(5), new Date(5)]
+    const dates = [first, second]
+    const scope = () => ({ where: { at: dates.shift() } }) as {}
+    await using days = served({ source, indexes: (ix) => ({ at: ix.equal((n: number) => new Date(n)) }) }, { scope })
     await days.mirror(get('/version'))
-    first?.setTime(6)
+    first.setTime(6)
     expect((await listOf(days.mirror(get('/list')))).events.map(({ key }) => key)).toEqual(['a'])
   })
 
