@@ -65,9 +65,9 @@ export class SimulatedSource implements ListerWatcher<Item> {
   lastList: ListStream | undefined
   heads = 0
   headFailures = 0
-  /** The code of the last fatal refusal; undefined after the next open. */
+  /** The code of the last fatal refusal. The first one is undefined after the next open. */
   refusedWith: SourceErrorCode | undefined
-  /** The number of version lists in progress. */
+  lastRefusal: SourceErrorCode | undefined
   #versionLists = 0
 
   constructor(
@@ -201,7 +201,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     const { decisions, settings } = this.scenario
     const drawn = decisions.pick('fatal', codes)
     const code = settings.clears && decisions.chance('revoked', 0.6) ? 'UNAUTHORIZED' : drawn
-    if (isAudit !== true && !signal.aborted) this.refusedWith = code
+    if (isAudit !== true && !signal.aborted) [this.refusedWith, this.lastRefusal] = [code, code]
     return new SourceError(REFUSAL, { code })
   }
 

@@ -76,7 +76,7 @@ export class SetMember extends BackendShard implements Member {
   renew(isNew: boolean, newHistory: () => History): void {
     if (isNew) this.history = newHistory()
     this.#spans.push(this.history)
-    this.source = this.#newSource()
+    this.source = Object.assign(this.#newSource(), { lastRefusal: this.source.lastRefusal })
     this.isIn = true
   }
 

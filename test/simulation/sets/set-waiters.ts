@@ -96,8 +96,8 @@ export class SetWaiters extends InformerWaiters<SetDriver> {
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
-      // A fatal refusal rejects the waits for the first list.
-      mayFail: (code) => this.isStopped(code) || members.all.some(({ source }) => source.refusedWith === code),
+      // A fatal refusal rejects the waits for the first list. The source may be opened again before that is noticed.
+      mayFail: (code) => this.isStopped(code) || members.all.some(({ source }) => source.lastRefusal === code),
       ended: () => {
         for (const start of names)
           if (isStill(start) && informer.status.sources?.[start.member.name]?.isSynced !== true)
