@@ -258,12 +258,12 @@ describeEtcd('collections of etcd', (server) => {
       [z, await listed(z)],
     ])
     await next(batches)
+    const counted = (async (): Promise<number> => {
+      for (let count = 1; ; count++) if (sizes(await next(batches)).length === 1) return count
+    })()
     for (let n = 0; n < 200; n++) await write(foreign)
     await write(`${names[1]}k`)
-    const until = async (isLast: (batch: CollectionBatch) => boolean): Promise<number> => {
-      for (let count = 1; ; count++) if (isLast(await next(batches))) return count
-    }
-    expect(await until((batch) => sizes(batch).length === 1)).toBeLessThan(20)
+    expect(await counted).toBeLessThan(20)
     let isSilent = true
     const bookmark = next(batches).then(() => {
       isSilent = false
