@@ -228,7 +228,7 @@ function printable(message: string): string {
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof AggregateError && thrown.message === '') return thrown.errors.map(messageOf).join('; ')
-    if (thrown instanceof Error) return String(thrown.message === '' ? thrown.name : thrown.message) // It may be no text.
+    if (thrown instanceof Error) return String(thrown.message === '' ? thrown.name : thrown.message) // Not always a text.
     return String(thrown)
   } catch {
     return 'an object' // One without a prototype, or whose own toString throws.

@@ -155,8 +155,10 @@ export class InformerCore<S, T> implements SourceHooks<S, T>, PackableMirror {
 
   /** The status of a view changes with those of its inputs. */
   followStatus(): void {
+    const { view } = this.sources
+    if (view === undefined) return
     let before = this.observation.status()
-    this.sources.view?.onStatus(() => {
+    view.onStatus(() => {
       const previous = before
       before = this.observation.status()
       this.context.events.status(() => [before, previous])
