@@ -38,7 +38,7 @@ class Room {
   }
 }
 
-describe('demo --engine sqlite', { timeout: 60_000 }, () => {
+describe('demo --engine sqlite', () => {
   const start = (...args: readonly string[]): { readonly room: Room; readonly child: Child } => {
     const room = new Room()
     return { room, child: room.start(['--engine', 'sqlite', ...args]) }

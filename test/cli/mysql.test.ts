@@ -17,7 +17,7 @@ describeMysql('the command line with', (server) => {
   const urlOf = (user = 'root') =>
     `${own.mysql.isMariadb ? 'mariadb' : 'mysql'}://${user}@127.0.0.1:${own.mysql.port}/shop`
 
-  test('watch prints the changes of two tables by commits, and list the rows', { timeout: 60_000 }, async () => {
+  test('watch prints the changes of two tables by commits, and list the rows', async () => {
     const watch = listwatch(['watch', urlOf(), '--table', 'parents', '--table', 'shop.items', '--json'])
     await synced(watch)
     await own.mysql.sql(`USE shop; BEGIN; INSERT INTO parents VALUES (2); INSERT INTO items VALUES ('a', 2); COMMIT`)
@@ -33,7 +33,7 @@ describeMysql('the command line with', (server) => {
     expect(listed).toBe('{"key":"a","object":{"id":"a","parent":2}}\n')
   })
 
-  test('doctor names each fault of a server and of a table, and its remedy', { timeout: 60_000 }, async () => {
+  test('doctor names each fault of a server and of a table, and its remedy', async () => {
     const ofTable = (table: string) => namesOf([urlOf(), '--table', table])
     // These servers do not flush their binlog.
     expect(await ofTable('parents')).toEqual(['sync-binlog'])
@@ -47,9 +47,7 @@ describeMysql('the command line with', (server) => {
     await own.mysql.sql(`SET GLOBAL binlog_format = 'ROW'`)
   })
 
-  test('a user with the rights of the guide can list and watch, and the SQL of the guide is a mark', {
-    timeout: 60_000,
-  }, async () => {
+  test('a user with the rights of the guide can list and watch, and the SQL of the guide is a mark', async () => {
     const [rights = '', marks = ''] = blocksOf(['docs/reference/mysql.md']).flatMap(({ language, text }) =>
       language === 'sql' ? [text.replace("'…'", `'${SECRET}'`)] : [],
     )
@@ -62,7 +60,7 @@ describeMysql('the command line with', (server) => {
     expect(Object.values(mark ?? {})).toEqual([await source.mark(await own.mysql.connect())])
   })
 
-  test('a refusal names the reason, and never the password', { timeout: 60_000 }, async () => {
+  test('a refusal names the reason, and never the password', async () => {
     expect(await refusalOf(listwatch(['list', urlOf(`root:${SECRET}`), '--table', 'items']))).toContain('Access denied')
     expect(await refusalOf(listwatch(['watch', urlOf()]))).toContain("required option '--table <name>' not specified")
     expect(await refusalOf(listwatch(['watch', 'mysql:///shop', '--table', 'items']))).toContain(
@@ -70,7 +68,7 @@ describeMysql('the command line with', (server) => {
     )
   })
 
-  test('examples/mysql.ts reads its own writes', { timeout: 60_000 }, async () => {
+  test('examples/mysql.ts reads its own writes', async () => {
     const output = await outputOf(example('mysql.ts', [], { MYSQL_URL: own.mysql.url }))
     expect(output).toBe('acme has 2 orders: 29.5\n')
   })

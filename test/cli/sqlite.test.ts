@@ -62,7 +62,7 @@ testRefusals([
   ['watch app.db', "required option '--table <name>' not specified"],
 ])
 
-test('doctor names each fault of a file, and its remedy', { timeout: 60_000 }, async () => {
+test('doctor names each fault of a file, and its remedy', async () => {
   const { path, writer } = newFile(
     `CREATE TABLE orders (id TEXT PRIMARY KEY, n); INSERT INTO orders VALUES (NULL, 1), ('a', 9007199254740993)`,
   )
@@ -72,7 +72,7 @@ test('doctor names each fault of a file, and its remedy', { timeout: 60_000 }, a
   expect(await names()).toEqual(['list', 'log', 'journal-mode'])
 })
 
-test('examples/sqlite.ts follows the orders that another process writes', { timeout: 60_000 }, async () => {
+test('examples/sqlite.ts follows the orders that another process writes', async () => {
   const env = { ORDERS_DB: newPath() }
   expect((await resultOf(example('sqlite.ts', ['42', '9.5'], env))).output).toMatch(/^written: slm1\./)
   const follower = example('sqlite.ts', [], env)

@@ -75,7 +75,7 @@ function expectTidy({ isCursorVisible, hasMargins, unknown }: Terminal): void {
 }
 
 describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () => {
-  test('k kills the writer of the demo of SQLite, and the mirror stays live', { timeout: 60_000 }, async () => {
+  test('k kills the writer of the demo of SQLite, and the mirror stays live', async () => {
     const { terminal, press, shows, ends } = onTerminal(['demo', '--engine', 'sqlite'])
     await shows('live')
     press('k')

@@ -103,9 +103,7 @@ describeServer('postgres 18', 'watch of several tables', useServer, (at) => {
     await expectEnd(child, 'SIGINT')
   })
 
-  test('no commit is torn by a killed connection and a truncated table, and a dropped table ends only its own changes', {
-    timeout: 120_000,
-  }, async () => {
+  test('no commit is torn by a killed connection and a truncated table, and a dropped table ends only its own changes', async () => {
     const db = await bank()
     const child = listwatch(['watch', urlOf(db), ...TWO, '--json'])
     await expectWholeTransfers(child, {
@@ -162,7 +160,7 @@ describeServer('postgres 18', 'watch of several tables', useServer, (at) => {
 })
 
 describeServer('etcd 3.6', 'watch of several prefixes', useEtcd, (own) => {
-  test('no revision is torn, also if the server is restarted', { timeout: 120_000 }, async () => {
+  test('no revision is torn, also if the server is restarted', async () => {
     const client = own.etcd.client()
     let moved = 0
     const put = (key: string, n: number) => ({

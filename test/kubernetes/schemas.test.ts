@@ -163,26 +163,22 @@ describeKubernetes('a custom resource whose schema changes without a new version
     ['the connection breaks', async (stage: Stage) => stage.proxy.reset()],
     ['the history is compacted meanwhile', (stage: Stage) => compactedAway(stage)],
     ['an audit comes', undefined],
-  ] as const)(
-    '[K1] is shown with its new content when %s',
-    async (_when, happens) => {
-      const audit = happens === undefined ? { audit: { periodMs: 30_000 } } : {}
-      await Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS, ...audit }, async (stage) => {
-        await widgets(stage)
-        await stage.live()
-        await stage.healed()
-        const before = stage.informer.get(`${stage.namespace}/k0`)
-        await setSpecOfWidgets(own.kubernetes, { n: number, added: defaulted })
-        await happens?.(stage)
-        await stage.healed(40_000)
-        const after = stage.informer.get(`${stage.namespace}/k0`)
-        expect(before).toMatchObject({ spec: { kept: 'pruned later' } })
-        expect(after).toMatchObject({ spec: { added: 'by the schema' } })
-        expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
-      })
-    },
-    90_000,
-  )
+  ] as const)('[K1] is shown with its new content when %s', async (_when, happens) => {
+    const audit = happens === undefined ? { audit: { periodMs: 30_000 } } : {}
+    await Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS, ...audit }, async (stage) => {
+      await widgets(stage)
+      await stage.live()
+      await stage.healed()
+      const before = stage.informer.get(`${stage.namespace}/k0`)
+      await setSpecOfWidgets(own.kubernetes, { n: number, added: defaulted })
+      await happens?.(stage)
+      await stage.healed(40_000)
+      const after = stage.informer.get(`${stage.namespace}/k0`)
+      expect(before).toMatchObject({ spec: { kept: 'pruned later' } })
+      expect(after).toMatchObject({ spec: { added: 'by the schema' } })
+      expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+    })
+  })
 
   test('is shown with its new content if the schema changed back after a list', async () => {
     const { kubernetes } = own
@@ -203,7 +199,7 @@ describeKubernetes('a custom resource whose schema changes without a new version
       await stage.healed(40_000)
       expect([Object(stage.informer.get(key)).spec, await specOf()]).toEqual([before, before])
     })
-  }, 90_000)
+  })
 
   async function compactedAway(stage: Stage): Promise<void> {
     const { proxy, kubernetes } = stage

@@ -8,7 +8,7 @@ import { root } from '../support/sources.js'
 import { type Entry, Judge } from './matrix.js'
 import type { TestJob } from './test-worker.js'
 
-test('the matrix has the tests that kill a mutant, and only these', { timeout: 60_000 }, async () => {
+test('the matrix has the tests that kill a mutant, and only these', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'listwatch-matrix-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const out = join(folder, 'matrix.jsonl')

@@ -71,30 +71,26 @@ describeServer('nginx', 'followers behind nginx', (server) => {
     ['one after the other', ''],
     ['at random', 'random;'],
     ['by the address of the client', 'ip_hash;'],
-  ])(
-    '[V22] that selects servers %s list, follow and are fresh',
-    async (_how, balancing) => {
-      const { source, servers, follow } = await balanced(server, 3, { balancing })
-      const followers = [follow(), follow()]
-      await Promise.all(followers.map((each) => each.synced({ timeoutMs: 20_000 })))
-      const relists = (): number => followers.reduce((sum, { status }) => sum + status.relists, 0)
-      const before = relists()
-      // Watches end after 3 s, and are resumed at the server of their feed.
-      for (let i = 0; i < 70; i++) {
-        source.put(`new ${i}`, { text: 'new' })
-        source.delete(`${i}`)
-        await new Promise((resolve) => setTimeout(resolve, 100))
-        await Promise.all(followers.map(freshOrMoved))
-        for (const each of followers) expect([each.has(`new ${i}`), each.has(`${i}`)]).toEqual([true, false])
-      }
-      // A watch that misses its server as often as that is one list.
-      expect(relists() - before).toBeLessThan(5)
-      servers[0]?.http.close().closeAllConnections()
-      source.put('last', { text: 'last' })
-      await Promise.all(followers.map((each) => waitUntil('the last order', () => each.has('last'), 30_000)))
-    },
-    120_000,
-  )
+  ])('[V22] that selects servers %s list, follow and are fresh', async (_how, balancing) => {
+    const { source, servers, follow } = await balanced(server, 3, { balancing })
+    const followers = [follow(), follow()]
+    await Promise.all(followers.map((each) => each.synced({ timeoutMs: 20_000 })))
+    const relists = (): number => followers.reduce((sum, { status }) => sum + status.relists, 0)
+    const before = relists()
+    // Watches end after 3 s, and are resumed at the server of their feed.
+    for (let i = 0; i < 70; i++) {
+      source.put(`new ${i}`, { text: 'new' })
+      source.delete(`${i}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await Promise.all(followers.map(freshOrMoved))
+      for (const each of followers) expect([each.has(`new ${i}`), each.has(`${i}`)]).toEqual([true, false])
+    }
+    // A watch that misses its server as often as that is one list.
+    expect(relists() - before).toBeLessThan(5)
+    servers[0]?.http.close().closeAllConnections()
+    source.put('last', { text: 'last' })
+    await Promise.all(followers.map((each) => waitUntil('the last order', () => each.has('last'), 30_000)))
+  })
 
   test('[V24] that compresses receive each change', async () => {
     const location = 'gzip on; gzip_types *; gzip_proxied any;'

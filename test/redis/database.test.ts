@@ -161,7 +161,7 @@ describeRedis('a database of Redis', (server) => {
     await batches.return?.()
     await expect(listed(second)).rejects.toMatchObject({ code: 'PROTOCOL' })
     await listed(first)
-  }, 30_000)
+  })
 
   test('[Q6] an informer whose hash has a foreign field fails and leaves, and the others continue', async () => {
     const { shop, key } = database()

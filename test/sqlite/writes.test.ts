@@ -96,7 +96,7 @@ const logged: Readonly<Record<string, string | { readonly tables: string; readon
 }
 
 describe('[Z1] the log has every row that a statement changes', () => {
-  test.each(Object.entries(logged))('%s', { timeout: 60_000 }, async (_, each) => {
+  test.each(Object.entries(logged))('%s', async (_, each) => {
     const { tables, writes } = typeof each === 'string' ? { tables: USERS, writes: each } : each
     const { path, writer } = newFile(tables)
     const mirrors = await Promise.all(
