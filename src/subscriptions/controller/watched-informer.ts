@@ -33,9 +33,10 @@ export class WatchedInformer<U> {
   *keysOfObjects(): Generator<Iterable<string>> {
     for (const [key, object] of this.#watch.informer.entries()) {
       try {
-        yield [...keysOf(this.#watch, object, key)]
+        // A key of another type was reported when the object changed, as an error is.
+        yield [...keysOf(this.#watch, object, key)].filter((each) => typeof each === 'string')
       } catch {
-        // It was reported when the object changed.
+        // It was reported then.
       }
     }
   }
