@@ -106,11 +106,9 @@ describePostgres('leases in Postgres', (postgres) => {
     const db = await installed()
     const options = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
     const sessions = Array.from({ length: 4 }, () => sessionOf(poolOf(db, { options }), { leaseMs: 1e11 }))
-    const view = await Promise.all(
-      sessions.map((session, nth) =>
-        session.renew({ ...JOIN, member: `member00000${nth}` }, [], new AbortController().signal),
-      ),
-    )
+    const { signal } = new AbortController()
+    const join = (session: LeaseSession, nth: number) => session.renew({ ...JOIN, member: `member${nth}` }, [], signal)
+    const view = await Promise.all(sessions.map(join))
     expect(Math.max(...view.map(({ records }) => records.length))).toBe(4)
   })
 

@@ -147,7 +147,6 @@ export class ReplicaGate {
   #pump(): void {
     if (this.#isLeaving) return
     const { isLost, isAbandoned, send, leave, wakeAt } = this.#membership.step(this.#instant)
-    if (isLost) this.#lost('it was not renewed in time')
     if (isAbandoned || isLost) {
       this.#request?.abort(ABORTED)
       this.#request = undefined
@@ -157,6 +156,7 @@ export class ReplicaGate {
     if (this.#membership.hasLeft) void this.#leave(leave)
     else this.#wakeAt(wakeAt)
     this.#compare()
+    if (isLost) this.#lost('it was not renewed in time') // Last: a listener of a signal may close the controller.
   }
 
   async #send(request: LeaseRequest): Promise<void> {

@@ -193,6 +193,14 @@ describe('a controller on several replicas', () => {
     expect([group.errors, group.leases.records]).toEqual([[], []])
   })
 
+  test('[L10] a replica that a listener of an aborted signal closes leaves no later record', async () => {
+    await joined(1)
+    group.runs[0]?.context.signal.addEventListener('abort', () => void group.controllers[0]?.close())
+    group.clock.sleptMs = 9_500
+    await group.clock.advance(5_000)
+    expect([group.leases.records.some(({ renewal }) => renewal === 0), group.errors.length]).toEqual([false, 1])
+  })
+
   test('[L10] a replica that drains runs what it owns, and then leaves', async () => {
     await joined(2)
     const owned = group.keysOf(0)
