@@ -51,8 +51,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
   })
 
   test('a key that is deleted by hand is another epoch', async () => {
-    const connection = await own.nats.connect()
-    const session = natsLeases({ client: connection, group: 'deleted', leaseMs: 3_000 }).open()
+    const session = natsLeases({ client: await own.nats.connect(), group: 'deleted', leaseMs: 3_000 }).open()
     const before = await session.renew(record(0), [], signal)
     await own.nats.ask(`STREAM.PURGE.${STREAM}`, { filter: '$KV.listwatch-leases.deleted' })
     await expect(session.renew(record(1), [], signal)).rejects.toMatchObject({ code: 'LEASE_LOST' })
@@ -79,8 +78,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
   })
 
   test('records that exceed the maximum payload of the server are an error that says so', async () => {
-    const connection = await own.nats.connect()
-    const session = natsLeases({ client: connection, group: 'large', leaseMs: 3_000 }).open()
+    const session = natsLeases({ client: await own.nats.connect(), group: 'large', leaseMs: 3_000 }).open()
     await session.renew(record(0), [], signal)
     const holds = ['x'.repeat(9 * 1024 * 1024)]
     await expect(session.renew(record(1, 'member000001', holds), [], signal)).rejects.toThrow('max_payload')

@@ -88,6 +88,8 @@ export class Membership {
   readonly #strays = new Set<string>()
   /** The names that this replica had, as far as their records are in the last view. */
   readonly #former = new Set<string>()
+  /** The name of a join that failed, until the next request. */
+  #failedJoin: string | undefined
   #isReady = false
   #phase: 'member' | 'leaving' | 'left' = 'member'
 
@@ -192,8 +194,11 @@ export class Membership {
       if (this.#leased !== undefined && !this.#hasEnded(at)) this.#epoch = undefined
       return this.#lost()
     }
-    // Whether the record exists is unknown. It joins again under another name.
-    if (request.record.renewal === 0) this.#lost()
+    // Whether the record exists is unknown. It joins again under another name, and removes it.
+    if (request.record.renewal === 0) {
+      this.#failedJoin = request.record.member
+      this.#lost()
+    }
     return false
   }
 
@@ -228,6 +233,8 @@ export class Membership {
     this.ownership = this.ownership.within(claim)
     const record = { member: this.member, renewal, members, holds, mode, leaseMs }
     const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
+    if (this.#failedJoin !== undefined) evict.push({ member: this.#failedJoin, renewal: 0 })
+    this.#failedJoin = undefined
     const request = { record, evict, released: [...this.#released], sent }
     this.#published = { record, sentAt: sent.now }
     this.#pending = request

@@ -66,11 +66,7 @@ test.each<[string, () => unknown, string]>([
   ['client', () => redisLeases({ group: 'g' } as never), 'option "client" is missing'],
   ['client', () => redisLeases({ group: 'g', client: {} as never }), 'must be a Redis or Cluster of ioredis'],
   ['client', () => etcdLeases({ group: 'g' }), 'give either "client" (an Etcd3) or "endpoints"'],
-  [
-    'prefix',
-    () => etcdLeases({ group: 'g', endpoints: 'localhost', prefix: '' }),
-    'must be a string that is not empty',
-  ],
+  ['prefix', () => etcdLeases({ group: 'g', endpoints: 'localhost', prefix: '' }), 'a string that is not empty'],
   ['client', () => natsLeases({ group: 'g' } as never), 'option "client" is missing'],
   ['client', () => natsLeases({ group: 'g', client: {} as never }), 'must be a NatsConnection'],
   ['bucket', () => natsLeases({ group: 'g', client: connection, bucket: 'a.b' }), 'must consist of letters'],

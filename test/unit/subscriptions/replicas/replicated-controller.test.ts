@@ -266,10 +266,8 @@ describe('a controller on several replicas', () => {
     group.controllers[0]?.enqueue(lost)
     group.runs = []
     await group.clock.advance(14_000)
-    expect(group.runs.find(({ key }) => key === lost)).toMatchObject({
-      replica: 0,
-      context: { object: undefined, lastObject: 1 },
-    })
+    const context = { object: undefined, lastObject: 1 }
+    expect(group.runs.find(({ key }) => key === lost)).toMatchObject({ replica: 0, context })
     const stopped = group.informers[1]?.stop()
     await clock.advance(1_000)
     await stopped
@@ -414,9 +412,8 @@ describe('a controller on several replicas', () => {
     group = new Group()
     const informer = createInformer({ source: group.source, clock: group.clock })
     const wrong = { leases: { name: 'no' } } as unknown as ReconcileOptions<number>
-    expect(() => informer.reconcile(async () => {}, wrong)).toThrow(
-      'reconcile: option "leases" must be a lease store, as `memoryLeases` returns, got an object',
-    )
+    const says = 'reconcile: option "leases" must be a lease store, as `memoryLeases` returns, got an object'
+    expect(() => informer.reconcile(async () => {}, wrong)).toThrow(says)
     expect(() => informer.subscribe({}, wrong as object)).toThrow('unknown option "leases"')
   })
 })
