@@ -356,7 +356,7 @@ describeKubernetes('kubernetesWriter', (server) => {
 
     test('a watch names a member that claims no key any more', () => expectReleasedMembers(leasesOf('released')))
 
-    test('a missing right is UNAUTHORIZED, and the error names all verbs', async () => {
+    test('a missing right is UNAUTHORIZED, the error names all verbs, and without that to list nothing is written', async () => {
       const session = sessionOf('rights', 'alice')
       await expect(session.renew(JOIN, [], signal)).rejects.toMatchObject({
         code: 'UNAUTHORIZED',
@@ -364,8 +364,11 @@ describeKubernetes('kubernetesWriter', (server) => {
           'resources: ["leases"], verbs: ["create", "get", "list", "watch", "update", "delete"]; kubectl create role leases-editor',
         ),
       })
-      const verbs = ['create', 'get', 'list', 'watch', 'update', 'delete']
+      const verbs = ['create', 'get', 'watch', 'update', 'delete']
       await own.kubernetes.grant('alice', 'alice-leases', verbs, ['leases'])
+      await expect.poll(() => succeeds(session.leave('another')), { timeout: 20_000 }).toBe(true)
+      await expect(session.renew(JOIN, [], signal)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+      await own.kubernetes.grant('alice', 'alice-leases', ['list', ...verbs], ['leases'])
       await expect.poll(() => session.renew(JOIN, [], signal).catch(() => undefined), { timeout: 20_000 }).toBeDefined()
       await session.close()
     })

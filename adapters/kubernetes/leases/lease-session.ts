@@ -81,6 +81,7 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
   /** Writes the record, and returns its object. Each write depends on the object that it replaces. */
   const write = async (api: ApiSession, record: LeaseRecord): Promise<LeaseObject> => {
     if (record.renewal === 0) {
+      await api.json(requests.list()) // Without the right to list, each attempt would leave an object.
       const created = await orUndefined(CONFLICT, api.json(requests.create(record)))
       if (created === undefined) throw lost(record, await read(api, record.member))
       return leaseObjectOf(created)
