@@ -63,11 +63,21 @@ export class ReplicaGate {
     this.#membership = new Membership({ mode, leaseMs, renewMs, random })
     this.#lease = this.#newLease()
     this.#session = leases.open()
-    this.#session.watch?.((released) => {
+    void this.#watch()
+    this.#pump()
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#end
+    const hinted = (released?: string): void => {
       this.#membership.hinted(released)
       this.#pump()
-    }, this.#end.signal)
-    this.#pump()
+    }
+    try {
+      await this.#session.watch?.(hinted, signal) // A watch of a user may be asynchronous.
+    } catch (error) {
+      if (!signal.aborted) this.#report(error)
+    }
   }
 
   /** Whether it claims no key yet, because an earlier member may still run keys. That lasts `settleMs`. */

@@ -173,14 +173,15 @@ describe('a controller on several replicas', () => {
     await stopped
   })
 
-  test('[L10] a stop ends although the session throws, and does not reject, when it is left', async () => {
+  const fail = (): Promise<never> => JSON.parse('')
+  test.each([fail, async () => fail()])('[L10] runs keys and stops if all but renewals fails: %s', async (fails) => {
     group = new Group()
-    const fails = (): Promise<never> => JSON.parse('')
     const late = leavingLate(group.leases, fails)
-    group.add({ leases: { ...late, open: () => ({ ...late.open(), leave: fails, close: fails }) } })
-    await group.clock.advance(JOIN_MS)
+    group.add({ leases: { ...late, open: () => ({ ...late.open(), watch: fails, leave: fails, close: fails }) } })
+    await group.clock.advance(60_000) // Then another error is reported.
     await group.informers[0]?.stop()
-    expect(group.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
+    const codes = group.errors.map(({ code }) => code)
+    expect([codes, group.taken().length]).toEqual([['UNAVAILABLE', 'UNAVAILABLE'], KEYS.length])
   })
 
   test('a replica that stops during a renewal reports no error', async () => {
@@ -275,8 +276,7 @@ describe('a controller on several replicas', () => {
 
   test('[L9] a key of watches that has no object is run by the next owner, also if its last object is deleted, or another key is no text', async () => {
     group = new Group()
-    const keys = (value: unknown): string[] =>
-      JSON.parse(`["total-${Number(value) % 20}"${value === 3 ? ', null' : ''}]`)
+    const keys = (n: unknown): string[] => JSON.parse(`["total-${Number(n) % 20}"${n === 3 ? ', null' : ''}]`)
     for (let replica = 0; replica < 2; replica++) {
       const watched = createInformer({ source: group.source, clock: group.clock, random: new SeededRandom(9) })
       group.informers.push(watched.start())
