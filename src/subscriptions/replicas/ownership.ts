@@ -38,7 +38,12 @@ export class Ownership {
   }
 
   includes(key: string, hash: number = hashOf(key)): boolean {
-    return this.includesHash(hash) && !this.#rivals.some(({ holds }) => holds.has(key))
+    return this.includesHash(hash) && !this.isHeld(key)
+  }
+
+  /** Whether another member still runs the key, although it may not own it any more. */
+  isHeld(key: string): boolean {
+    return this.#rivals.some(({ holds }) => holds.has(key))
   }
 
   /** The same, if no other member holds a key with this hash. */

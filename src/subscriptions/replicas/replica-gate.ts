@@ -126,6 +126,11 @@ export class ReplicaGate {
     return this.#membership.ownership.includes(key, hash)
   }
 
+  /** Whether another replica runs the key, or did so in an ownership that was not compared yet. */
+  isHeld(key: string): boolean {
+    return [this.#membership.ownership, ...this.past].some((ownership) => ownership.isHeld(key))
+  }
+
   /** Makes the signal of a run with a time limit look at the clock too. */
   checked(signal: AbortSignal): AbortSignal {
     return abortedByClock(signal, this.#checkLease)

@@ -32,7 +32,8 @@ export class ReplicatedKeys<T> {
 
   constructor(leases: Leases, controller: ControllerParts<T>) {
     this.#controller = controller
-    this.#foreign = new ForeignKeys(() => this.gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
+    const isHeld = (key: string): boolean => this.gate.isHeld(key)
+    this.#foreign = new ForeignKeys(() => this.gate.leasedMs, leases.leaseMs * FOREIGN_LEASES, isHeld)
     const hooks = { gained: () => this.#gained(), left: () => controller.left() }
     this.gate = new ReplicaGate(leases, controller.feed.host, controller.random, hooks)
   }
@@ -121,34 +122,41 @@ interface ForeignKey<T> {
   readonly until: number
 }
 
-/** The keys without an object, which the store lacks, that another replica runs. No time passes without a lease. */
+/**
+ * The keys without an object, which the store lacks, that another replica runs. No time passes without a lease, and none
+ * is forgotten while its last owner still runs it.
+ */
 class ForeignKeys<T> {
   readonly #leasedMs: () => number
   readonly #keptMs: number
+  readonly #isHeld: (key: string) => boolean
   /** Invariant: in the order of their times. */
   readonly #keys = new Map<string, ForeignKey<T>>()
 
-  constructor(leasedMs: () => number, keptMs: number) {
+  constructor(leasedMs: () => number, keptMs: number, isHeld: (key: string) => boolean) {
     this.#leasedMs = leasedMs
     this.#keptMs = keptMs
+    this.#isHeld = isHeld
   }
 
   add(key: string, deletion: Deleted<T> | undefined): void {
     const now = this.#leasedMs()
-    for (const [old, { until }] of this.#keys) {
-      if (until > now) break
+    const until = now + this.#keptMs
+    for (const [old, known] of this.#keys) {
+      if (known.until > now) break
       this.#keys.delete(old)
+      if (this.#isHeld(old)) this.#keys.set(old, { ...known, until })
     }
     const known = this.#keys.get(key)
     this.#keys.delete(key)
-    this.#keys.set(key, { deletion: deletion ?? known?.deletion, until: now + this.#keptMs })
+    this.#keys.set(key, { deletion: deletion ?? known?.deletion, until })
   }
 
   /** Returns the key if it is not too old. */
   take(key: string): ForeignKey<T> | undefined {
     const known = this.#keys.get(key)
     this.#keys.delete(key)
-    return known !== undefined && known.until > this.#leasedMs() ? known : undefined
+    return known !== undefined && (known.until > this.#leasedMs() || this.#isHeld(key)) ? known : undefined
   }
 
   keys(): Iterable<string> {

@@ -28,11 +28,9 @@ describe('the lease store in memory', () => {
   test('loses and delays requests and replies as scripted', async () => {
     const { leases, session } = open()
     leases.disturb('lost request')
-    expect(await isSettled(renewed(session, 'a', 0))).toBe(false)
-    expect(leases.records).toEqual([])
+    expect([await isSettled(renewed(session, 'a', 0)), leases.records]).toEqual([false, []])
     leases.disturb('lost reply')
-    expect(await isSettled(renewed(session, 'a', 0))).toBe(false)
-    expect(leases.records).toHaveLength(1)
+    expect([await isSettled(renewed(session, 'a', 0)), leases.records.length]).toEqual([false, 1])
     leases.disturb('late request')
     const late = renewed(session, 'a', 1)
     leases.disturb('late reply')

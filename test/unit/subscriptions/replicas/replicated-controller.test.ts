@@ -113,7 +113,7 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toEqual([`${owner}:key-3`])
   })
 
-  test('[L8] a run of a key that was lost continues, and the new owner waits until it settles', async () => {
+  test('[L8][L9] a run of a key that was lost continues, and the new owner waits until it settles, however long', async () => {
     group = new Group()
     const ends: (() => void)[] = []
     group.work = ({ replica }) => (replica === 0 ? new Promise((resolve) => ends.push(resolve)) : Promise.resolve())
@@ -125,10 +125,15 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(20_000)
     expect(group.taken()).toEqual([])
     expect(signals.some(({ aborted }) => aborted)).toBe(false)
+    const deleted = KEYS.slice(15)
+    for (const key of deleted) group.source.delete(key)
+    await group.clock.advance(60_000)
+    group.source.delete('key-0')
     for (const end of ends) end()
     await group.clock.advance(1_000)
-    expect(group.keysOf(1).length).toBeGreaterThan(5)
-    expect(group.keysOf(0)).toEqual([])
+    expect(group.keysOf(1).filter((key) => !deleted.includes(key)).length).toBeGreaterThan(5)
+    expect(group.keysOf(0).filter((key) => !deleted.includes(key) && key !== 'key-0')).toEqual([])
+    expect(group.runs.map(({ key }) => key)).toEqual(expect.arrayContaining(deleted))
   })
 
   test('[L8] a run that timed out holds its key until it settles', async () => {
@@ -274,7 +279,7 @@ describe('a controller on several replicas', () => {
     await stopped
   })
 
-  test('[L9] a key of watches that has no object is run by the next owner, also if its last object is deleted, or another key is no text', async () => {
+  test('[L9] a key of watches that has no object is run by the next owner, also if its last object is deleted, or another key of its object is not a text', async () => {
     group = new Group()
     const keys = (n: unknown): string[] => JSON.parse(`["total-${Number(n) % 20}"${n === 3 ? ', null' : ''}]`)
     for (let replica = 0; replica < 2; replica++) {
