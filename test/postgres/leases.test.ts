@@ -108,8 +108,7 @@ describePostgres('leases in Postgres', (postgres) => {
   })
 
   test('a call at another isolation level is refused, because it could miss a record', async () => {
-    const db = await installed()
-    const client = await db.connect()
+    const client = await (await installed()).connect()
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
     const call = client.query(`SELECT listwatch.renew_lease('g', 'a', 0, '{}', '{}', '{}')`)
     expect(await errorOf(call)).toMatchObject({ code: '25001' })
@@ -162,15 +161,20 @@ describePostgres('leases in Postgres', (postgres) => {
   })
 
   test.each(['off', 'local', 'remote_write', 'remote_apply', 'on'])(
-    'a renewal is committed durably, also with synchronous_commit = %s',
+    '[L10] a renewal is committed durably, and before its member leaves, also with synchronous_commit = %s',
     async (setting) => {
-      const client = await (await installed()).connect()
+      const db = await installed()
+      const client = await db.connect()
       await client.query('SELECT listwatch.epoch()')
       await client.query(`SET synchronous_commit = ${setting}`)
       await client.query(`BEGIN; SELECT listwatch.renew_lease('g', 'm', 0, '{}', '{}', '{}')`)
       const { rows } = await client.query('SHOW synchronous_commit')
+      const left = sessionOf(poolOf(db), { leaseMs: 60_000 }).leave('m')
+      await Promise.race([left, db.sql('SELECT pg_sleep(0.2)')])
       await client.query('COMMIT')
+      await left
       expect(rows).toEqual([{ synchronous_commit: setting === 'remote_apply' ? setting : 'on' }])
+      expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(0)
     },
   )
 })

@@ -121,11 +121,12 @@ BEGIN
             FROM listwatch.leases l WHERE l.group_name = of_group AND l.body <> '')::pg_catalog.text;
 END $$;
 
--- Removes the record of a member.
+-- Removes the record of a member, after a renewal that may be in progress.
 CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group pg_catalog.text, of_member pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM listwatch.assert_group(of_group);
+  INSERT INTO listwatch.lease_groups AS g (name, fence) VALUES (of_group, 0) ON CONFLICT (name) DO UPDATE SET fence = g.fence;
   UPDATE listwatch.leases l SET body = '' WHERE l.group_name = of_group AND l.member = of_member;
   IF FOUND THEN
     PERFORM listwatch.remove_ended_leases();
