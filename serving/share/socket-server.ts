@@ -48,7 +48,12 @@ export class SocketServer {
   /** Closes all connections, and removes the socket unless it is that of another process meanwhile. */
   async close(): Promise<void> {
     this.#isClosed = true
-    if (this.#inode !== undefined && this.#inode === inodeOf(this.#path)) unlinkSync(this.#path)
+    try {
+      if (this.#inode !== undefined && this.#inode === inodeOf(this.#path)) unlinkSync(this.#path)
+    } catch (error) {
+      // The process may have given up its rights since it began to listen.
+      emitWarning(`share.close: the socket cannot be removed: ${this.#path}: ${messageOf(error)}`)
+    }
     this.#inode = undefined
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#server.closeAllConnections()
