@@ -120,7 +120,7 @@ function isAnswered(path: string): Promise<boolean> {
     })
     socket.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
-      else reject(error)
+      else reject(error.code === 'EACCES' ? inUse('the socket there belongs to another user') : error)
     })
   })
 }

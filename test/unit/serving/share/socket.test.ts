@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chmod } from 'node:fs/promises'
 import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -61,6 +62,16 @@ test('[T6] listening at a path that is in use rejects, and leaves it to its owne
   await second.share.close()
   expect(readdirSync(own).sort()).toEqual(['accounts.sock', 'file'])
   await shared.follow({ path }).synced()
+})
+
+asRoot('[T6] listening at the socket of another user rejects, and says so', async () => {
+  await using shared = sharedAccounts()
+  const path = join(folder(), 'accounts.sock')
+  await chmod(dirname(path), 0o755)
+  await shared.share.listen(path)
+  process.seteuid?.(65_534)
+  const listening = shared.share.listen(path).finally(() => process.seteuid?.(0))
+  await expect(listening).rejects.toMatchObject(failure('EADDRINUSE', 'the socket there belongs to another user'))
 })
 
 test.each(['free', 'left by a killed process'])(
@@ -169,8 +180,7 @@ test.each(['204 No Content', '304 Not Modified', '999 Unknown', '101 Switching P
     const other = createServer((connection) => {
       connection.on('error', () => {})
       connection.once('data', () => connection.end(`HTTP/1.1 ${status}\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n`))
-    })
-    other.listen(path)
+    }).listen(path)
     onTestFinished(() => void other.close())
     await once(other, 'listening')
     await using shared = sharedAccounts()
