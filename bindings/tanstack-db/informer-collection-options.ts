@@ -70,7 +70,8 @@ export interface InformerCollectionConfig<T extends object> {
   readonly utils: {
     /**
      * Resolves when the collection includes `version`, for example the mark of a write. A handler such as `onUpdate`
-     * awaits it, so that its optimistic state is replaced by that of the source without a gap.
+     * awaits it, so that its optimistic state is replaced by that of the source without a gap. While the
+     * collection is not used, it resolves when the informer includes `version`.
      *
      * @throws SourceError as `waitFor` of an informer does.
      */
@@ -121,12 +122,24 @@ export function informerCollectionOptions<T extends object, I extends object = {
   const sync = (collection: CollectionSync<T>): (() => void) => {
     const filling = fillCollection<T>(informer, where ?? {}, collection, keys)
     stream = filling.stream
-    return filling.end
+    return () => {
+      filling.end()
+      if (stream === filling.stream) stream = undefined
+    }
+  }
+  const waitFor = async (version: Version, wait?: VersionWait): Promise<void> => {
+    const used = stream
+    try {
+      await (used ?? informer).waitFor(version, wait)
+    } catch (error) {
+      if (used === undefined || used === stream) throw error
+      await waitFor(version, wait) // A cleanup has ended the wait, and not the write.
+    }
   }
   return {
     id,
     getKey: options.getKey ?? keyOf,
     sync: { rowUpdateMode: 'full', sync },
-    utils: { waitFor: (version, wait) => (stream ?? informer).waitFor(version, wait) },
+    utils: { waitFor },
   }
 }
