@@ -186,6 +186,10 @@ export class Publisher<T> implements RelayServing {
       if (isDiscarded) await this.#clear(this.#context(term.signal))
       else await this.#lead(term.signal)
       return !isDiscarded
+    } catch (error) {
+      // A request that the loss of the lease has ended has an error of its own.
+      term.signal.throwIfAborted()
+      throw error
     } finally {
       term.end() // Another relay need not wait for the next attempt of this one.
     }

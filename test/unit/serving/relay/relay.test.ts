@@ -9,6 +9,7 @@ import {
 } from '../../../../adapters/memory/index.js'
 import { relayCache, relaySource, serveRelay } from '../../../../serving/relay/index.js'
 import { headerText } from '../../../../serving/relay/relay-texts.js'
+import { ABORTED } from '../../../../src/contract/errors.js'
 import { createInformer, SourceError } from '../../../../src/index.js'
 import { countLists } from '../../../support/running.js'
 import {
@@ -196,23 +197,23 @@ describe('of two relays', () => {
     }
   })
 
-  test('a relay that can neither write nor renew its lease is replaced', async () => {
+  test('a relay that can neither write nor renew its lease is replaced, and reports only the errors of its leases', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const memory = replicas()
-    let isCut = false
     let isAway = false
-    // The first relay alone cannot reach the engine any more.
-    const away = (): Promise<never> => Promise.reject(new SourceError('away', { code: 'UNAVAILABLE' }))
+    // The engine does not respond to the first relay any more. As in Redis, an abort has an error of its own.
+    const away = ({ signal }: { readonly signal: AbortSignal }) =>
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(ABORTED)))
     const link = storeOf(store, {
-      read: (...args) => (isAway ? away() : store.read(...args)),
-      write: (...args) => (isAway ? away() : store.write(...args)),
+      read: (...args) => (isAway ? away(args[1]) : store.read(...args)),
+      write: (...args) => (isAway ? away(args[2]) : store.write(...args)),
     })
     const leases = leasesWith(
       memory,
       (session) =>
         (...args) =>
-          isCut ? new Promise(() => {}) : session.renew(...args),
+          isAway ? new Promise(() => {}) : session.renew(...args),
     )
     const first = relayOf(source, link, { cache: undefined, leases })
     await clock.advance(6_000)
@@ -221,10 +222,9 @@ describe('of two relays', () => {
     expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
     isAway = true
     source.put('a', { n: 1 })
-    isCut = true
     await clock.advance(8_000)
-    expect(first.relay.status.state).not.toBe('live')
-    expect(second.relay.status.state).toBe('live')
+    expect([first.relay.status.state, second.relay.status.state]).toEqual(['standby', 'live'])
+    expect(first.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'LEASE_LOST'])
     expect(await contentAfter(store, 100, source)).toEqual({ a: 1 })
   })
 
