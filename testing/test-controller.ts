@@ -3,9 +3,10 @@ import {
   type Controller,
   createInformer,
   type Informer,
+  OptionError,
   type ReconcileContext,
   type ReconcileOptions,
-  type SourceError,
+  SourceError,
 } from '../src/index.js'
 import { SeededRandom } from './seeded-random.js'
 import { VirtualClock } from './virtual-clock.js'
@@ -95,7 +96,7 @@ export interface TestController<T> extends AsyncDisposable {
    * Advances the clock until the controller has handled the current objects of the source, and no key runs or waits for a
    * retry. Does not wait for `requeueAfter`, delayed `enqueue` calls and resyncs.
    *
-   * @throws Error after `limitMs` milliseconds of virtual time (default: 60 000), which names the failing keys.
+   * @throws OptionError for a wrong option; Error after `limitMs` milliseconds of virtual time (default: 60 000), which names the failing keys.
    */
   untilIdle(options?: { readonly limitMs?: number }): Promise<void>
 }
@@ -131,15 +132,22 @@ export function testController<T, const W extends readonly unknown[] = readonly 
   informer.on('error', (error) => errors.push(error))
   const runs: { -readonly [K in keyof TestedRun<T>]: TestedRun<T>[K] }[] = []
   const observed = async (key: string, context: ReconcileContext<T>): Promise<void> => {
-    const { signal: _signal, requeueAfter: _requeueAfter, ...rest } = context
+    const { signal, requeueAfter: _requeueAfter, ...rest } = context
     const run: (typeof runs)[number] = { key, ...rest, result: undefined }
     runs.push(run)
+    // The controller counts it as failed, and does not wait for its end.
+    const fail = (): void => {
+      if (signal.reason instanceof SourceError && signal.reason.code === 'TIMEOUT') run.result = 'failure'
+    }
+    signal.addEventListener('abort', fail, { once: true })
     try {
       await reconcile(key, context)
-      run.result = 'success'
+      run.result ??= 'success'
     } catch (error) {
       run.result = 'failure'
       throw error
+    } finally {
+      signal.removeEventListener('abort', fail)
     }
   }
   const controller = informer.reconcile<W>(observed, options)
@@ -149,6 +157,10 @@ export function testController<T, const W extends readonly unknown[] = readonly 
     return controller.backlog.keys === 0 && controller.version === (await source.head())
   }
   const untilIdle = async ({ limitMs = 60_000 }: { readonly limitMs?: number } = {}): Promise<void> => {
+    if (!(limitMs >= 0 && Number.isFinite(limitMs)))
+      throw new OptionError(`untilIdle: option "limitMs" must be a finite number of at least 0, got ${limitMs}`, {
+        option: 'limitMs',
+      })
     const end = clock.now() + limitMs
     while (!(await isIdle())) {
       const { isReady, reason } = informer.health()

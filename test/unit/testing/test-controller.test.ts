@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
-import { createInformer, terminal } from '../../../src/index.js'
+import { createInformer, type ReconcileContext, terminal } from '../../../src/index.js'
 import { testController } from '../../../testing/test-controller.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 
@@ -86,17 +86,19 @@ describe('testController', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  test('refuses wrong options', () => {
-    expect(() => testController({ reconcile: 5 as never })).toThrow(TypeError)
+  test('a run that exceeds timeoutMs is a failure, although it succeeds later', async () => {
+    const reconcile = (_key: string, { attempt, signal }: ReconcileContext<number>): Promise<void> =>
+      attempt > 1 ? Promise.resolve() : new Promise((resolve) => signal.addEventListener('abort', () => resolve()))
+    await using it = testController({ objects: [['a', 1]], reconcile, timeoutMs: 1_000 })
+    await it.untilIdle()
+    expect(it.runs.map(({ reason, result }) => `${reason} ${result}`)).toEqual(['initial failure', 'retry success'])
+  })
+
+  test('refuses wrong options', async () => {
+    await using it = testController({ reconcile: async () => {} })
+    await expect(it.untilIdle({ limitMs: Number.NaN })).rejects.toThrow('untilIdle: option "limitMs" must be')
     expect(() => testController({ reconcile: async () => {}, concurrency: 0 })).toThrow('option "concurrency"')
+    for (const options of [undefined, null, {}, { reconcile: 'orders' }])
+      expect(() => testController(options as never)).toThrow('testController: reconcile must be a function')
   })
 })
-
-test.each([undefined, null, {}, { reconcile: 'orders' }])(
-  'a test of a controller with the options %j needs a reconcile function',
-  (options) => {
-    expect(() => testController(options as never)).toThrow(
-      new TypeError('testController: reconcile must be a function'),
-    )
-  },
-)
