@@ -76,7 +76,7 @@ export class VirtualClock implements Clock {
       next.wake()
       await settled()
     }
-    this.#now = end
+    this.#now = Math.max(this.#now, end) // Another call may have advanced it further.
   }
 
   #next(end: number): Sleeper | undefined {
