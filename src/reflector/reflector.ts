@@ -11,7 +11,8 @@ import {
   type WatchContext,
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
-import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
+import { membersOf } from '../util/type-guards.js'
+import { assertPresent, checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { readPages } from './read-pages.js'
 import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
@@ -90,6 +91,9 @@ export class Reflector<T> {
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options: ReflectorOptions, hooks: ReflectorHooks)
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options: ReflectorOptions = {}, hooks: ReflectorHooks = {}) {
     assertSource(source, 'new Reflector')
+    const { apply, replace } = membersOf(sink)
+    if (typeof apply !== 'function' || typeof replace !== 'function')
+      throw new TypeError('new Reflector: the sink must have apply and replace')
     checkOptions('new Reflector', options, { clock: isObject, random: isObject })
     this.#source = source
     this.#sink = sink
@@ -107,10 +111,11 @@ export class Reflector<T> {
   /**
    * Runs until `signal` aborts, then resolves, even if the source is stalled.
    *
-   * @throws TypeError if it was called before.
+   * @throws TypeError if it was called before, or without a signal.
    */
   async run(options: { readonly signal: AbortSignal }): Promise<void> {
     checkOptions('run', options, { signal: isSignal })
+    assertPresent('run', options, 'signal', 'new AbortController().signal')
     if (this.#state.name !== 'idle') throw new TypeError('run: a reflector runs once')
     const { signal } = options
     const stop = (): void => this.#tell({ type: 'stop', reason: 'stopped' })

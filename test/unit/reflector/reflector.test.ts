@@ -357,6 +357,7 @@ test('iterators are closed when their attempt is over', async () => {
 
 describe('an invalid source', () => {
   const good = { name: 'x', list: () => [], watch: () => [] }
+  const made = (...args: unknown[]): Reflector<unknown> => Reflect.construct(Reflector, args)
   test.each([
     [undefined, 'the source must have a name'],
     [{}, 'the source must have a name'],
@@ -370,14 +371,13 @@ describe('an invalid source', () => {
     [{ ...good, heartbeatMs: 0 }, "the source's heartbeatMs must be a finite number above 0, got 0"],
     [{ ...good, heartbeatMs: Number.NaN }, "the source's heartbeatMs must be a finite number above 0, got NaN"],
   ])('%j is refused at the call', (source, message) => {
-    expect(() => Reflect.construct(Reflector, [source, store().sink])).toThrow(
-      expect.objectContaining({ message: `new Reflector: ${message}` }),
-    )
+    expect(() => made(source, store().sink)).toThrow(expect.objectContaining({ message: `new Reflector: ${message}` }))
   })
 
-  test('an unknown option is a TypeError that names it', () => {
-    expect(() => Reflect.construct(Reflector, [good, store().sink, { clok: 1 }])).toThrow(
-      expect.objectContaining({ message: 'new Reflector: unknown option "clok"; allowed are clock, random' }),
-    )
+  test('a wrong option, sink or signal is a TypeError that names it', async () => {
+    const { sink } = store()
+    expect(() => made(good, sink, { clok: 1 })).toThrow('unknown option "clok"; allowed are clock, random')
+    expect(() => made(good, { apply: sink.apply })).toThrow(/^new Reflector: the sink must have apply and replace$/)
+    await expect(made(good, sink).run({} as never)).rejects.toThrow('run: option "signal" is missing')
   })
 })
