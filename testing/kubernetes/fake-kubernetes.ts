@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
 import { checkKind, metadataOf, type Names } from './fake-metadata.js'
 import { BUILT_IN, type FakeResource, type Target, targetOf, traitsOf } from './fake-resources.js'
-import { badRequest, expired, invalid, notFound, Refusal } from './fake-status.js'
+import { badRequest, expired, invalid, notAllowed, notFound, Refusal } from './fake-status.js'
 import { FakeStore, type Happening, type Write } from './fake-store.js'
 import { type FakeObject, type FakeReference, type Json, jsonOf } from './objects/fake-object.js'
 import { jsonPatch, mergePatch, strategicMergePatch } from './objects/patches.js'
@@ -78,7 +78,9 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
 
   const create = (call: Call, { resource, namespace }: Target): void => {
     const { body, response } = call
-    checkKind(resource, jsonOf(body))
+    if (namespace === undefined && resource.isNamespaced !== false)
+      throw traitsOf(resource).isCustom ? notFound('the path') : notAllowed('POST')
+    checkKind(resource, jsonOf(body), true)
     const { name } = metadataOf(jsonOf(body))
     if (typeof name !== 'string') throw invalid('metadata.name: required (the fake server does not generate names)')
     send(response, 201, store.create({ resource, namespace, name }, jsonOf(body), writeOf(call)))
@@ -122,7 +124,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     else if (method === 'PUT') send(response, 200, store.replace(names, jsonOf(body), write))
     else if (method === 'PATCH') patch(call, names, write)
     else if (method === 'DELETE') remove(call, names)
-    else throw new Refusal(405, 'MethodNotAllowed', `${method} is not supported`)
+    else throw notAllowed(method)
   }
 
   const pageOf = (query: URLSearchParams, resource: FakeResource, namespace: string | undefined) => {
@@ -186,7 +188,7 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     if (query.has('dryRun')) throw badRequest('the fake server has no dry runs')
     if (target.name !== undefined) answerObject(call, target, target.name)
     else if (request.method === 'POST') create(call, target)
-    else if (request.method !== 'GET') throw new Refusal(405, 'MethodNotAllowed', 'not supported')
+    else if (request.method !== 'GET') throw notAllowed(request.method)
     else if (isWatch) follow(call, target)
     else list(call, target)
   }
@@ -199,7 +201,8 @@ export async function fakeKubernetes(options: FakeKubernetesOptions = {}): Promi
     try {
       const text = await textOf(incoming)
       requests.push(request)
-      const { 'content-type': contentType = 'application/json', 'user-agent': userAgent = '' } = headers
+      const { 'content-type': type = 'application/json', 'user-agent': userAgent = '' } = headers
+      const [contentType = ''] = type.split(';') // Its parameters do not matter, such as the charset.
       failIfScripted(request, response)
       const body: unknown = text === '' ? undefined : JSON.parse(text)
       answer({ request, query, contentType, userAgent, body, response })

@@ -12,12 +12,18 @@ export function metadataOf(object: Json): Json {
   return jsonOf(object['metadata'])
 }
 
-/** Throws if the object is not of the resource. */
-export function checkKind(resource: FakeResource, object: Json): void {
+/** Throws if the object is not of the resource. `isSent`: as a program sent it, which names the type of a custom one. */
+export function checkKind(resource: FakeResource, object: Json, isSent = false): void {
   const { apiVersion, kind } = resource
+  if (isSent && traitsOf(resource).isCustom) checkTyped(object)
   if ((object['apiVersion'] ?? apiVersion) !== apiVersion) throw badRequest(`the apiVersion must be ${apiVersion}`)
   const refusal = traitsOf(resource).isCustom ? invalid : badRequest
   if ((object['kind'] ?? kind) !== kind) throw refusal(`the kind must be ${kind}`)
+}
+
+/** Throws a 400 if the object does not name its type. */
+export function checkTyped(object: Json): void {
+  if (!(object['apiVersion'] && object['kind'])) throw badRequest('the object needs an apiVersion and a kind')
 }
 
 /** Throws a 400 if the object has other names than the request. */

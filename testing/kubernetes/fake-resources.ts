@@ -40,6 +40,15 @@ const UNCOUNTED: ReadonlySet<string> = new Set([...PLAIN, 'Namespace', 'Service'
 /** Kinds of which a deletion returns the object, and not a status. */
 const RETURNED: ReadonlySet<string> = new Set(['Namespace', 'Pod', 'Service'])
 
+/** The groups of kube-apiserver with a dot. Others of k8s.io are custom: those of the Gateway API, for example. */
+const BUILT_IN_GROUPS: ReadonlySet<string> = new Set(
+  [
+    ...['admissionregistration', 'apiextensions', 'apiregistration', 'authentication', 'authorization', 'certificates'],
+    ...['coordination', 'discovery', 'events', 'flowcontrol.apiserver', 'internal.apiserver', 'networking', 'node'],
+    ...['rbac.authorization', 'resource', 'scheduling', 'storage', 'storagemigration'],
+  ].map((name) => `${name}.k8s.io`),
+)
+
 /** How an API server treats a resource. */
 export interface Traits {
   /** Not built into Kubernetes. */
@@ -51,7 +60,7 @@ export interface Traits {
 
 export function traitsOf({ apiVersion, kind }: FakeResource): Traits {
   const [group = ''] = apiVersion.split('/')
-  const isCustom = group.includes('.') && !group.endsWith('.k8s.io')
+  const isCustom = group.includes('.') && !BUILT_IN_GROUPS.has(group)
   const hasStatus = isCustom || !PLAIN.has(kind)
   return {
     isCustom,
@@ -87,6 +96,9 @@ export function targetOf(path: string, resources: readonly FakeResource[]): Targ
   const [plural, name, subresource] = isScoped ? parts.slice(2) : parts
   const resource = served.find((each) => each.plural === plural)
   if (resource === undefined) throw notFound(`the resource ${plural}`)
+  const { isNamespaced = true } = resource
+  // The objects of all namespaces have one path, which is for lists and watches.
+  if (isScoped ? !isNamespaced : isNamespaced && name !== undefined) throw notFound(`the path ${path}`)
   return { resource, namespace: isScoped ? parts[1] : undefined, name, subresource }
 }
 

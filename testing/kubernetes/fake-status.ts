@@ -21,6 +21,8 @@ export class Refusal extends Error {
 }
 
 export const notFound = (what: string): Refusal => new Refusal(404, 'NotFound', `${what} not found`)
+export const notAllowed = (method: string): Refusal =>
+  new Refusal(405, 'MethodNotAllowed', `${method} is not supported`)
 export const badRequest = (message: string): Refusal => new Refusal(400, 'BadRequest', message)
 /** As kube-apiserver answers the wrong use of a version. */
 export const internalError = (message: string): Refusal => new Refusal(500, '', message)

@@ -3,6 +3,7 @@ import {
   checkFinalizers,
   checkKind,
   checkNames,
+  checkTyped,
   decoded,
   emptyOf,
   metadataOf,
@@ -98,6 +99,7 @@ export class FakeStore {
 
   /** Replaces the object, or its status. */
   replace(names: Names, next: Json, write: Write): FakeObject {
+    checkKind(names.resource, next, true)
     checkNames(names, next)
     const stored = this.#stored(names)
     const { uid } = metadataOf(next)
@@ -118,6 +120,7 @@ export class FakeStore {
     const { resource } = names
     const known = this.#objects.get(keyOf(names))
     if (known === undefined && write.subresource !== undefined) throw notFound(`${resource.plural} "${names.name}"`)
+    checkTyped(config)
     checkKind(resource, config)
     const before = known?.object ?? {}
     const { object, owners, conflicts } = applied(known?.owners ?? new Map(), before, config, writerOf(resource, write))

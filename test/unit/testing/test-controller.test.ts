@@ -53,7 +53,7 @@ describe('testController', () => {
     expect(it.runs.map(({ reason }) => reason)).toEqual(['initial', 'initial', 'requeued'])
   })
 
-  test('untilIdle fails after its limit, and names the failing keys', async () => {
+  test('untilIdle fails after its limit, and names failing keys, or an informer that was not started', async () => {
     const clock = new VirtualClock()
     await using it = testController({
       objects: [['a', 1]],
@@ -68,12 +68,9 @@ describe('testController', () => {
     expect(clock.now() - since).toBe(200)
     it.controller.pause()
     await expect(it.untilIdle({ limitMs: 0 })).rejects.toThrow('not idle after 0 ms; it is paused')
-  })
-
-  test('the error of untilIdle names an informer of `after` that was not started', async () => {
     const after = [createInformer({ source: memorySource({ name: 'limits' }) })]
-    await using it = testController({ objects: [['a', 1]], reconcile: async () => {}, name: 'mine', after })
-    await expect(it.untilIdle({ limitMs: 0 })).rejects.toThrow('"mine" waits for "limits", which was not started')
+    await using late = testController({ objects: [['a', 1]], reconcile: async () => {}, name: 'mine', after })
+    await expect(late.untilIdle({ limitMs: 0 })).rejects.toThrow('"mine" waits for "limits", which was not started')
   })
 
   test('leaves no timer when it is disposed of, also if a run hangs', async () => {

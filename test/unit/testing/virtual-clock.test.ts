@@ -3,17 +3,14 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 
-test('the time does not change without advance', async () => {
+test('the time begins with 2026, and does not change without advance', async () => {
+  expect(new VirtualClock().now()).toBe(Date.parse('2026-01-01T00:00:00Z'))
   const clock = new VirtualClock(1_000)
   let isAwake = false
   void clock.sleep(1).then(() => (isAwake = true))
   await turn()
   expect([clock.now(), isAwake]).toEqual([1_000, false])
   await clock.advance(1)
-})
-
-test('the default start is the first of January 2026', () => {
-  expect(new VirtualClock().now()).toBe(Date.parse('2026-01-01T00:00:00Z'))
 })
 
 test('advance ends the sleeps that become due, in the order of their times and then of their calls', async () => {
