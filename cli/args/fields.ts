@@ -62,12 +62,14 @@ export function jsonText(value: unknown): string {
   return JSON.stringify(value, printable).replace(CONTROLS, escaped)
 }
 
-/** A replacer for JSON.stringify: bigints, and numbers and dates without a form in JSON, as strings. */
+/** A replacer for JSON.stringify: bigints, and numbers and dates without a form in JSON, as strings; bytes as base64. */
 export function printable(this: unknown, name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
-  // JSON.stringify has called toJSON of a date before.
-  return value === null && membersOf(this)[name] instanceof Date ? 'Invalid Date' : value
+  // JSON.stringify has called toJSON of a date or a Buffer before.
+  const given = membersOf(this)[name]
+  if (ArrayBuffer.isView(given)) return Buffer.from(given.buffer, given.byteOffset, given.byteLength).toString('base64')
+  return value === null && given instanceof Date ? 'Invalid Date' : value
 }
 
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {

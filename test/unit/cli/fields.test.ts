@@ -10,6 +10,11 @@ describe('values without a form in JSON', () => {
     expect(jsonText({ at: never, none: null })).toBe('{"at":"Invalid Date","none":null}')
   })
 
+  test('bytes are base64, also those of a Buffer', () => {
+    expect(jsonText({ a: Uint8Array.of(0, 255), b: [Buffer.from('hi')] })).toBe('{"a":"AP8=","b":["aGk="]}')
+    expect(jsonText(new Uint8Array(new Uint16Array([1, 2]).buffer, 2, 1))).toBe('"Ag=="')
+  })
+
   test('infinity, NaN and bigints are texts', () => {
     expect(jsonText([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 2n ** 64n])).toBe(
       '["Infinity","-Infinity","NaN","18446744073709551616"]',
