@@ -14,13 +14,9 @@ const GAP = -2
 const RENAMED = -1
 const UNLIKE = -3
 
-function isWord(token: string): boolean {
-  return /\w/.test(token)
-}
+const isWord = (token: string): boolean => /\w/.test(token)
 
-function weightOf(token: string): number {
-  return isWord(token) ? 4 : 1
-}
+const weightOf = (token: string): number => (isWord(token) ? 4 : 1)
 
 /** Returns the place whose tokens resemble those of the quote most. */
 export function likest(quote: string, sources: Sources): Likeness | undefined {
@@ -108,6 +104,4 @@ class Alignment {
   }
 }
 
-function at(scores: Int32Array, column: number): number {
-  return scores[column] as number
-}
+const at = (scores: Int32Array, column: number): number => scores[column] as number
