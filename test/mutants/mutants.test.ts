@@ -62,7 +62,7 @@ test('a mutant that changes nothing survives each layer', { timeout: HUNT_TIMEOU
     layers: ['simulator'],
     schedules: 100,
   })
-  // A layer that fails without a defect, too, would kill every mutant. All of its tests pass without one elsewhere.
+  // A layer that fails without a defect, too, would kill every mutant. `npm test` runs all of its tests.
   const layers = [
     ['unit', 'test/unit/queue/'],
     ['property', 'test/property/delta-fifo'],
