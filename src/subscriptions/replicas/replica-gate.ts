@@ -74,7 +74,8 @@ export class ReplicaGate {
       this.#pump()
     }
     try {
-      await this.#session.watch?.(hinted, signal) // A watch of a user may be asynchronous.
+      const watching: unknown = this.#session.watch?.(hinted, signal)
+      await watching // A watch of a user may be asynchronous.
     } catch (error) {
       if (!signal.aborted) this.#report(error)
     }

@@ -182,7 +182,8 @@ describe('a controller on several replicas', () => {
   test.each([fail, async () => fail()])('[L10] runs keys and stops if all but renewals fails: %s', async (fails) => {
     group = new Group()
     const late = leavingLate(group.leases, fails)
-    group.add({ leases: { ...late, open: () => ({ ...late.open(), watch: fails, leave: fails, close: fails }) } })
+    const watch = fails as () => void
+    group.add({ leases: { ...late, open: () => ({ ...late.open(), watch, leave: fails, close: fails }) } })
     await group.clock.advance(60_000) // Then another error is reported.
     await group.informers[0]?.stop()
     const codes = group.errors.map(({ code }) => code)
