@@ -17,6 +17,8 @@ export interface Rows {
 const PAGE = 100
 /** The time between a letter of the search and its request, in milliseconds. */
 const TYPING_MS = 150
+/** The time until rows of an earlier moment are read again, in milliseconds. */
+const AGAIN_MS = 1_000
 
 /** Reads the visible rows, and reads them again when the store may have changed. */
 export function useRows(
@@ -39,6 +41,7 @@ export function useRows(
   useEffect(() => {
     if (columns === undefined) return
     const left = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
     // A search of many objects may take longer than the time between two changes.
     const read = oneAtATime(async () => {
       if (left.signal.aborted) return
@@ -52,10 +55,12 @@ export function useRows(
       else {
         const rows = new Map(result.rows.map((row, nth) => [result.offset + nth, row] as const))
         setState({ ...result, rows, selection, isLoading: false, problem: undefined })
+        // Without a further change, the rows would stay as old as the search that the server has used again.
+        if (result.ageMs > 0) timer = setTimeout(read, AGAIN_MS)
       }
     })
     setState((before) => ({ ...before, isLoading: true }))
-    const timer = setTimeout(read, selection.text === '' ? 0 : TYPING_MS)
+    timer = setTimeout(read, selection.text === '' ? 0 : TYPING_MS)
     current.current = read
     return () => {
       clearTimeout(timer)
