@@ -81,7 +81,7 @@ export function kubernetesLeaseSession(settings: SessionSettings): LeaseSession 
   /** Writes the record, and returns its object. Each write depends on the object that it replaces. */
   const write = async (api: ApiSession, record: LeaseRecord): Promise<LeaseObject> => {
     if (record.renewal === 0) {
-      await api.json(requests.list()) // Without the right to list, each attempt would leave an object.
+      await api.json(requests.probe()) // Without the right to list, each attempt would leave an object.
       const created = await orUndefined(CONFLICT, api.json(requests.create(record)))
       if (created === undefined) throw lost(record, await read(api, record.member))
       return leaseObjectOf(created)
@@ -201,6 +201,7 @@ function leaseRequests({ namespace, group, leaseMs }: SessionSettings) {
   return {
     // Without a resourceVersion it is read from a majority of etcd, or proves that it is as new.
     list: (): ApiRequest => ({ ...target, verb: 'list', path: `${all}?${selection}` }),
+    probe: (): ApiRequest => ({ ...target, verb: 'list', path: `${all}?limit=1` }),
     watch: (): ApiRequest => ({
       ...target,
       verb: 'watch',
