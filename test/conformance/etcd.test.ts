@@ -4,6 +4,7 @@ import { type ConformanceChange, describeListerWatcher, type ListerWatcherHarnes
 import { useEtcd } from '../etcd/support.js'
 import type { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
+import { drawn } from '../support/draw.js'
 import { behindProxy } from './behind-proxy.js'
 
 type Item = { readonly value: string }
@@ -71,7 +72,7 @@ function harness(own: { readonly etcd: EtcdServer }, form: EtcdForm): ListerWatc
 }
 
 describeEtcd('the etcd source', useEtcd, async (own) => {
-  await describeListerWatcher('with endpoints', harness(own, 'endpoints'))
-  await describeListerWatcher("with the user's Etcd3", harness(own, 'client'))
-  await describeListerWatcher('of a cluster', harness(own, 'cluster'))
+  const forms = { 'with endpoints': 'endpoints', "with the user's Etcd3": 'client', 'of a cluster': 'cluster' } as const
+  for (const [title, form] of drawn(Object.entries(forms), 'form'))
+    await describeListerWatcher(title, harness(own, form))
 })

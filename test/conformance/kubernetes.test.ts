@@ -5,6 +5,7 @@ import { useKubernetes } from '../kubernetes/support.js'
 import { describeKubernetes } from '../servers/index.js'
 import { KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
+import { drawn } from '../support/draw.js'
 import { behindProxy } from './behind-proxy.js'
 
 interface ConfigMap {
@@ -88,12 +89,10 @@ function harness(
 }
 
 describeKubernetes('the Kubernetes source', (server) => {
-  describe('before a server with a watch cache', async () => {
-    await describeListerWatcher('lists are streamed', harness(useKubernetes(server), 'cached'))
-  })
-
-  describe('before a server without one', async () => {
-    const uncached = useKubernetes(server, { watchCache: false })
-    await describeListerWatcher('lists come in pages', harness(uncached, 'uncached'))
-  })
+  for (const form of drawn(['cached', 'uncached'] as const, 'form')) {
+    describe(`a server ${form === 'cached' ? 'with' : 'without'} a watch cache`, async () => {
+      const own = useKubernetes(server, { watchCache: form === 'cached' })
+      await describeListerWatcher(form === 'cached' ? 'lists are streamed' : 'lists come in pages', harness(own, form))
+    })
+  }
 })

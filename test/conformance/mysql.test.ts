@@ -6,6 +6,7 @@ import { type ConformanceChange, describeListerWatcher, type ListerWatcherHarnes
 import { purge, useMysql } from '../mysql/support.js'
 import { describeMysql } from '../servers/index.js'
 import type { MysqlServer } from '../servers/mysql.js'
+import { drawn } from '../support/draw.js'
 
 type Row = { readonly id: string; readonly value: string }
 
@@ -80,6 +81,6 @@ function harness(own: { readonly mysql: MysqlServer }, isOfDatabase = false): Li
 
 describeMysql('a table of', async (server) => {
   const own = useMysql(server, { args: ['--loose-slave-connections-needed-for-purge=0'] })
-  await describeListerWatcher('the server, followed alone', harness(own))
-  await describeListerWatcher('mysqlDatabase', harness(own, true))
+  for (const form of drawn(['the server, followed alone', 'mysqlDatabase'], 'form'))
+    await describeListerWatcher(form, harness(own, form === 'mysqlDatabase'))
 })

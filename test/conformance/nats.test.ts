@@ -4,6 +4,7 @@ import { describeListerWatcher, type ListerWatcherHarness } from '../../testing/
 import { useNats } from '../nats/support.js'
 import { describeServer } from '../servers/index.js'
 import type { NatsServer } from '../servers/nats.js'
+import { drawn } from '../support/draw.js'
 import { behindProxy } from './behind-proxy.js'
 
 type Item = { readonly value: string }
@@ -63,6 +64,6 @@ function harness(own: { readonly nats: NatsServer }, history: number): ListerWat
 }
 
 describeServer('nats 2.15', 'the source of a NATS bucket', useNats, async (own) => {
-  await describeListerWatcher('with one revision of each key', harness(own, 1))
-  await describeListerWatcher('with a history of 5', harness(own, 5))
+  for (const history of drawn([1, 5], 'form'))
+    await describeListerWatcher(`with a history of ${history} revisions of each key`, harness(own, history))
 })

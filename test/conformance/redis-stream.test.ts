@@ -4,6 +4,7 @@ import { type ConformanceChange, describeListerWatcher, type ListerWatcherHarnes
 import { useRedis } from '../redis/support.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
+import { drawn } from '../support/draw.js'
 import { behindProxy } from './behind-proxy.js'
 
 type Item = { readonly value: string }
@@ -79,6 +80,6 @@ function harness(own: { readonly redis: RedisServer }, form: 'oldest entry' | 's
 }
 
 describeRedis('a Redis stream that others write', useRedis, async (own) => {
-  await describeListerWatcher('from its oldest entry on', harness(own, 'oldest entry'))
-  await describeListerWatcher('from a snapshot on', harness(own, 'snapshot'))
+  for (const first of drawn(['oldest entry', 'snapshot'] as const, 'form'))
+    await describeListerWatcher(`from its ${first} on`, harness(own, first))
 })

@@ -5,6 +5,7 @@ import { type DriverName, driverNames, userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
+import { drawn } from '../support/draw.js'
 import { behindProxy } from './behind-proxy.js'
 
 type Item = { readonly value: string }
@@ -112,6 +113,10 @@ function harness(own: { readonly redis: RedisServer }, driver: DriverName, formO
 }
 
 describeRedis('a collection of Redis', useRedis, async (own) => {
-  for (const driver of driverNames) await describeListerWatcher(`with ${driver}`, harness(own, driver, collectionForm))
-  await describeListerWatcher('of a database', harness(own, 'ioredis 6', databaseForm))
+  const forms = [
+    ...driverNames.map((driver) => [driver, collectionForm] as const),
+    ['ioredis 6', databaseForm] as const,
+  ]
+  for (const [driver, form] of drawn(forms, 'form'))
+    await describeListerWatcher(form === databaseForm ? 'of a database' : `with ${driver}`, harness(own, driver, form))
 })

@@ -86,9 +86,7 @@ async function changesFrom(mysql: MysqlServer, from: BinlogStart, tables: readon
 }
 
 /** The table that ends each part of the log. */
-function isOfLast({ tables }: LoggedTransaction): boolean {
-  return [...tables.keys()].join() === 'test/last'
-}
+const isOfLast = ({ tables }: LoggedTransaction): boolean => [...tables.keys()].join() === 'test/last'
 
 function textOf({ tables }: LoggedTransaction): string {
   const texts = [...tables].map(([id, rows]) => {

@@ -19,9 +19,7 @@ const writing = new Map<number, (isAccepted: boolean) => void>()
 let runs = 0
 
 /** Microseconds of the clock that all processes of the machine share. */
-function now(): number {
-  return Number(process.hrtime.bigint() / 1_000n)
-}
+const now = (): number => Number(process.hrtime.bigint() / 1_000n)
 
 /** Written at once: what it did before a kill is known. */
 function note(what: Omit<Note, 'replica'>): void {

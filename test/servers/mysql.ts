@@ -102,9 +102,7 @@ export class MysqlServer extends ServerProcess<MysqlServerOptions> {
   }
 }
 
-function isMariadb(server: FoundServer): boolean {
-  return server.name.startsWith('mariadb')
-}
+const isMariadb = (server: FoundServer): boolean => server.name.startsWith('mariadb')
 
 function programOf(server: FoundServer): string {
   return isMariadb(server) ? 'mariadbd' : 'mysqld'

@@ -3,7 +3,7 @@ import { hashOf } from '../simulation/workload/random-decisions.js'
 /**
  * The gate runs a third of the mutants, schedules and campaigns, and of the test files that `npm test` leaves out, and one
  * version of each server: `LISTWATCH_DRAW` is the id of its commit, which determines them. `npm test` has `first`: the first
- * campaign and version. Without the variable everything runs.
+ * campaign, version and form of each source. Without the variable everything runs.
  */
 const PARTS = 3
 /** With it, the three parts have about the same number of mutants, and their test files take about the same time. */
@@ -23,10 +23,10 @@ export function isDrawn(name: string): boolean {
   return drawn === undefined || hashOf(`${SALT} ${name}`) % PARTS === drawn
 }
 
-/** Returns the campaigns or the versions of a server that this run has, at least one. */
-export function drawn<T>(all: readonly T[]): readonly T[] {
+/** Returns the campaigns, the versions of a server or the forms of a source that this run has, at least one. */
+export function drawn<T>(all: readonly T[], what: 'version' | 'form' = 'version'): readonly T[] {
   if (process.env['LISTWATCH_DRAW'] === 'first') return all.slice(0, 1)
-  const drawn = part('version')
+  const drawn = part(what)
   const parts = Math.min(PARTS, all.length)
   return drawn === undefined ? all : all.filter((_, at) => at % parts === drawn % parts)
 }

@@ -107,6 +107,4 @@ export class RetryChecker {
   }
 }
 
-function mostAfter(failures: number): number {
-  return Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)
-}
+const mostAfter = (failures: number): number => Math.min(FIRST_MS * 2 ** (failures - 1), CEILING_MS)

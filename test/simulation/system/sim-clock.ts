@@ -140,6 +140,4 @@ export interface SleepCounter extends Clock {
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
 
-function isBefore(a: Due, b: Due): boolean {
-  return a.at < b.at || (a.at === b.at && a.tie < b.tie)
-}
+const isBefore = (a: Due, b: Due): boolean => a.at < b.at || (a.at === b.at && a.tie < b.tie)
