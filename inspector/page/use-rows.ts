@@ -56,6 +56,7 @@ export function useRows(
         const rows = new Map(result.rows.map((row, nth) => [result.offset + nth, row] as const))
         setState({ ...result, rows, selection, isLoading: false, problem: undefined })
         // Without a further change, the rows would stay as old as the search that the server has used again.
+        clearTimeout(timer)
         if (result.ageMs > 0) timer = setTimeout(read, AGAIN_MS)
       }
     })
