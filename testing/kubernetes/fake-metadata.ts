@@ -26,9 +26,9 @@ export function checkTyped(object: Json): void {
   if (!(object['apiVersion'] && object['kind'])) throw badRequest('the object needs an apiVersion and a kind')
 }
 
-/** Throws a 400 if the object has other names than the request. */
-export function checkNames({ resource, namespace, name }: Names, object: Json): void {
-  checkKind(resource, object)
+/** Throws a 400 if the object has other names than the request. `isSent`: see `checkKind`. */
+export function checkNames({ resource, namespace, name }: Names, object: Json, isSent = false): void {
+  checkKind(resource, object, isSent)
   const own = metadataOf(object)
   if (own['name'] !== name) throw badRequest(`the name of the object does not match the name on the URL (${name})`)
   // As a real server: the namespace of an object that has none is ignored.

@@ -99,8 +99,7 @@ export class FakeStore {
 
   /** Replaces the object, or its status. */
   replace(names: Names, next: Json, write: Write): FakeObject {
-    checkKind(names.resource, next, true)
-    checkNames(names, next)
+    checkNames(names, next, true)
     const stored = this.#stored(names)
     const { uid } = metadataOf(next)
     if (uid !== undefined && uid !== stored.object.metadata.uid) throw conflict(names.name)
